@@ -51,7 +51,7 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
 
 def repair(bag: Path, folder: Path | None) -> Iterator[str]:
     """
-    Write a bag with an index beside one without, and yield what is reported.
+    Write a bag with an index beside one without, or damaged, and yield what is reported.
 
     Raises
     ------
@@ -64,5 +64,10 @@ def repair(bag: Path, folder: Path | None) -> Iterator[str]:
     old = bag.parent if bag.is_file() else bag
     saved = bag_repair.repair(bag, folder or old.with_name(f'{old.name}_repaired'))
     yield f'{saved.messages} messages: {saved.folder}'
+    if saved.damaged:
+        spans = ', '.join(f'{begin:.2f} to {end:.2f} s' for begin, end in saved.damaged)
+        yield f'left out, damaged: {spans}'
+    if saved.lost:
+        yield f'left out: {saved.lost} messages of topics that only the damaged part announced'
     if saved.left_out:
         yield f'left out, type unknown: {", ".join(saved.left_out)}'

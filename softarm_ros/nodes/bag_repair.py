@@ -1,8 +1,9 @@
 """
-Reads bags that were never completed, and writes their index.
+Reads bags that were never completed, or are damaged, and writes what can be read with an index.
 
 A recorder that is killed leaves a file of whole chunks without index and `metadata.yaml`, which
-rosbag2 and rosbags refuse. Everything up to its last flush is there.
+rosbag2 and rosbags refuse. Everything up to its last flush is there. A chunk that a disk or a
+copy has damaged is left out, and those behind it are not.
 """
 
 from __future__ import annotations
@@ -21,11 +22,26 @@ _MAGIC = 8  # bytes
 
 @dataclass(frozen=True)
 class Repaired:
-    """What was saved: the new bag, its messages, topics left out since their type is unknown."""
+    """
+    What was saved: the new bag, its messages, topics left out since their type is unknown.
+
+    `damaged` are begin and end [s], from the first message, of chunks that cannot be read; `lost`
+    are messages of topics that only these had announced.
+    """
 
     folder: Path
     messages: int
     left_out: tuple[str, ...]
+    damaged: tuple[tuple[float, float], ...] = ()
+    lost: int = 0
+
+
+@dataclass(frozen=True)
+class _Damaged:
+    """A chunk that cannot be read, and the times [ns] that it states."""
+
+    first_ns: int
+    last_ns: int
 
 
 def find_mcap(bag: Path) -> Path:
@@ -51,7 +67,7 @@ def about_of(bag: Path) -> dict[str, str]:
 
 def repair(bag: Path, folder: Path) -> Repaired:
     """
-    Copy every readable message of a bag into a new one with an index.
+    Copy every readable message of a bag, in whole chunks, into a new one with an index.
 
     Raises
     ------
@@ -75,25 +91,45 @@ def _copied(mcap: Path, folder: Path, about: Mapping[str, str]) -> Repaired:
     types: dict[int, str] = {}
     topics: dict[int, str] = {}
     left_out: set[str] = set()
+    damaged: list[_Damaged] = []
+    first_ns: int | None = None
+    lost = 0
+
+    def announce(writer: BagWriter, record: Any) -> None:
+        kind = type(record).__name__
+        if kind == 'Schema':
+            types[record.id] = record.name
+        elif kind == 'Channel' and record.id not in topics:
+            topics[record.id] = record.topic
+            profiles = _profiles(record.metadata)
+            if not writer.copy_topic(record.topic, types.get(record.schema_id, ''), profiles):
+                left_out.add(record.topic)
+
     try:
         writer = BagWriter(folder, about)
+        # The index of a completed bag repeats what a damaged chunk may have announced.
+        for record in _records(mcap, in_chunks=False):
+            announce(writer, record)
         for record in _records(mcap):
-            kind = type(record).__name__
-            if kind == 'Schema':
-                types[record.id] = record.name
-            elif kind == 'Channel' and record.id not in topics:
-                topics[record.id] = record.topic
-                if not writer.copy_topic(
-                    record.topic, types[record.schema_id], _profiles(record.metadata)
-                ):
-                    left_out.add(record.topic)
-            elif kind == 'Message' and topics[record.channel_id] not in left_out:
-                writer.write(topics[record.channel_id], record.log_time, record.data)
+            announce(writer, record)
+            if isinstance(record, _Damaged):
+                damaged.append(record)
+            elif type(record).__name__ == 'Message':
+                topic = topics.get(record.channel_id)
+                first_ns = record.log_time if first_ns is None else first_ns
+                if topic is None:
+                    lost += 1
+                elif topic not in left_out:
+                    writer.write(topic, record.log_time, record.data)
         writer.close()
     except BaseException:  # Ctrl-C as well: half a bag would stand in the way of the next attempt
         shutil.rmtree(folder, ignore_errors=True)
         raise
-    return Repaired(folder, writer.messages, tuple(sorted(left_out)))
+    begin_ns = min(
+        [*(d.first_ns for d in damaged), *([] if first_ns is None else [first_ns])], default=0
+    )
+    spans = tuple((1e-9 * (d.first_ns - begin_ns), 1e-9 * (d.last_ns - begin_ns)) for d in damaged)
+    return Repaired(folder, writer.messages, tuple(sorted(left_out)), spans, lost)
 
 
 def _profiles(metadata: dict[str, str]) -> list[Any]:
@@ -102,21 +138,29 @@ def _profiles(metadata: dict[str, str]) -> list[Any]:
     return list(parse_qos(metadata.get('offered_qos_profiles', '')))
 
 
-def _records(path: Path) -> Iterator[Any]:
-    """Yield the records of a file, those in chunks too, up to where it is cut off."""
+def _records(path: Path, *, in_chunks: bool = True) -> Iterator[Any]:
+    """Yield the records of a file, up to where it is cut off; those in chunks too, or not."""
     try:
         from mcap.exceptions import InvalidMagic, McapError
-        from mcap.stream_reader import StreamReader
-        from zstandard import ZstdError
+        from mcap.records import Chunk
+        from mcap.stream_reader import StreamReader, breakup_chunk
     except ImportError as error:
         raise BagError(
             f"this needs the package mcap ({error}): pip install 'softarm_ros[bag]'"
         ) from None
     with path.open('rb') as file:
         try:
-            yield from StreamReader(file, validate_crcs=True).records
+            for record in StreamReader(file, emit_chunks=True).records:
+                if not isinstance(record, Chunk):
+                    yield record
+                elif in_chunks:
+                    try:
+                        found = breakup_chunk(record, validate_crc=True)
+                    except Exception:  # of damaged bytes: of whatever unpacks or decodes them
+                        found = [_Damaged(record.message_start_time, record.message_end_time)]
+                    yield from found
         except InvalidMagic:
             if file.tell() <= _MAGIC:
                 raise BagError(f'{path}: not an MCAP file') from None
-        except (McapError, EOFError, struct.error, ZstdError):
+        except (McapError, EOFError, struct.error, UnicodeDecodeError):
             return  # what follows was never written whole

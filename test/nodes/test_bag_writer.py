@@ -1,10 +1,13 @@
 import os
+import re
 import subprocess
 import sys
 
 import pytest
 
 from softarm_ros.nodes.bag_writer import BagError, BagWriter, check_bag_folder
+
+ZSTD = b'\x28\xb5\x2f\xfd'  # what its frames begin with
 
 
 def test_a_new_or_empty_folder_is_taken_and_nothing_is_left(tmp_path):
@@ -111,6 +114,34 @@ def test_a_file_cut_off_anywhere_gives_its_whole_chunks(tmp_path, share):
     assert 100 <= saved.messages <= 1000
     found = words(tmp_path / 'again')
     assert found == [(1000 + i, f'word {i}') for i in range(saved.messages)]
+
+
+@pytest.mark.parametrize(('damaged', 'index'), [(0, True), (4, True), (4, False), (0, False)])
+def test_a_damaged_chunk_is_left_out_and_told_and_those_behind_it_are_not(
+    tmp_path, damaged, index
+):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.cli.record_command import repair
+
+    written(tmp_path / 'bag', 1000, flush_every=100)
+    path = tmp_path / 'bag' / 'bag.mcap'
+    data = bytearray(path.read_bytes())
+    chunks = [found.start() for found in re.finditer(re.escape(ZSTD), data)]
+    data[chunks[damaged]] ^= 1
+    path.write_bytes(data if index else data[: data.rindex(ZSTD)])  # cut within the last chunk
+    said = list(repair(tmp_path / 'bag', None))
+    whole = [(1000 + i, f'word {i}') for i in range(1000 if index else 900)]
+    if damaged or index:
+        saved = [word for i, word in enumerate(whole) if i // 100 != damaged]
+        assert words(tmp_path / 'bag_repaired') == saved
+        assert said[0].startswith(f'{len(saved)} messages')
+        assert said[1:] == ['left out, damaged: 0.00 to 0.00 s']
+    else:
+        assert said[0].startswith('0 messages')
+        assert said[2:] == [
+            'left out: 800 messages of topics that only the damaged part announced'
+        ]
 
 
 def test_what_is_no_bag_is_refused(tmp_path):
