@@ -9,8 +9,10 @@ import tempfile
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
 _METADATA = 0x0C  # opcode of an MCAP metadata record
+_CRC_AT = 33  # bytes from the start of an MCAP chunk record: opcode, length, times, size
 ABOUT = 'softarm_ros'  # its name
 
 
@@ -85,6 +87,7 @@ class BagWriter:
         self.messages = 0
         self.flushed = 0  # of them
         self._storage: Any = self._writer.storage
+        _state_crcs(self._storage)
         self._whole = 0  # bytes of the file that can be read
         self._guarded(self._begin, about or {})
 
@@ -159,6 +162,21 @@ class BagWriter:
                 self._writer.abort()  # it cannot write what it still holds either
             os.truncate(self._storage.path, self._whole)
             raise
+
+
+def _state_crcs(storage: Any) -> None:
+    """Have chunks state their checksum: rosbags leaves it out, and readers check it."""
+    close_chunk = storage.close_chunk
+
+    def close() -> None:
+        at, crc = storage.bio.tell(), crc32(storage.chunk.bio.getbuffer())
+        close_chunk()
+        end = storage.bio.tell()
+        storage.bio.seek(at + _CRC_AT)
+        storage.bio.write(struct.pack('<I', crc))
+        storage.bio.seek(end)
+
+    storage.close_chunk = close  # the storage calls it too, whenever a chunk is full
 
 
 def _text(text: str) -> bytes:

@@ -97,6 +97,29 @@ def test_damage_in_the_middle_is_told_when_it_is_come_to(bag):
         list(messages_of(bag))
 
 
+def test_a_flipped_bit_in_a_chunk_is_told(tmp_path):
+    """Numbers changed that decompress as well as before: only a checksum can tell."""
+    store = get_typestore(Stores.LATEST)
+    writer = BagWriter(tmp_path / 'bag')
+    writer.add_topic('/said', STRING)
+    rng = np.random.default_rng(4)
+    text = ''.join(map(chr, rng.integers(33, 126, 200)))
+    for i in range(20):
+        data = store.serialize_cdr(store.types[STRING](data=f'{i} {text}'), STRING)
+        writer.write('/said', 1000 + i, bytes(data))
+    writer.close()
+    path = mcap_of(tmp_path / 'bag')
+    whole = path.read_bytes()
+    chunk = whole.index(b'\x28\xb5\x2f\xfd')
+    told = 0
+    for at in range(chunk + 20, chunk + 220):
+        path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
+        with pytest.raises(BagError, match='cannot be read') as refused:
+            list(messages_of(tmp_path / 'bag'))
+        told += 'checksum' in str(refused.value)
+    assert told > 0
+
+
 def test_an_error_of_the_caller_is_not_one_of_the_bag(bag):
     with pytest.raises(ZeroDivisionError):
         for _ in messages_of(bag):
