@@ -15,9 +15,7 @@ from softarm_ros.geometry.arrays import Array
 MAX_POINTS = 2000  # of a path or a trajectory
 MAX_DISTANCE_M = 100.0  # of a target from the base; further is a mistake of units
 MIN_SPACING_M = 1e-6
-MAX_DURATION_S = (
-    3600.0  # of a trajectory; to look at a longer one keeps the planner from other goals
-)
+MAX_DURATION_S = 3600.0  # of a trajectory; a longer one keeps the planner from other goals
 AHEAD_S = 0.5  # by which a trajectory's stamp may lie in the future and still mean now
 BELATED_S = 2.0  # for how long after its end it may arrive; a busy computer delivers late
 _QUATERNION_TOLERANCE = 1e-3
