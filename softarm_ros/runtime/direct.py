@@ -114,8 +114,9 @@ def run_direct(
             rate_hz=loop.config.rate_hz,
             cycles=len(compute_ms),
             missed=0,
-            compute_p50_ms=float(np.percentile(compute_ms, 50)),
-            compute_p99_ms=float(np.percentile(compute_ms, 99)),
+            # No cycle at all: interrupted before the first.
+            compute_p50_ms=float(np.percentile(compute_ms, 50)) if compute_ms else None,
+            compute_p99_ms=float(np.percentile(compute_ms, 99)) if compute_ms else None,
         ),
         tuple(events),
         body.time_s - origin,

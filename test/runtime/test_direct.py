@@ -26,3 +26,11 @@ def test_closed_loop_tracks_and_repeats_exactly_for_a_seed():
     again, other = (tips_of_cycles(seed) for seed in (4, 5))
     np.testing.assert_array_equal(first, again)
     assert not np.array_equal(first, other, equal_nan=True)
+
+
+def test_a_run_that_is_interrupted_before_its_first_cycle_is_a_record_of_nothing():
+    stopped = run_direct(RIG, 'line_small', should_stop=lambda: True)
+    assert not stopped.completed
+    assert stopped.error() is None
+    assert stopped.timing.cycles == 0
+    assert stopped.timing.compute_p50_ms is None
