@@ -37,6 +37,8 @@ def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[s
     client_of = goal_client()
     with stop_on_signals() as stopped, client_of(rig) as client:
         require_arm(client, rig)
+        if stopped():
+            return EXIT_INTERRUPTED
         stamp = client.send.pose(position)
         told, waited = 0, 0.0
         while True:

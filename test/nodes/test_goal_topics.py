@@ -1,6 +1,7 @@
 """Goals over topics, on a running arm: reached, replaced, cancelled, refused; streams."""
 
 import re
+import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -13,6 +14,9 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
 from forked_python import NODES, ForkedPython
 from node_bench import HALF_RATES, client_until, waiting
+
+from softarm_ros.cli import goto_command
+from softarm_ros.cli.goto_command import require_arm
 
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
 SOMEWHERE = (0.03, 0.01, 0.235)
@@ -236,6 +240,18 @@ def test_keys_lead_nowhere_while_the_arm_is_stopped_and_end_with_it(bench, clien
             assert 'the graph is gone' in keys.stdout.read()
         finally:
             keys.kill()
+
+
+def test_ctrl_c_before_the_goal_is_sent_sends_none(bench, client, rig, monkeypatch):
+    def found_and_interrupted(*found):
+        require_arm(*found)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(goto_command, 'require_arm', found_and_interrupted)
+    told = len(client.reports)
+    assert goto_command.goto(rig, (0.06, 0.0, 0.225), 20.0, print) == 130
+    client.spin(1.0)
+    assert not client.reports[told:]
 
 
 def test_the_command_does_not_wait_for_an_arm_that_has_ended(bench, client, rig, softarm):
