@@ -106,26 +106,34 @@ def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
 def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
     """Return the rows of a file; MeasurementError that names the row where a number is missing."""
     with path.open(newline='', encoding='utf-8-sig') as file:
-        rows = list(csv.reader(file))[1:]
+        reader = csv.reader(file)
+        next(reader)
+        lines = [(reader.line_num, row) for row in reader if row]
     names = sections_seen(rig, path)
     width = len(heading_of(rig, names))
-    values = np.empty((len(rows), width))
-    for i, row in enumerate(rows):
+    values = np.empty((len(lines), width))
+    for i, (line, row) in enumerate(lines):
         try:
             values[i] = [float(cell) if cell else np.nan for cell in row]
         except ValueError:
-            raise MeasurementError(f'{path}:{i + 2}: expected {width} numbers') from None
-    if not len(rows) or not np.all(np.isfinite(values[:, 1:])):
+            raise MeasurementError(f'{path}:{line}: expected {width} numbers') from None
+    if not len(lines) or not np.all(np.isfinite(values[:, 1:])):
         raise MeasurementError(f'{path}: expected rows in which only the time may be empty')
     count = len(rig.actuator_names)
     first = 1 + len(AROUND)
     if np.any(values[:, 1:first] != values[0, 1:first]):
         raise MeasurementError(f'{path}: expected the same {", ".join(AROUND)} in all rows')
-    time = None if np.isnan(values[:, 0]).any() else values[:, 0] - values[0, 0]
+    timed = np.isfinite(values[:, 0])
+    if timed.any() and not timed.all():
+        line = lines[int(np.flatnonzero(~timed)[0])][0]
+        raise MeasurementError(
+            f'{path}:{line}: no time; expected one in all rows, or in none (poses at rest)'
+        )
+    time = values[:, 0] - values[0, 0] if timed.all() else None
     if time is not None and (np.diff(time) <= 0.0).any():
-        line = int(np.flatnonzero(np.diff(time) <= 0.0)[0]) + 3
+        line = lines[int(np.flatnonzero(np.diff(time) <= 0.0)[0]) + 1][0]
         raise MeasurementError(f'{path}:{line}: time does not increase')
-    poses = values[:, first + count :].reshape(len(rows), -1, len(_POSE))
+    poses = values[:, first + count :].reshape(len(lines), -1, len(_POSE))
     return MeasuredRun(
         path.name,
         time,

@@ -133,6 +133,12 @@ def test_a_file_that_went_through_a_spreadsheet_or_is_of_another_arm(tmp_path):
     path.write_text('\n'.join([heading, rows[1], rows[0], *rows[2:]]), encoding='utf-8')
     with pytest.raises(MeasurementError, match=r'steps.csv:3: time does not increase'):
         read_run(rig, path)
+    path.write_text(text + '\n\n', encoding='utf-8')
+    np.testing.assert_array_equal(read_run(rig, path).commands, run.commands)
+    without = rows[2][rows[2].index(',') :]
+    path.write_text('\n'.join([heading, *rows[:2], without, *rows[3:]]), encoding='utf-8')
+    with pytest.raises(MeasurementError, match=r'steps.csv:4: no time; expected one in all rows'):
+        read_run(rig, path)
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path):
