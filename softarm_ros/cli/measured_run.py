@@ -413,9 +413,9 @@ def _without_flips(run: MeasuredRun) -> MeasuredRun:
 
 
 def _usual(axes: Array) -> int:
-    """Return the first of the axes (n, 3) that is not far from most of them."""
+    """Return the first of the axes (n, 3) that is not far from most of them, else the first."""
     middle = np.median(axes, axis=0)
-    return int(np.flatnonzero(axes @ middle > 0.0)[0])
+    return int(np.argmax(axes @ middle > 0.0))
 
 
 def _si_commands(rig: Rig, config: RecordingConfig, commands: Array, path: Path) -> Array:

@@ -78,6 +78,13 @@ def changed(trunk, tmp_path_factory):
     return truth, parameters, x, record(truth, path, excitation(), 0.001)
 
 
+@pytest.mark.parametrize('hold_out', ['blocks', 'later', 'file', 'nothing'])
+def test_rows_of_which_none_is_left_are_one_error(trunk, changed, hold_out):
+    path = changed[-1]
+    with pytest.raises(UsageError, match=r'no rows are left .* for --stood-s 1000 before few'):
+        read_recordings(trunk, [path, path], hold_out, stood_s=1000.0)
+
+
 def test_the_truth_is_found_inside_the_intervals_and_predicts(trunk, changed):
     _, parameters, x, path = changed
     recorded = read_recordings(trunk, [path], 'later')

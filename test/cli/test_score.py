@@ -151,6 +151,16 @@ def test_a_flipped_body_is_left_out_and_counted(rig, tmp_path):
     assert found['distal axis'].rms < 1e-3
 
 
+def test_of_two_axes_that_point_apart_the_first_is_believed(rig, tmp_path):
+    def flipped(i, values):
+        values[13:17] = [1.0, 0.0, 0.0, 0.0] if i == 1 else [0.0, 0.0, 0.0, 1.0]
+        return values
+
+    commands = commands_of(rig)[:2]
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands, flipped))
+    assert run.notes == ('left out: 1 axes of distal, turned by more than 60 deg at once',)
+
+
 def test_commands_barely_beyond_a_limit_are_taken_at_it_others_refused(rig):
     limits = rig.actuator_limits()
     span = limits.position_max - limits.position_min

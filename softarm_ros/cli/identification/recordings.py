@@ -114,7 +114,8 @@ def read_recordings(
         last = i == len(paths) - 1
         found.append(Recorded(run, *_divided(run, kept, hold_out, last)))
     if not any(len(recorded.train) for recorded in found):
-        raise UsageError('no rows are left to identify from')
+        stood = f': commands stand for --stood-s {stood_s:g} before few or none' if stood_s else ''
+        raise UsageError(f'no rows are left to identify from{stood}')
     return found
 
 
@@ -133,7 +134,7 @@ def _stood(run: MeasuredRun, least_s: float) -> NDArray[np.bool_]:
 
 def _divided(run: MeasuredRun, rows: Rows, hold_out: str, last: bool) -> tuple[Rows, Rows]:
     none = rows[:0]
-    if hold_out == 'nothing':
+    if hold_out == 'nothing' or not len(rows):
         return rows, none
     if hold_out == 'file':
         return (none, rows) if last else (rows, none)
