@@ -24,12 +24,12 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
 
     Commands are those on `actuators/command`, each in effect until the next; measurements the
     poses of the sections, or the tip alone where there are none. Times are those of the
-    measurements, from the first on.
+    measurements, from the first on. Rows with a number that is none are left out.
 
     Raises
     ------
     MeasurementError
-        If commands or poses are missing.
+        If commands or poses are missing, or commands are not those of the rig's actuators.
 
     """
     commands: list[tuple[int, Array]] = []
@@ -38,15 +38,18 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     names = rig.actuator_names
     prefix = f'/{rig.name}/'
     seen: dict[str, int] = defaultdict(int)
+    others = ''  # what a command of other actuators has
     for message in messages_of(bag):
         topic = message.topic.removeprefix(prefix)
         seen[topic] += 1
         if topic == 'actuators/command':
             values = message.decoded()
-            index = {name: i for i, name in enumerate(values.name)}
-            if set(names) <= set(index):
-                order = [index[name] for name in names]
-                commands.append((message.received_ns, np.asarray(values.position)[order]))
+            position = dict(zip(values.name, values.position))
+            if set(names) <= set(position):
+                command = np.array([position[name] for name in names], dtype=float)
+                commands.append((message.received_ns, command))
+            else:
+                others = f'{len(values.position)} positions of {", ".join(values.name)}'
         elif topic == 'sections/poses':
             found = message.decoded()
             poses[stamp_ns(found)] = np.array([pose_row(pose) for pose in found.poses])
@@ -57,6 +60,11 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     whole = {stamp: rows for stamp, rows in poses.items() if len(rows) == len(sections)}
     if not whole:
         sections, whole = sections[-1:], tips
+    if not commands and others:
+        raise MeasurementError(
+            f'{bag}: {prefix}actuators/command has {others}; expected those of '
+            f'{", ".join(names)}, as {rig.name} has'
+        )
     if not commands or not whole:
         missing = f'{prefix}actuators/command' if not commands else f'{prefix}sections/poses'
         raise MeasurementError(
@@ -68,18 +76,29 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         raise MeasurementError(f'{bag}: no pose was measured after the first command')
     rows = np.array([whole[stamp] for stamp in stamps])  # (n, sections, 7)
     in_effect = np.searchsorted(given, stamps, side='right') - 1
+    told = np.array([command for _, command in commands])[in_effect]
+    complete = np.isfinite(told).all(axis=1) & np.isfinite(rows).all(axis=(1, 2))
+    gone = int(np.count_nonzero(~complete))
+    if gone == len(stamps):
+        raise MeasurementError(f'{bag}: no row has all of its numbers')
+    stamps, rows, told = stamps[complete], rows[complete], told[complete]
     # No model knows the pretension, by which antagonists are pulled against each other.
     pretension = build_pretension(rig, open_loop=about_of(bag).get('open_loop') == 'true').amount
     return MeasuredRun(
         bag.name,
         1e-9 * (stamps - stamps[0]).astype(float),
-        np.array([command for _, command in commands])[in_effect] - pretension,
+        told - pretension,
         {name: rows[:, k, :3] for k, name in enumerate(sections)},
         {name: MarkerConfig(columns=('', '', ''), section=name) for name in sections},
         {name: z_axes(rows[:, k, _TURN]) for k, name in enumerate(sections)},
         Mount(np.zeros(3), np.eye(3)),
-        (f'pretension taken off the commands: {np.max(pretension):g}',)
-        if np.any(pretension)
-        else (),
+        (
+            *([f'left out: {gone} incomplete rows'] if gone else []),
+            *(
+                [f'pretension taken off the commands: {np.max(pretension):g}']
+                if np.any(pretension)
+                else []
+            ),
+        ),
         in_base=True,
     )

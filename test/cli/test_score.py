@@ -270,7 +270,7 @@ def test_a_bag_is_scored_with_its_own_poses_and_the_pretension_taken_off(rig, tm
     assert 'pretension taken off the commands: 0.002' in done.output
 
 
-def write_bag(rig, folder, commands):
+def write_bag(rig, folder, commands, change=lambda i, message: None):
     """Write a bag of commands [m] with the pretension on them, and the poses they lead to."""
     from rosbags.typesys import Stores, get_typestore
 
@@ -290,6 +290,7 @@ def write_bag(rig, folder, commands):
         stamp = header(stamp=time(sec=at // 10**9, nanosec=at % 10**9), frame_id='cable_arm/base')
         values = command + rig.tracker.pretension_m
         message = types[joints](stamp, list(rig.actuator_names), values, empty, empty)
+        change(i, message)
         bag.write('/cable_arm/actuators/command', at, bytes(store.serialize_cdr(message, joints)))
         seen = []
         for tip in rig.model().forward(command).section_tips:
@@ -297,11 +298,56 @@ def write_bag(rig, folder, commands):
             turn = types['geometry_msgs/msg/Quaternion'](*quaternion(tip[:3, :3]))
             seen.append(types['geometry_msgs/msg/Pose'](point, turn))
         message = types[poses](stamp, seen)
+        change(i, message)
         bag.write(
             '/cable_arm/sections/poses', at + 1000, bytes(store.serialize_cdr(message, poses))
         )
     bag.close()
     return folder
+
+
+def test_rows_of_a_bag_without_a_number_are_left_out_and_counted(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+
+    def lost(i, message):
+        if i == 3 and hasattr(message, 'poses'):
+            message.poses[0].position.x = np.nan
+        if i == 5 and hasattr(message, 'name'):
+            message.position[2] = np.nan
+
+    commands = commands_of(rig, 12)
+    run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands, lost))
+    assert len(run) == 10
+    assert 'left out: 2 incomplete rows' in run.notes
+    np.testing.assert_allclose(run.commands, np.delete(commands, [3, 5], axis=0), atol=1e-12)
+    with pytest.raises(MeasurementError, match='no row has all of its numbers'):
+        read_run(
+            rig,
+            write_bag(rig, tmp_path / 'none', commands[:6], lambda i, message: lost(3, message)),
+        )
+
+
+@pytest.mark.parametrize(
+    ('field', 'value', 'said'),
+    [
+        (
+            'name',
+            ['a', 'b', 'c', 'd', 'e', 'f'],
+            '6 positions of a, b, c, d, e, f; expected those of proximal_1, ',
+        ),
+        ('position', np.zeros(2), '2 positions of proximal_1, .*; expected those of proximal_1, '),
+    ],
+)
+def test_commands_of_other_actuators_in_a_bag_are_told(rig, tmp_path, field, value, said):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+
+    def other(i, message):
+        if hasattr(message, 'name'):
+            setattr(message, field, value)
+
+    bag = write_bag(rig, tmp_path / 'bag', commands_of(rig, 4), other)
+    with pytest.raises(MeasurementError, match=f'actuators/command has {said}'):
+        read_run(rig, bag)
 
 
 def changed_text(rig, path, change):
