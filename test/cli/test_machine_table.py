@@ -50,6 +50,15 @@ def test_draws_are_shown_with_what_the_file_states():
         assert cells == [f'{value:.5g}' for value in numbers]
 
 
+@pytest.mark.parametrize(
+    ('option', 'value'), [('--store', 'here'), ('--trajectory', 'line_small')]
+)
+def test_options_of_runs_are_refused_without_them(option, value):
+    found = CliRunner().invoke(app, ['cable_arm', option, value])
+    assert isinstance(found.exception, UsageError)
+    assert str(found.exception) == f'{option} is of runs: expected --runs with it'
+
+
 def test_a_rig_without_spreads_shows_nothing():
     rig = load_rig('cable_arm')
     plain = rig.plant.model_copy(update={'machine': None})

@@ -45,9 +45,13 @@ def machines(
     Exit status 1 unless every run completed.
     """
     from softarm_ros.cli import machine_table
+    from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.run_command import stop_on_signals, table_console
     from softarm_ros.rigs.loader import list_rigs, load_rig
 
+    for option, value in (('--trajectory', trajectory), ('--store', store)):
+        if value and not runs:
+            raise UsageError(f'{option} is of runs: expected --runs with it')
     arms = [load_rig(rig, settings) for rig in rigs or [known.name for known in list_rigs()]]
     console = table_console()
     if not runs:
