@@ -12,6 +12,7 @@ import numpy as np
 from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.workspace import sample_workspace
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
 from softarm_ros.rigs.schema import Rig
@@ -24,7 +25,7 @@ from softarm_ros.runtime.assembly import (
 from softarm_ros.runtime.path_reach import path_reach
 
 _REACH_POSES = 4000
-_RANDOM_POSES = 500
+_RANDOM_POSES, _REFUSED_OF = 500, 200
 
 
 def summary(rig: Rig) -> Iterator[str]:
@@ -90,13 +91,33 @@ def _actuators(rig: Rig) -> Iterator[str]:
 
 
 def warnings(rig: Rig) -> Iterator[str]:
-    """Yield what is out of reach in the rig's own trajectories."""
-    tracker = build_tracker(rig, rig.model())
+    """Yield what the model refuses within the limits, and which trajectories are out of reach."""
+    model = rig.model()
+    yield from _refused(rig, model)
+    tracker = build_tracker(rig, model)
     for name in rig.trajectories:
         path = build_trajectory(rig, name).path
         line = describe_reach(path_reach(rig, tracker, path, model=None, open_loop=False))
         if line is not None:
             yield f'trajectory {name!r}: {line}'
+
+
+def _refused(rig: Rig, model: ArmModel) -> Iterator[str]:
+    """Yield how many poses within the limits have no rest, or none that they alone determine."""
+    drawn = rig.arm.sample_configurations(model, np.random.default_rng(0), _REFUSED_OF)
+    refused = drawn[np.isnan(model.tips_of(drawn)).any(axis=1)]
+    if not len(refused):
+        return
+    least = refused[np.argmin(np.linalg.norm(refused - model.rest_configuration, axis=1))]
+    why = 'no shape'
+    try:
+        model.shape_of(least)
+    except ModelError as error:
+        why = str(error)
+    yield (
+        f'model {model.name} refuses {len(refused)} of {len(drawn)} random poses within the '
+        f'limits; nearest to rest: {why}'
+    )
 
 
 def _vector(values: tuple[float, ...]) -> str:

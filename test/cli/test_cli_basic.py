@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 import softarm_ros
 from softarm_ros.cli import cli_errors, commands
-from softarm_ros.cli.check_command import summary
+from softarm_ros.cli.check_command import summary, warnings
 from softarm_ros.cli.commands import SUMMARIES
 from softarm_ros.cli.main import app
 from softarm_ros.control.reach import check_reach
@@ -218,6 +218,15 @@ def test_check_warns_of_a_trajectory_out_of_reach(tmp_path):
     status, out, _ = softarm('check', path)
     assert status == 0
     assert "warning: trajectory 'circle': 120 of 120 points of the path are out of reach" in out
+
+
+def test_check_tells_where_a_heavy_arm_has_two_rests():
+    heavy = [f'arm.sections[{k}].body_mass_kg=0.058' for k in (0, 1)]
+    line = next(warnings(load_rig('cable_arm', ['model=heavy_cable_statics', *heavy])))
+    assert line.startswith('model heavy_cable_statics refuses ') and ' of 200 random ' in line
+    assert line.endswith(
+        'the arm may fall to either side: under 1.14 N of weight and load it has two rests'
+    )
 
 
 # -- model ------------------------------------------------------------------------------------

@@ -262,11 +262,32 @@ def test_a_neighbour_changes_nothing_but_the_time():
 def test_a_neighbour_that_leads_nowhere_is_left_aside():
     """Bent over in one plane sections twist to either side: steps from a neighbour do not end."""
     arm = heavy_arm(body_mass_kg=0.04)
-    near = arm.posture_of(np.array([-0.13, 1.83, -0.06, 1.82]))
-    bend = np.array([-0.0998, 1.8295, -0.0986, 1.8072])
+    near = arm.posture_of(np.array([-1.39, 1.14, -0.99, 0.86]))
+    bend = np.array([-1.4031, 1.1157, -1.0184, 0.8514])
     np.testing.assert_allclose(
         arm.posture_of(bend, near).tip, arm.posture_of(bend).tip, atol=1e-10
     )
+
+
+@pytest.mark.parametrize('off', [-0.03, 0.03])
+def test_bends_with_two_rests_are_refused_from_either_side(off):
+    """Buckled sideways, the tip is far off; which side it fell to, bends do not tell."""
+    arm = heavy_arm()
+    over = 1.65 * np.array([1.0, 0.0, 0.9, 0.0])
+    aside = np.array([0.0, 0.0, 0.0, off])
+    askew = over + aside
+    with pytest.raises(ModelError, match=r'may fall to either side: .* has two rests'):
+        arm.posture_of(askew)
+    start = over + aside / abs(off) * 1.4
+    near = arm.posture_of(start)
+    for share in np.linspace(0.0, 1.0, 41):
+        bend = start + share * (askew - start)
+        try:
+            near = arm.posture_of(bend, near)
+        except ModelError:
+            break
+        np.testing.assert_allclose(near.tip, arm.posture_of(bend).tip, atol=1e-9)
+    assert 0.1 < share < 1.0
 
 
 @pytest.mark.parametrize('target', [(-0.14, -0.022, -0.031), (-0.09, -0.05, -0.01)])

@@ -165,6 +165,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
                 held = found
             else:
                 done, bend = share, found.bend
+        self.rod.check_the_only(held, whole)
         return held
 
     def _found_under(self, contraction: Array, load: Loads, start: Array) -> HeldSections | None:
@@ -173,7 +174,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
         straight = self._straight(start)
         if straight:
             try:
-                held = self.rod.settled(start, load)
+                held = self.rod.rest_near(start, load)
             except ModelError:
                 return None
             for k in straight:
@@ -252,7 +253,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
         Sections in `guided` keep their bends.
         """
         try:
-            held = self.rod.settled(bend, load, near)
+            held = self.rod.rest_near(bend, load, near)
         except ModelError:
             return None
         missing, slope = -held.moments, held.stiffness.copy()

@@ -13,7 +13,11 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven.weight_balance_kernels import HELD, UNSTABLE, settle_into
-from softarm_ros.models.cable_driven.weight_kernels import frames_into, tip_twist_into
+from softarm_ros.models.cable_driven.weight_kernels import (
+    frames_into,
+    gradient_into,
+    tip_twist_into,
+)
 from softarm_ros.models.cable_driven.weight_layout import Cables, Frames, Loads, Rod
 from softarm_ros.models.config import SectionConfig
 
@@ -21,6 +25,10 @@ from softarm_ros.models.config import SectionConfig
 _TORSION_SHARE = 2.0 / 3.0
 _NO_FACTOR = np.zeros((0, 0))
 _CHEAPEST_TURN_RAD = 1e-12
+# Two rests differ by twist to either side: less twisted than this, they are one for all purposes.
+_TWISTED_RAD = 0.05
+_APART_RAD = 1e-3
+_DIFFERENCE_RAD = 1e-4
 
 
 @dataclass(frozen=True)
@@ -109,14 +117,26 @@ class WeightedSections:
         """
         Return the sections at rest with bends (dof,) [rad] under a load.
 
-        `near` is a neighbour of the same load, for speed; one that leads nowhere is left aside.
+        `near` is a neighbour of the same load, for speed; one that leads nowhere, or to one of two
+        rests, is left aside.
 
         Raises
         ------
         ModelError
-            If there is no stable rest: the sections fall aside, however the cables hold them.
+            If there is no stable rest, the sections fall aside, however the cables hold them; or
+            if there are two, so that the bends alone do not say which.
 
         """
+        held = self.rest_near(bend, load, near)
+        if near is not None and self._has_another_rest(held, load):
+            return self.settled(bend, load)
+        self.check_the_only(held, load)
+        return held
+
+    def rest_near(
+        self, bend: Array, load: Loads, near: HeldSections | None = None
+    ) -> HeldSections:
+        """Return the same, of two rests either, which a search may pass through."""
         unknowns = np.zeros(self._count)
         factor_near = _NO_FACTOR
         if near is not None:
@@ -124,22 +144,69 @@ class WeightedSections:
             unknowns[~self._held] = near.unknowns[~self._held] + free
             factor_near = near.factor
         unknowns[self._held] = bend
-        dof, free_count = len(bend), self._count - len(bend)
+        status, held = self._settle(unknowns, load, factor_near)
+        if status != HELD and near is not None:
+            return self.rest_near(bend, load)
+        if status != HELD:
+            what = 'falls aside' if status == UNSTABLE else 'finds no rest'
+            raise ModelError(f'{self._bent(bend)}, the arm {what} {self._under(load)}')
+        return held
+
+    def check_the_only(self, held: HeldSections, load: Loads) -> None:
+        """Raise `ModelError` if the same bends have another stable rest."""
+        if self._has_another_rest(held, load):
+            raise ModelError(
+                f'{self._bent(held.bend)}, the arm may fall to either side: '
+                f'{self._under(load)} it has two rests'
+            )
+
+    def _settle(self, start: Array, load: Loads, factor_near: Array) -> tuple[int, HeldSections]:
+        """Return the status and the sections that unknowns (n,) lead to, bends kept."""
+        unknowns = start.copy()
+        dof = int(self._held.sum())
+        free_count = self._count - dof
         moments, stiffness = np.empty(dof), np.empty((dof, dof))
         factor, slopes = np.zeros((free_count, free_count)), np.empty((free_count, dof))
         status = settle_into(
             unknowns, self._rod, load, self._cables, factor_near,
             moments, stiffness, factor, slopes,
         )  # fmt: skip
-        if status != HELD and near is not None:
-            return self.settled(bend, load)
-        if status != HELD:
-            degrees = np.degrees(np.hypot(*bend.reshape(-1, 2).T))
-            bent = ', '.join(f'{n} {d:.1f} deg' for n, d in zip(self._names, degrees))
-            what = 'falls aside under' if status == UNSTABLE else 'finds no rest under'
-            weight = -float(load.forces.sum(axis=0) @ self._up(load))
-            raise ModelError(f'bent by {bent}, the arm {what} {weight:.3g} N of weight and load')
-        return HeldSections(bend, unknowns, moments, stiffness, slopes, factor)
+        bend = start[self._held]
+        return status, HeldSections(bend, unknowns, moments, stiffness, slopes, factor)
+
+    def _has_another_rest(self, held: HeldSections, load: Loads) -> bool:
+        """
+        Tell whether the same bends have a second stable rest.
+
+        Bent far in a plane, sections under weight buckle sideways: they twist to either side. The
+        other rest is sought where this one is mirrored, each section in the plane of its bend.
+        """
+        _, _, bends, twists = self._rod
+        mirrored = held.unknowns.reshape(-1, 2 * bends + twists).copy()
+        twisted = mirrored[:, 2 * bends :]
+        if float(np.abs(twisted).max(initial=0.0)) < _TWISTED_RAD:
+            return False
+        twisted *= -1.0
+        for rows, bend in zip(mirrored, held.bend.reshape(-1, 2)):
+            size = float(np.linalg.norm(bend))
+            along = bend / size if size > _CHEAPEST_TURN_RAD else np.array([1.0, 0.0])
+            curvatures = rows[2 : 2 * bends].reshape(-1, 2)
+            curvatures[:] = 2.0 * np.outer(curvatures @ along, along) - curvatures
+        start = mirrored.ravel()
+        if self._curved_halfway(held.unknowns, start, load) > 0.0:
+            return False  # no hill between them: what leans to one side comes back
+        status, other = self._settle(start, load, _NO_FACTOR)
+        return status == HELD and bool(np.abs(other.unknowns - held.unknowns).max() > _APART_RAD)
+
+    def _curved_halfway(self, one: Array, other: Array, load: Loads) -> float:
+        """Return the curvature of the energy [J] halfway on the line between unknowns (n,)."""
+        frames, middle = self._room(), 0.5 * (one + other)
+        way = one - other
+        step = _DIFFERENCE_RAD / float(np.abs(way).max())
+        ahead, behind = np.empty(self._count), np.empty(self._count)
+        gradient_into(middle + step * way, self._rod, load, frames, ahead)
+        gradient_into(middle - step * way, self._rod, load, frames, behind)
+        return float(way @ (ahead - behind)) / (2.0 * step)
 
     def section_tips(self, held: HeldSections) -> Array:
         """Return the section tips (sections, 4, 4)."""
@@ -208,6 +275,14 @@ class WeightedSections:
             np.empty((elements, 3)),
             np.empty((elements, 3)),
         )
+
+    def _bent(self, bend: Array) -> str:
+        degrees = np.degrees(np.hypot(*bend.reshape(-1, 2).T))
+        return 'bent by ' + ', '.join(f'{n} {d:.1f} deg' for n, d in zip(self._names, degrees))
+
+    def _under(self, load: Loads) -> str:
+        weight = -float(load.forces.sum(axis=0) @ self._up(load))
+        return f'under {weight:.3g} N of weight and load'
 
     @staticmethod
     def _up(load: Loads) -> Array:
