@@ -41,6 +41,7 @@ RIGS = (
     'pam_arm',
 )
 _START_S = 0.5
+_STARTED_S = 5.0  # by when the swing that a start sets off has died away
 _LATE_S = 120.0  # within which the last goal comes to its end, and the reference to rest
 _STREAM_S = 3.0
 _SHORT_S, _LONG_S, _LONG_SHARE = 0.3, 3.0, 0.1  # until the next target comes
@@ -75,7 +76,10 @@ class Changes:
     left_m : float
         How far actuators on valves were from their commands; none of others.
     tip_m_s, tip_m_s2, tip_m_s3 : float
-        Largest speed, acceleration and jerk of the plant's true tip, over 0.1 s.
+        Largest speed, acceleration and jerk of the plant's true tip, over 0.1 s, from
+        `_STARTED_S` after the start on.
+    start_m_s2, start_m_s3 : float
+        Acceleration and jerk likewise until then: of a loop that takes over, whatever the goals.
     tip_step_m : float
         Furthest that tip went in one look of the supervisor, 10 ms.
     error_m : float
@@ -107,6 +111,8 @@ class Changes:
     tip_m_s: float
     tip_m_s2: float
     tip_m_s3: float
+    start_m_s2: float
+    start_m_s3: float
     tip_step_m: float
     error_m: float
     fault: str
@@ -161,6 +167,7 @@ class _Run:
     ended: dict[int, list[GoalState]] = field(default_factory=dict)
     fault: str = ''
     worst_m: float = 0.0
+    begun: int = 0  # looks before the first goal
 
     def cycle(self) -> None:
         """Run one control period."""
@@ -220,9 +227,10 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
     speed, acceleration, jerk = _derivatives(run, rig)
     command_speed, command_acceleration = _shares(run, rig)
     plant_speed, plant_acceleration = _plant_shares(run, rig)
-    tip_m_s, tip_m_s2, tip_m_s3 = (
-        float(np.max(np.linalg.norm(_smooth(run, run.tip, order), axis=1))) for order in (1, 2, 3)
-    )
+    started = run.begun + round(_STARTED_S * run.arm.looks / loop.period_s)
+    rates = [np.linalg.norm(_smooth(run, run.tip, order), axis=1) for order in (1, 2, 3)]
+    tip_m_s, tip_m_s2, tip_m_s3 = (float(np.max(rate[started:], initial=0.0)) for rate in rates)
+    _, start_m_s2, start_m_s3 = (float(np.max(rate[:started])) for rate in rates)
     return Changes(
         asked=changes,
         reported=sum(len(end) == 1 for end in ends),
@@ -239,6 +247,8 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
         tip_m_s=tip_m_s,
         tip_m_s2=tip_m_s2,
         tip_m_s3=tip_m_s3,
+        start_m_s2=start_m_s2,
+        start_m_s3=start_m_s3,
         tip_step_m=float(np.max(np.linalg.norm(np.diff(np.array(run.tip), axis=0), axis=1))),
         error_m=run.worst_m,
         fault=run.fault,
@@ -320,6 +330,7 @@ def _started(rig: Rig, seed: int) -> _Run:
         run.cycle()
         if run.arm.now_s > _START_S:
             run.arm.start()
+    run.begun = len(run.tip)
     return run
 
 
@@ -462,7 +473,8 @@ def main(arguments: list[str] | None = None) -> int:
             f'speed {result.plant_speed:.2f}, acceleration {result.plant_acceleration:.2f} over '
             f'{result.window_s:.2f} s{left}; true '
             f'tip {1e3 * result.tip_m_s:.1f} mm/s, {result.tip_m_s2:.3f} m/s^2, '
-            f'{result.tip_m_s3:.2f} m/s^3, {1e3 * result.tip_step_m:.2f} mm in a look; error '
+            f'{result.tip_m_s3:.2f} m/s^3 (before, as it starts, {result.start_m_s2:.3f} and '
+            f'{result.start_m_s3:.2f}), {1e3 * result.tip_step_m:.2f} mm in a look; error '
             f'{1e3 * result.error_m:.1f} mm; stream held {1e3 * result.held_s:.0f} ms after '
             f'the last target, at rest {1e3 * result.stands_s:.0f} ms',
             flush=True,
