@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -167,7 +168,8 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
         elif topic == 'sections/poses':
             found = message.decoded()
             rows = np.array([pose_row(pose) for pose in found.poses])
-            sections[stamp_ns(found)] = transforms_from_rows(rows)
+            with contextlib.suppress(ValueError):  # not finite: the tracker went by the tip alone
+                sections[stamp_ns(found)] = transforms_from_rows(rows)
         elif topic == 'actuators/state':
             found = message.decoded()
             values = dict(zip(found.name, found.position))
