@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+import tempfile
 from collections import defaultdict
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
 
+from softarm_ros.cli.measured_excitation import AROUND
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
+from softarm_ros.cli.recorded_rig import recorded_rig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.bag_messages import messages_of, pose_row, stamp_ns
 from softarm_ros.nodes.bag_repair import about_of
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_pretension
@@ -24,7 +30,8 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
 
     Commands are those on `actuators/command`, each in effect until the next; measurements the
     poses of the sections, or the tip alone where there are none. Times are those of the
-    measurements, from the first on. Rows with a number that is none are left out.
+    measurements, from the first on. Rows with a number that is none are left out. The weight on
+    the tip and how the arm lay are those of the rig that the bag was recorded with.
 
     Raises
     ------
@@ -83,7 +90,9 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         raise MeasurementError(f'{bag}: no row has all of its numbers')
     stamps, rows, told = stamps[complete], rows[complete], told[complete]
     # No model knows the pretension, by which antagonists are pulled against each other.
-    pretension = build_pretension(rig, open_loop=about_of(bag).get('open_loop') == 'true').amount
+    about = about_of(bag)
+    pretension = build_pretension(rig, open_loop=about.get('open_loop') == 'true').amount
+    around, unknown = _around(about, rig)
     return MeasuredRun(
         bag.name,
         1e-9 * (stamps - stamps[0]).astype(float),
@@ -94,6 +103,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         Mount(np.zeros(3), np.eye(3)),
         (
             *([f'left out: {gone} incomplete rows'] if gone else []),
+            *([unknown] if unknown else []),
             *(
                 [f'pretension taken off the commands: {np.max(pretension):g}']
                 if np.any(pretension)
@@ -101,4 +111,17 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
             ),
         ),
         in_base=True,
+        around=around,
     )
+
+
+def _around(about: Mapping[str, str], rig: Rig) -> tuple[dict[str, float], str]:
+    """Return what was hung on the tip and how the arm lay, or why that is not known."""
+    if 'rig_file' not in about:
+        return {}, ''
+    with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
+        try:
+            return values_of(recorded_rig(dict(about), Path(folder)), AROUND), ''
+        except RigError as error:
+            reason = str(error).splitlines()[0]
+    return {}, f'the rig file in the bag is none today ({reason}): {AROUND[0]} of {rig.name} taken'

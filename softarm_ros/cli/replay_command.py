@@ -9,7 +9,8 @@ from pathlib import Path
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.node_processes import NodeProcesses
-from softarm_ros.cli.replay_direct import recorded_rig, recorded_run
+from softarm_ros.cli.recorded_rig import recorded_rig
+from softarm_ros.cli.replay_direct import recorded_run
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.graph import NodeSpec, graph_plan, parameter_file, process_command
 

@@ -12,12 +12,11 @@ from typing import Any
 import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.recorded_rig import recorded_rig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import transforms_from_rows
 from softarm_ros.nodes.bag_messages import messages_of, nanoseconds, pose_row, stamp_ns
 from softarm_ros.nodes.bag_repair import about_of
-from softarm_ros.rigs.arguments import settings_of
-from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_loop
 from softarm_ros.runtime.cycle_source import ALLOWED, POSE, SECTIONS, load_code
@@ -101,18 +100,6 @@ def replay_direct(bag: Path) -> Replayed:
             'not in it'
         )
     return compare(loop, day)
-
-
-def recorded_rig(about: dict[str, str], folder: Path) -> Rig:
-    """Return the rig of a bag; its file is put into `folder`."""
-    if 'rig_file' not in about:
-        raise UsageError(
-            'the bag does not state its rig: it was recorded neither by `softarm run --bag` or '
-            '`softarm record` nor by `bag:=`'
-        )
-    path = folder / f'{about["rig"]}.yaml'
-    path.write_text(about['rig_file'], encoding='utf-8')
-    return load_rig(path, settings_of([about.get('settings', '')]))
 
 
 def recorded_run(about: dict[str, str], folder: Path) -> dict[str, Any]:

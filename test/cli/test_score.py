@@ -3,6 +3,7 @@
 import csv
 import json
 from dataclasses import replace
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -270,7 +271,7 @@ def test_a_bag_is_scored_with_its_own_poses_and_the_pretension_taken_off(rig, tm
     assert 'pretension taken off the commands: 0.002' in done.output
 
 
-def write_bag(rig, folder, commands, change=lambda i, message: None):
+def write_bag(rig, folder, commands, change=lambda i, message: None, about=None):
     """Write a bag of commands [m] with the pretension on them, and the poses they lead to."""
     from rosbags.typesys import Stores, get_typestore
 
@@ -281,7 +282,7 @@ def write_bag(rig, folder, commands, change=lambda i, message: None):
     time = types['builtin_interfaces/msg/Time']
     header = types['std_msgs/msg/Header']
     joints, poses = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/PoseArray'
-    bag = BagWriter(folder, {'rig': rig.name, 'open_loop': 'false'})
+    bag = BagWriter(folder, {'rig': rig.name, 'open_loop': 'false', **(about or {})})
     bag.add_topic('/cable_arm/actuators/command', joints)
     bag.add_topic('/cable_arm/sections/poses', poses)
     empty = np.zeros(0)
@@ -304,6 +305,34 @@ def write_bag(rig, folder, commands, change=lambda i, message: None):
         )
     bag.close()
     return folder
+
+
+def test_a_bag_states_which_weight_hung_on_the_tip(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    from softarm_ros.nodes.bag_about import about_run
+
+    heavy = load_rig('cable_arm', ['tip_load_kg=0.05', 'model=heavy_cable_statics'])
+    bag = write_bag(heavy, tmp_path / 'bag', commands_of(rig, 6), about=about_run(heavy, {}))
+    run = read_run(rig, bag)
+    assert run.around['tip_load_kg'] == 0.05
+    arguments = ['score', 'cable_arm', str(bag), '--model', 'heavy_cable_statics']
+    scores = tmp_path / 'score.json'
+    done = CliRunner().invoke(app, [*arguments, '--json', str(scores)])
+    assert done.exit_code == 0, done.output
+    found = json.loads(scores.read_text())['scores'][-1]
+    assert found['by'] == 'heavy_cable_statics'
+    assert all(error['rms'] < 1e-3 for error in found['errors']), found
+    assert read_run(rig, Path(f'{bag}:tip_load_kg=0.1')).around['tip_load_kg'] == 0.1
+
+
+def test_a_rig_file_in_a_bag_that_is_none_today_is_told(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    from softarm_ros.nodes.bag_about import about_run
+
+    about = {**about_run(rig, {}), 'rig_file': 'name: cable_arm\nformer_field: 1\n'}
+    run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands_of(rig, 6), about=about))
+    assert not run.around
+    assert any('tip_load_kg of cable_arm taken' in note for note in run.notes)
 
 
 def test_rows_of_a_bag_without_a_number_are_left_out_and_counted(rig, tmp_path):
