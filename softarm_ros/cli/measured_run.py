@@ -236,7 +236,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     complete = _complete(run)
     gone = len(table) - len(complete)
     run = run.rows(complete, *([f'left out: {gone} incomplete rows'] if gone else []))
-    run, settled = _without_flips(run), np.flatnonzero(stands[complete])
+    run, settled = without_flips(run), np.flatnonzero(stands[complete])
     if not len(settled):
         raise MeasurementError(
             f'{path.name}: the commands stand within recording.settled_within = '
@@ -389,7 +389,7 @@ def _complete(run: MeasuredRun) -> Rows:
     return whole
 
 
-def _without_flips(run: MeasuredRun) -> MeasuredRun:
+def without_flips(run: MeasuredRun) -> MeasuredRun:
     """Return the run without axes that a moving body cannot have: markers taken for others."""
     if run.time_s is None:
         return run

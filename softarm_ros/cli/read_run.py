@@ -13,6 +13,7 @@ from softarm_ros.cli.measured_run import (
     MeasurementError,
     read_csv_run,
     with_memory,
+    without_flips,
 )
 from softarm_ros.rigs.schema import Rig
 
@@ -60,7 +61,7 @@ def _stated(path: Path) -> tuple[Path, dict[str, float]]:
 
 def _read(rig: Rig, path: Path) -> MeasuredRun:
     if path.suffix == '.mcap' or path.is_dir():
-        return with_memory(rig, read_bag_run(rig, path))
+        return with_memory(rig, without_flips(read_bag_run(rig, path)))
     if sections_seen(rig, path):
-        return with_memory(rig, read_excitation(rig, path))
+        return with_memory(rig, without_flips(read_excitation(rig, path)))
     return read_csv_run(rig, path)

@@ -325,6 +325,20 @@ def test_a_bag_states_which_weight_hung_on_the_tip(rig, tmp_path):
     assert read_run(rig, Path(f'{bag}:tip_load_kg=0.1')).around['tip_load_kg'] == 0.1
 
 
+def test_a_flipped_body_in_a_bag_is_left_out_and_counted(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+
+    def flip(i, message):
+        if i == 3 and hasattr(message, 'poses'):
+            turn = message.poses[1].orientation  # by half a turn about x
+            turn.x, turn.y, turn.z, turn.w = turn.w, turn.z, -turn.y, -turn.x
+
+    run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands_of(rig, 12), flip))
+    assert np.flatnonzero(np.isnan(run.axes['distal']).any(axis=1)).tolist() == [3]
+    assert np.isfinite(run.axes['proximal']).all() and len(run) == 12
+    assert 'left out: 1 axes of distal, turned by more than 60 deg at once' in run.notes
+
+
 def test_a_rig_file_in_a_bag_that_is_none_today_is_told(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from softarm_ros.nodes.bag_about import about_run
