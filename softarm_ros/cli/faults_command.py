@@ -16,7 +16,7 @@ from rich.table import Table
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.rig_labels import rig_labels
-from softarm_ros.cli.run_command import compile_kernels, stop_on_signals
+from softarm_ros.cli.run_command import EXIT_INTERRUPTED, compile_kernels, stop_on_signals
 from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
@@ -89,15 +89,15 @@ def faults_command(
         compile_kernels(rig, console)
     labelled = dict(zip(rig_labels(found), found))
     if clean:
-        well, rows = _clean(labelled, trajectory, seeds, console)
+        status, rows = _clean(labelled, trajectory, seeds, console)
     else:
-        well, rows = _broken(labelled, trajectory, seeds, console)
+        status, rows = _broken(labelled, trajectory, seeds, console)
     if json_file is not None:
         try:
             json_file.write_text(json.dumps(rows, indent=1) + '\n', encoding='utf-8')
         except OSError as error:
             raise UsageError(f'--json {json_file}: cannot be written ({error.strerror})') from None
-    return 0 if well else EXIT_SHORT
+    return status
 
 
 # -- faults -----------------------------------------------------------------------------------
@@ -105,7 +105,7 @@ def faults_command(
 
 def _broken(
     rigs: Mapping[str, Rig], trajectory: str | None, seeds: range, console: Console
-) -> tuple[bool, list[dict[str, Any]]]:
+) -> tuple[int, list[dict[str, Any]]]:
     tried: list[TriedFault] = []
     with stop_on_signals() as stopped:
         for label, rig in rigs.items():
@@ -127,16 +127,17 @@ def _broken(
                         met = bar(trial, length)
                         mine.append(TriedFault(label, seed, case.name, trial, met))
                         progress.advance(task)
-            console.print(
-                _fault_table(label, rig, trajectory, mine)
-                if len(seeds) == 1
-                else _machines_table(label, rig, trajectory, mine)
-            )
+            if mine:
+                console.print(
+                    _fault_table(label, rig, trajectory, mine)
+                    if len(seeds) == 1
+                    else _machines_table(label, rig, trajectory, mine)
+                )
             tried += mine
             if stopped():
                 break
-        well = not stopped() and not any(row.bar_met is False for row in tried)
-    return well, [row.as_json() for row in tried]
+    missed = EXIT_SHORT if any(row.bar_met is False for row in tried) else 0
+    return EXIT_INTERRUPTED if stopped() else missed, [row.as_json() for row in tried]
 
 
 def bar(trial: Trial, length_m: float) -> bool | None:
@@ -233,7 +234,7 @@ def _milliseconds(seconds: float | None) -> str:
 
 def _clean(
     rigs: Mapping[str, Rig], trajectory: str | None, seeds: range, console: Console
-) -> tuple[bool, list[dict[str, Any]]]:
+) -> tuple[int, list[dict[str, Any]]]:
     runs: list[CleanRun] = []
     wanted = [
         (label, name, seed)
@@ -254,8 +255,11 @@ def _clean(
     for run in alarms:
         console.print(f'{run.rig} {run.trajectory}, seed {run.seed}: {run.alarm}', markup=False)
     console.print(f'{len(alarms)} false alarms in {len(runs)} runs of {len(wanted)}')
-    well = len(runs) == len(wanted) and all(run.completed and not run.alarm for run in runs)
-    return well, [asdict(run) for run in runs]
+    well = all(run.completed and not run.alarm for run in runs)
+    whole = len(runs) == len(wanted)
+    return (0 if well else EXIT_SHORT) if whole else EXIT_INTERRUPTED, [
+        asdict(run) for run in runs
+    ]
 
 
 def clean_run(label: str, rig: Rig, trajectory: str, seed: int) -> CleanRun:

@@ -1,15 +1,19 @@
 """`softarm faults`: tables, exit status, and what is refused."""
 
+import contextlib
 import io
 import json
+import signal
 
 import pytest
 from rich.console import Console
 from typer.testing import CliRunner
 
+from softarm_ros.cli import faults_command
 from softarm_ros.cli.faults_command import CleanRun, TriedFault, _fault_table, bar, clean_table
 from softarm_ros.cli.main import app
 from softarm_ros.cli.rig_labels import rig_labels
+from softarm_ros.cli.run_command import EXIT_INTERRUPTED
 from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.fault_trials import CAMERA_FAULTS, Trial
@@ -99,6 +103,21 @@ def test_files_of_one_name_have_rows_and_limits_of_their_own(tmp_path):
     for k, label in enumerate(labelled, 1):
         row = console.file.getvalue().partition(label)[2].splitlines()[0]
         assert row.split()[:6] == ['0', 'of', '1', f'{k}.0', 'of', str(10 + k)]
+
+
+@pytest.mark.parametrize('clean', [['--clean'], []])
+def test_ctrl_c_ends_the_trials_with_its_own_exit_status(monkeypatch, clean):
+    stop_on_signals = faults_command.stop_on_signals
+
+    @contextlib.contextmanager
+    def interrupted_at_once():
+        with stop_on_signals() as stopped:
+            signal.raise_signal(signal.SIGINT)
+            yield stopped
+
+    monkeypatch.setattr(faults_command, 'stop_on_signals', interrupted_at_once)
+    result = softarm('faults', RIG, '--trajectory', PATH, *clean)
+    assert result.exit_code == EXIT_INTERRUPTED, result.output
 
 
 def test_a_path_belongs_to_one_rig():

@@ -2,6 +2,7 @@
 
 import io
 import json
+import signal
 
 import pytest
 from rich.console import Console
@@ -10,7 +11,15 @@ from typer.testing import CliRunner
 from softarm_ros.cli import machine_table
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.commands.machines import app
-from softarm_ros.cli.machine_table import MachineRun, cases_of, draw_table, run_all, run_table
+from softarm_ros.cli.machine_table import (
+    MachineRun,
+    cases_of,
+    draw_table,
+    run_all,
+    run_machine,
+    run_table,
+)
+from softarm_ros.cli.run_command import EXIT_INTERRUPTED
 from softarm_ros.rigs.loader import load_rig
 
 
@@ -175,3 +184,18 @@ def test_a_machine_is_driven_and_its_true_tip_judged(tmp_path):
 def test_an_unknown_path_is_refused():
     with pytest.raises(UsageError, match="cable_arm has no trajectory 'cirlce'; known: "):
         cases_of([load_rig('cable_arm')], ['cirlce'], 2)
+
+
+def test_ctrl_c_ends_the_runs_with_its_own_exit_status(monkeypatch):
+    driven = []
+
+    def interrupted(case, stopped):
+        driven.append(case)
+        signal.raise_signal(signal.SIGINT)
+        return run_machine(case, stopped)
+
+    monkeypatch.setattr(machine_table, 'run_machine', interrupted)
+    arguments = ['cable_arm_single', '--runs', '--trajectory', 'circle_small', '--machines', '2']
+    found = CliRunner().invoke(app, arguments)
+    assert found.exit_code == EXIT_INTERRUPTED, found.output
+    assert len(driven) == 1

@@ -42,7 +42,7 @@ def faults(
     """
     Break simulated arms in mid-run: who notices, when, and how far the tip has gone.
 
-    Exit status 1 if a bar is missed, or for a false alarm.
+    Exit status 1 if a bar is missed, or for a false alarm; 130 after Ctrl-C.
     """
     from softarm_ros.cli.faults_command import faults_command
     from softarm_ros.cli.run_command import table_console

@@ -42,11 +42,11 @@ def machines(
 
     Without --runs each field that varies, with the values of all machines. With it one row for
     each path and loop: median and 90th percentile over machines of the mean error of the tip.
-    Exit status 1 unless every run completed.
+    Exit status 1 unless every run completed, 130 after Ctrl-C.
     """
     from softarm_ros.cli import machine_table
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.run_command import stop_on_signals, table_console
+    from softarm_ros.cli.run_command import EXIT_INTERRUPTED, stop_on_signals, table_console
     from softarm_ros.rigs.loader import list_rigs, load_rig
 
     for option, value in (('--trajectory', trajectory), ('--store', store)):
@@ -63,4 +63,6 @@ def machines(
         results = machine_table.run_all(cases, store, console, stopped)
     console.print(machine_table.run_table(results))
     complete = len(results) == len(cases) and all(result.completed for result in results)
+    if not complete and stopped():
+        raise typer.Exit(EXIT_INTERRUPTED)
     raise typer.Exit(0 if complete else 1)
