@@ -1,13 +1,13 @@
 """
 Garbled packets of a protocol: bits turned over, pieces cut out, put in, doubled, numbers replaced.
 
-Run as a program for the long run: `python test/perception/fuzz_packets.py natnet 1000000`.
+Run as a program for the long run: `python test/perception/fuzz_packets.py natnet --count 1000000`.
 """
 
 from __future__ import annotations
 
+import argparse
 import struct
-import sys
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
@@ -66,6 +66,15 @@ def fuzz(
 if __name__ == '__main__':
     from fuzz_cases import CASES
 
-    for name in sys.argv[1:2] or CASES:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument('protocol', nargs='*', default=list(CASES), metavar='PROTOCOL')
+    parser.add_argument('--count', type=int, default=1_000_000)
+    options = parser.parse_args()
+    unknown = [name for name in options.protocol if name not in CASES]
+    if unknown:
+        parser.error(f'{unknown[0]} is no PROTOCOL: expected {", ".join(CASES)}')
+    for name in options.protocol:
         packets, read = CASES[name]()
-        print(name, dict(fuzz(packets, read, int((sys.argv[2:3] or ['1000000'])[0]), 0)))
+        print(name, dict(fuzz(packets, read, options.count, 0)), flush=True)
