@@ -9,13 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from softarm_ros.cli.run_command import (
-    EXIT_INCOMPLETE,
-    EXIT_INTERRUPTED,
-    RunOptions,
-    compile_kernels,
-    stop_on_signals,
-)
+from softarm_ros.cli.run_command import RunOptions, compile_kernels, status_of, stop_on_signals
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.run_record import RunRecord
@@ -79,9 +73,7 @@ def compare_backends(
     complete = len(pairs) == len(found) and all(
         pair.sim.completed and pair.emulated.completed for pair in pairs
     )
-    if complete:
-        return 0
-    return EXIT_INTERRUPTED if stopped() else EXIT_INCOMPLETE
+    return status_of(complete, stopped())
 
 
 def _run_both(

@@ -121,7 +121,7 @@ def _around(about: Mapping[str, str], rig: Rig) -> tuple[dict[str, float], str]:
         return {}, ''
     with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
         try:
-            return values_of(recorded_rig(dict(about), Path(folder)), AROUND), ''
+            return values_of(recorded_rig(about, Path(folder)), AROUND), ''
         except RigError as error:
             reason = str(error).splitlines()[0]
     return {}, f'the rig file in the bag is none today ({reason}): {AROUND[0]} of {rig.name} taken'

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from softarm_ros.cli.cli_errors import UsageError
@@ -10,7 +11,7 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 
 
-def recorded_rig(about: dict[str, str], folder: Path) -> Rig:
+def recorded_rig(about: Mapping[str, str], folder: Path) -> Rig:
     """Return the rig of a bag; its file is put into `folder`."""
     if 'rig_file' not in about:
         raise UsageError(

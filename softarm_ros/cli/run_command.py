@@ -91,7 +91,12 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
         from softarm_ros.cli.report import write_report
 
         console.print(f'report: {write_report(record, options.report)}', markup=False)
-    if record.completed:
+    return status_of(record.completed, interrupted)
+
+
+def status_of(completed: bool, interrupted: bool) -> int:
+    """Return the exit status of what was to complete, and may have been interrupted before."""
+    if completed:
         return 0
     return EXIT_INTERRUPTED if interrupted else EXIT_INCOMPLETE
 

@@ -46,7 +46,7 @@ def machines(
     """
     from softarm_ros.cli import machine_table
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.run_command import EXIT_INTERRUPTED, stop_on_signals, table_console
+    from softarm_ros.cli.run_command import status_of, stop_on_signals, table_console
     from softarm_ros.rigs.loader import list_rigs, load_rig
 
     for option, value in (('--trajectory', trajectory), ('--store', store)):
@@ -63,6 +63,4 @@ def machines(
         results = machine_table.run_all(cases, store, console, stopped)
     console.print(machine_table.run_table(results))
     complete = len(results) == len(cases) and all(result.completed for result in results)
-    if not complete and stopped():
-        raise typer.Exit(EXIT_INTERRUPTED)
-    raise typer.Exit(0 if complete else 1)
+    raise typer.Exit(status_of(complete, stopped()))
