@@ -12,6 +12,7 @@ import threading
 from multiprocessing.connection import Connection
 from typing import Any
 
+from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.control.goals.goal import Goal
 from softarm_ros.control.goals.plan import Plan
 from softarm_ros.geometry.arrays import Array
@@ -20,6 +21,9 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_planner, build_tracker
 
 RESTARTS = 3  # in a row, without a plan between them
+# A process that has not answered for so long is frozen; docs/goals.md has the longest plans.
+POINT_S = 60.0  # for a plan to a single target
+ANSWER_S = 600.0  # for any other plan, and to load, which may compile
 _NICE = 5  # the loop first
 
 
@@ -34,6 +38,9 @@ class PlannerProcess:
     it ended; one that waited goes to the next process. After `RESTARTS` in a row that end without
     a plan, every goal is refused.
 
+    One that does not answer within `POINT_S` or `ANSWER_S`, as it is frozen, is killed in `take`:
+    then it has ended.
+
     The process ends with this one, however that ends: nobody is left at the other end of its
     socket.
 
@@ -45,16 +52,28 @@ class PlannerProcess:
         Name of the model; the rig's default for None.
     open_loop : bool
         Without pretension, as the loop.
+    clock : Clock
+        By which an answer is waited for.
 
     """
 
-    def __init__(self, rig: Rig, model: str | None = None, *, open_loop: bool = False) -> None:
+    def __init__(
+        self,
+        rig: Rig,
+        model: str | None = None,
+        *,
+        open_loop: bool = False,
+        clock: Clock = MONOTONIC,
+    ) -> None:
         self._arm = pickle.dumps((rig, model, open_loop))
         self._changed = threading.Condition()  # guards all below
         self._next: tuple[Goal, Array] | None = None
         self._ready: list[Plan] = []
         self._news: list[str] = []
         self._closed = False
+        self._clock = clock
+        self._awaited: tuple[float, float] | None = None  # an answer: since, and for how long [s]
+        self._killed = ''  # why it was, empty if it was not
         self._process, self._link = self._started()
         self._talker = threading.Thread(target=self._talk, name='planner', daemon=True)
         self._talker.start()
@@ -66,10 +85,16 @@ class PlannerProcess:
             self._changed.notify()
 
     def take(self) -> list[Plan]:
-        """Return plans that are ready; does not wait."""
+        """Return plans that are ready; does not wait. Kills a process that does not answer."""
         with self._changed:
             if self._process.poll() is not None:
                 self._changed.notify()
+            elif self._awaited is not None:
+                since_s, limit_s = self._awaited
+                if self._clock.now_s() - since_s > limit_s:
+                    self._awaited = None
+                    self._killed = f'has not answered within {limit_s:.0f} s and was killed'
+                    self._process.kill()
             ready, self._ready = self._ready, []
         return ready
 
@@ -108,7 +133,7 @@ class PlannerProcess:
             in_vain = 0 if planned else in_vain + 1
             if self._closed:
                 return
-            why = f'the planner has ended (exit status {code})'
+            why = f'the planner {self._killed or f"has ended (exit status {code})"}'
             if in_vain > RESTARTS:
                 self._give_up(
                     lost, f'{why}, {in_vain} times without a plan: the tracker must be restarted'
@@ -132,15 +157,19 @@ class PlannerProcess:
         """Have plans made until the process ends; return whether any was, and the goal lost."""
         planned, at_work = False, None
         try:
+            self._wait(ANSWER_S)
             self._link.send_bytes(self._arm)
             self._link.recv()  # it listens
+            self._wait(None)
             while True:
                 asked = self._asked()
                 if asked is None:
                     break
                 at_work = asked[0]
+                self._wait(POINT_S if len(at_work.points) == 1 else ANSWER_S)
                 self._link.send(asked)
                 plan = self._link.recv()
+                self._wait(None)
                 with self._changed:
                     self._ready.append(plan)
                 planned, at_work = True, None
@@ -148,6 +177,12 @@ class PlannerProcess:
             pass
         self._link.close()
         return planned, at_work
+
+    def _wait(self, limit_s: float | None) -> None:
+        """Note that an answer is awaited from now on, for so long [s]; None: no more."""
+        with self._changed:
+            self._awaited = None if limit_s is None else (self._clock.now_s(), limit_s)
+            self._killed = ''
 
     def _asked(self) -> tuple[Goal, Array] | None:
         """Wait for what is asked; None: the process has ended."""

@@ -7,10 +7,11 @@ import time
 
 import numpy as np
 import pytest
+from manual_clock import ManualClock, wait_until
 
-from softarm_ros.control.goals.goal import MAX_POINTS, configuration_goal
+from softarm_ros.control.goals.goal import MAX_POINTS, configuration_goal, point_goal
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.runtime.planner_process import RESTARTS, PlannerProcess
+from softarm_ros.runtime.planner_process import ANSWER_S, POINT_S, RESTARTS, PlannerProcess
 
 RIG = load_rig('pam_arm')
 MODEL = RIG.model()
@@ -35,8 +36,13 @@ def configuration_at_rest(number):
 
 
 @pytest.fixture
-def planner():
-    process = PlannerProcess(RIG)
+def clock():
+    return ManualClock()
+
+
+@pytest.fixture
+def planner(clock):
+    process = PlannerProcess(RIG, clock=clock)
     yield process
     process.close()
 
@@ -50,25 +56,16 @@ def plan_of(planner):
     raise AssertionError('no plan')
 
 
-def asked_while_it_stands(planner):
-    """Ask for a long trajectory while the process is stopped; nothing waits for it."""
-    process = planner._process.pid
-    os.kill(process, signal.SIGSTOP)
-    try:
-        asking = threading.Thread(
-            target=planner.request, args=(long_goal(), MODEL.rest_configuration), daemon=True
-        )
-        asking.start()
-        asking.join(WITHIN_S / 8.0)
-        assert not asking.is_alive()
-        assert planner.take() == []
-    finally:
-        os.kill(process, signal.SIGCONT)
-
-
-def test_a_long_trajectory_does_not_wait_for_a_process_that_loads(planner):
-    asked_while_it_stands(planner)
-    assert plan_of(planner).goal.number == 1
+def asked_of_a_frozen_process(planner, goal):
+    """Freeze the process and ask for a plan; nothing waits for it."""
+    os.kill(planner._process.pid, signal.SIGSTOP)
+    asking = threading.Thread(
+        target=planner.request, args=(goal, MODEL.rest_configuration), daemon=True
+    )
+    asking.start()
+    asking.join(WITHIN_S / 8.0)
+    assert not asking.is_alive()
+    assert planner.take() == []
 
 
 def ended(planner):
@@ -92,8 +89,34 @@ def news_of(planner):
 def test_a_process_that_stands_still_is_not_waited_for(planner):
     planner.request(configuration_at_rest(1), MODEL.rest_configuration)
     assert plan_of(planner).course is not None
-    asked_while_it_stands(planner)
+    asked_of_a_frozen_process(planner, long_goal())
+    os.kill(planner._process.pid, signal.SIGCONT)
     assert plan_of(planner).course is not None
+
+
+def given_up(planner, clock, goal, limit_s):
+    """Ask a frozen process for a plan, and let time pass until it is killed; return the news."""
+    process = planner._process
+    asked_of_a_frozen_process(planner, goal)
+    wait_until(lambda: planner._awaited, WITHIN_S, 'an answer is awaited')
+    clock.sleep(limit_s)
+    assert planner.take() == []
+    assert process.poll() is None
+    clock.sleep(1.0)
+    planner.take()
+    assert process.wait(WITHIN_S) == -signal.SIGKILL
+    wait_until(lambda: planner._news, WITHIN_S, 'news')
+    return planner.take_news()[0]
+
+
+def test_a_frozen_process_is_killed_and_refuses_what_it_was_planning(planner, clock):
+    why = given_up(planner, clock, long_goal(), ANSWER_S)  # it has not loaded
+    assert why == 'the planner has not answered within 600 s and was killed; it is started again'
+    assert plan_of(planner).course is not None  # made by the next one
+    why = given_up(planner, clock, point_goal(2, (0.0, 0.0, 0.9)), POINT_S)
+    assert 'has not answered within 60 s' in why
+    refused = plan_of(planner)
+    assert (refused.goal.number, refused.course, refused.refusal) == (2, None, why)
 
 
 def test_a_process_that_ends_is_started_again_and_refuses_what_it_was_planning(planner):
