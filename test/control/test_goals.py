@@ -232,3 +232,19 @@ def test_configurations_that_the_actuators_cannot_follow_are_refused(
     plan = planner.plan(goal, planner.model.rest_configuration)
     assert plan.course is None
     assert re.search(words, plan.refusal), plan.refusal
+
+
+def test_velocities_that_lead_beyond_the_limits_between_two_points_are_refused(planner):
+    names, most = planner.model.configuration_names, planner.limits.max_bending_rad[0]
+    bent = np.array([0.9 * most, 0.0, 0.0, 0.0])
+
+    def plan(rate):
+        velocities = np.outer([1.0, -1.0], [rate, 0.0, 0.0, 0.0])
+        goal = configuration_goal(1, names, [10.0, 20.0], [bent] * 2, velocities, expected=names)
+        return planner.plan(goal, planner.model.rest_configuration)
+
+    assert plan(0.039 * most).course is not None  # a quarter of 10 s of it: 0.9975 of the limit
+    beyond = plan(0.06 * most)
+    assert beyond.course is None
+    assert 'points: (proximal_bend_x, proximal_bend_y) bends by' in beyond.refusal
+    assert 'expected at most 150 deg after 1' in beyond.refusal

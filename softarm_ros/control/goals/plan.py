@@ -226,8 +226,8 @@ class Planner:
             )
 
     def _checked(self, table: Timetable, start: Array) -> Array:
-        """Return the tips (n, 3) of a timetable; ValueError if an actuator cannot follow it."""
-        times, points, rates = table.knots_from(start)
+        """Return the tips (n, 3) of a timetable; ValueError where it cannot be followed."""
+        times, points, rates = table.knots_from(self.limits.clipped(start))
         trial = Timetable(times, points, np.zeros((0, 0)) if rates is None else rates)
         motion = SmoothedMotion(np.array(points[0]), self.windows_s)
         total = float(times[-1]) + sum(self.windows_s)
@@ -243,16 +243,19 @@ class Planner:
             if k % seen:
                 continue
             place, rate, change = motion.state()
-            if (
-                posture is not None
-                and k - looked < every
-                and self._known(posture, place, rate, change)
-            ):
-                continue
-            looked = k
-            posture = self.model.posture_of(place, posture)
-            self.limits.check(self.limits.clipped(place), self.model.configuration_names)
-            self._check(posture)
+            try:
+                self.limits.check(place, self.model.configuration_names)
+                if (
+                    posture is not None
+                    and k - looked < every
+                    and self._known(posture, place, rate, change)
+                ):
+                    continue
+                looked = k
+                posture = self.model.posture_of(place, posture)
+                self._check(posture)
+            except ValueError as error:
+                raise ValueError(f'points: {error} after {k * self.period_s:.2f} s') from None
             A = posture.actuation_jacobian
             self._follows('moves at', A @ rate, self.room.max_speed, '/s', k)
             self._follows('is accelerated by', A @ change, self.room.max_acceleration, '/s^2', k)
