@@ -23,7 +23,7 @@ from softarm_ros.runtime.assembly import build_planner, build_tracker
 RESTARTS = 3  # in a row, without a plan between them
 # A process that has not answered for so long is frozen; docs/goals.md has the longest plans.
 POINT_S = 60.0  # for a plan to a single target
-ANSWER_S = 600.0  # for any other plan, and to load, which may compile
+ANSWER_S = 600.0  # for any other plan; to load, and for the first plan, which may compile
 _NICE = 5  # the loop first
 
 
@@ -166,7 +166,7 @@ class PlannerProcess:
                 if asked is None:
                     break
                 at_work = asked[0]
-                self._wait(POINT_S if len(at_work.points) == 1 else ANSWER_S)
+                self._wait(POINT_S if planned and len(at_work.points) == 1 else ANSWER_S)
                 self._link.send(asked)
                 plan = self._link.recv()
                 self._wait(None)
