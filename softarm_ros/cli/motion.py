@@ -88,9 +88,9 @@ def film(
     return Motion(times - times[0], bodies, bodies[:, -1], record.samples.error[rows], record.path)
 
 
-def film_of_bag(bag: Path, rig: Rig | None) -> tuple[Rig, Motion]:
+def film_of_bag(bag: Path, rig: Rig) -> Motion:
     """
-    Return the rig and the motion of a recorded run.
+    Return the motion of a recorded run of a rig.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def film_of_bag(bag: Path, rig: Rig | None) -> tuple[Rig, Motion]:
 
     """
     states = BagStates.read(bag, rig)
-    model = states.rig.model()
+    model = rig.model()
     moments = [states.at(t) for t in np.arange(0.0, states.duration_s, _BAG_STEP_S)]
     tracked = [m for m in moments if m.phase == Phase.TRACK.value] or moments
     times, bodies, tips, errors = [], [], [], []
@@ -119,4 +119,4 @@ def film_of_bag(bag: Path, rig: Rig | None) -> tuple[Rig, Motion]:
         raise UsageError(f'{bag}: no configurations and measured tips to draw')
     path = np.zeros((0, 3)) if states.path is None else states.path
     at = np.array(times) - times[0]
-    return states.rig, Motion(at, np.array(bodies), np.array(tips), np.array(errors), path)
+    return Motion(at, np.array(bodies), np.array(tips), np.array(errors), path)

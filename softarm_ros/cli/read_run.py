@@ -15,6 +15,7 @@ from softarm_ros.cli.measured_run import (
     with_memory,
     without_flips,
 )
+from softarm_ros.nodes.bag_messages import is_bag
 from softarm_ros.rigs.schema import Rig
 
 
@@ -60,7 +61,7 @@ def _stated(path: Path) -> tuple[Path, dict[str, float]]:
 
 
 def _read(rig: Rig, path: Path) -> MeasuredRun:
-    if path.suffix == '.mcap' or path.is_dir():
+    if is_bag(path):
         return with_memory(rig, without_flips(read_bag_run(rig, path)))
     if sections_seen(rig, path):
         return with_memory(rig, without_flips(read_excitation(rig, path)))

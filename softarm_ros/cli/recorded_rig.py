@@ -2,22 +2,102 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.nodes.bag_messages import topics_of
+from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.arguments import settings_of
-from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 
 
-def recorded_rig(about: Mapping[str, str], folder: Path) -> Rig:
-    """Return the rig of a bag; its file is put into `folder`."""
+def recorded_rig(about: Mapping[str, str], folder: Path, settings: Sequence[str] = ()) -> Rig:
+    """
+    Return the rig of a bag; its file is put into `folder`.
+
+    Where the file that was recorded is still what it was, it is loaded from its own place, so that
+    files beside it are found. `settings` are set over those of the run.
+
+    Raises
+    ------
+    RigError
+        If that file is none today.
+    UsageError
+        If the bag does not state its rig.
+
+    """
     if 'rig_file' not in about:
         raise UsageError(
             'the bag does not state its rig: it was recorded neither by `softarm run --bag` or '
             '`softarm record` nor by `bag:=`'
         )
-    path = folder / f'{Path(about["rig"]).name}.yaml'
-    path.write_text(about['rig_file'], encoding='utf-8')
-    return load_rig(path, settings_of([about.get('settings', '')]))
+    path = Path(about.get('rig_path', ''))
+    if not _holds(path, about['rig_file']):
+        path = folder / f'{Path(about["rig"]).name}.yaml'
+        path.write_text(about['rig_file'], encoding='utf-8')
+    try:
+        return load_rig(path, [*settings_of([about.get('settings', '')]), *settings])
+    except RigError as error:
+        raise RigError('the rig file in the bag', error.problems) from None
+
+
+def rig_of_bag(
+    bag: Path, named: str | None = None, settings: Sequence[str] = ()
+) -> tuple[Rig, str]:
+    """
+    Return the rig to draw a bag with, and which that is: named, recorded, or of the package.
+
+    Parameters
+    ----------
+    bag : Path
+        Folder or file of a recording.
+    named : str, optional
+        The user's word, a name or file: it stands above what the bag holds.
+    settings : sequence of str
+        `field=value`, set over the rig file and over what the run had set.
+
+    Raises
+    ------
+    BagError
+        If the bag cannot be read.
+    RigError, UsageError
+        If the rig file is wrong, or the bag states none and has no topics of the package's rigs.
+
+    """
+    if named is not None:
+        return load_rig(named, settings), f'{named}, as named'
+    topics, about = topics_of(bag), about_of(bag)
+    if 'rig_file' not in about:
+        name = _of_the_package(bag, topics)
+        return load_rig(name, settings), f'{name} of the package; the bag holds no rig file'
+    with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
+        try:
+            rig = recorded_rig(about, Path(folder), settings)
+            rig.learned_residual()  # of a file beside, which the bag does not hold
+        except RigError as error:
+            raise UsageError(f'{bag}: {error}\nName a rig: --rig RIG') from None
+    stated = f' with {about["settings"]}' if about.get('settings') else ''
+    return rig, f'{rig.name}, the rig file that was recorded{stated}'
+
+
+def _holds(path: Path, text: str) -> bool:
+    try:
+        return path.read_text(encoding='utf-8') == text
+    except (OSError, UnicodeDecodeError):
+        return False
+
+
+def _of_the_package(bag: Path, topics: Iterable[str]) -> str:
+    known = {info.name for info in list_rigs()}
+    for topic in topics:
+        name = topic.strip('/').split('/')[0]
+        if name in known:
+            return name
+    raise UsageError(
+        f'{bag}: no topics of a rig that comes with the package; it has '
+        f'{", ".join(sorted(topics)) or "no topics"}. Name the rig: --rig RIG'
+    )

@@ -54,6 +54,22 @@ def topics_of(bag: Path) -> dict[str, tuple[str, list[Any]]]:
         }
 
 
+def is_bag(path: Path) -> bool:
+    """Return whether a path names a bag, whatever is in it: a folder, or the file in one."""
+    return path.is_dir() or path.suffix in ('.mcap', '.db3')
+
+
+def custom_data_of(bag: Path) -> dict[str, str]:
+    """Return `custom_data` of the metadata of a bag; BagError as `messages_of`."""
+    from ruamel.yaml import YAML
+
+    folder = bag.parent if bag.is_file() else bag
+    with _reader(bag):  # whatever is wrong with the file is told in its way
+        stated = YAML(typ='safe').load(folder / 'metadata.yaml')
+        found = stated['rosbag2_bagfile_information'].get('custom_data') or {}
+        return {str(name): str(value) for name, value in found.items()}
+
+
 @contextmanager
 def _reader(bag: Path) -> Iterator[Any]:
     try:
@@ -66,10 +82,11 @@ def _reader(bag: Path) -> Iterator[Any]:
     if not bag.exists():
         raise BagError(f'{bag}: no such bag')
     folder = bag.parent if bag.is_file() else bag
-    repair = f'; if its recorder was killed: softarm record --repair {folder}'
+    repair = ''
+    if any(folder.glob('*.mcap')):
+        repair = f'; if its recorder was killed: softarm record --repair {folder}'
     if not (folder / 'metadata.yaml').exists():
-        of_mcap = repair if any(folder.glob('*.mcap')) else ''
-        raise BagError(f'{bag}: not a bag: no metadata.yaml{of_mcap}')
+        raise BagError(f'{bag}: not a bag: no metadata.yaml{repair}')
     try:
         with AnyReader([folder], default_typestore=get_typestore(Stores.LATEST)) as reader:
             yield reader

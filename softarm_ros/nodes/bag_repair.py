@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from softarm_ros.nodes.bag_messages import custom_data_of
 from softarm_ros.nodes.bag_writer import ABOUT, BagError, BagWriter, check_bag_folder
 
 _MAGIC = 8  # bytes
@@ -55,14 +56,22 @@ def find_mcap(bag: Path) -> Path:
 
 
 def about_of(bag: Path) -> dict[str, str]:
-    """Return what the recorder stated about a bag; empty where another program recorded it."""
-    for record in _records(find_mcap(bag)):
+    """
+    Return what the recorder stated about a bag; empty where another program recorded it.
+
+    A bag that was converted (to SQLite, into several files) states it in `metadata.yaml` alone.
+    """
+    folder = bag.parent if bag.is_file() else bag
+    files = [bag] if bag.suffix == '.mcap' else sorted(folder.glob('*.mcap'))
+    for record in _records(files[0]) if files else ():
         kind = type(record).__name__
         if kind == 'Metadata' and record.name == ABOUT:
             return dict(record.metadata)
         if kind in ('Schema', 'Channel', 'Message'):
             break  # it stands before all of them
-    return {}
+    if files and not (folder / 'metadata.yaml').exists():
+        return {}  # its recorder was killed
+    return custom_data_of(bag)
 
 
 def repair(bag: Path, folder: Path) -> Repaired:

@@ -119,7 +119,7 @@ def test_a_video_has_the_frames_asked_for(tmp_path, rig, motion):
 def test_a_bag_that_is_none_is_refused(tmp_path):
     pytest.importorskip('rosbags', reason='rosbags is not installed')
     with pytest.raises(BagError, match='not a bag'):
-        film_of_bag(tmp_path, None)
+        film_of_bag(tmp_path, load_rig('cable_arm'))
 
 
 def test_an_arm_that_hangs_is_drawn_hanging(motion):

@@ -35,7 +35,7 @@ def render(
     seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
     rig: Annotated[
         str | None,
-        typer.Option(metavar='RIG', help='Of the bag, where its namespace does not name one.'),
+        typer.Option(metavar='RIG', help='Of the bag, instead of the one it was recorded with.'),
     ] = None,
     *,
     settings: SetOption,
@@ -43,16 +43,20 @@ def render(
     """Draw an arm in motion, simulated or from a bag: a picture, a GIF or a video."""
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.motion import film, film_of_bag
+    from softarm_ros.cli.recorded_rig import rig_of_bag
     from softarm_ros.cli.render import check_output
     from softarm_ros.cli.render import render as write
+    from softarm_ros.nodes.bag_messages import is_bag
     from softarm_ros.rigs.loader import load_rig
 
     check_output(output)
     folder = Path(what).expanduser()
-    if folder.is_dir() or folder.suffix == '.mcap':
+    if is_bag(folder):
         if trajectory is not None:
             raise UsageError(f'--trajectory {trajectory}: a bag holds what was driven')
-        arm, motion = film_of_bag(folder, None if rig is None else load_rig(rig, settings))
+        arm, which = rig_of_bag(folder, rig, settings)
+        typer.echo(f'rig: {which}')
+        motion = film_of_bag(folder, arm)
     else:
         if rig is not None:
             raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')

@@ -22,7 +22,7 @@ def view(
     ],
     rig: Annotated[
         str | None,
-        typer.Option(metavar='RIG', help='Of the bag, where its namespace does not name one.'),
+        typer.Option(metavar='RIG', help='Of the bag, instead of the one it was recorded with.'),
     ] = None,
     port: Annotated[int, typer.Option(min=1, max=65535, help='On this computer alone.')] = 8080,
     opened: Annotated[
@@ -36,17 +36,20 @@ def view(
 ) -> None:
     """Look at an arm in a browser: one that runs, or a recorded run."""
     from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.recorded_rig import rig_of_bag
     from softarm_ros.cli.run_command import stdout_console, stop_on_signals
     from softarm_ros.cli.viewer.app import view_bag, view_graph
+    from softarm_ros.nodes.bag_messages import is_bag
     from softarm_ros.rigs.loader import load_rig
 
     console, folder = stdout_console(), Path(what).expanduser()
-    is_bag = folder.is_dir() or folder.suffix == '.mcap'
-    if rig is not None and not is_bag:
+    recorded = is_bag(folder)
+    if rig is not None and not recorded:
         raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')
     with stop_on_signals() as stopped:
-        if is_bag:
-            arm = None if rig is None else load_rig(rig, settings)
+        if recorded:
+            arm, which = rig_of_bag(folder, rig, settings)
+            console.print(f'rig: {which}', markup=False)
             view_bag(folder, arm, port, console, stopped)
         else:
             arm = load_rig(what, settings)

@@ -174,7 +174,7 @@ def view_graph(
 
 
 def view_bag(
-    bag: Path, rig: Rig | None, port: int, console: Console, stopped: Callable[[], bool]
+    bag: Path, rig: Rig, port: int, console: Console, stopped: Callable[[], bool]
 ) -> None:
     """Look at a recorded run, with a slider for the time, until `stopped`."""
     from softarm_ros.cli.viewer.bag_states import BagStates

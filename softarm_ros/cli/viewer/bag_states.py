@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.recorded_rig import rig_of_bag
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.bag_messages import BagMessage, messages_of, topics_of
-from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import NodeHealth, ViewState, latency_ms
 
@@ -82,7 +82,7 @@ class BagStates:
         bag : Path
             Folder of a rosbag2 recording.
         rig : Rig, optional
-            Whose it is; without it, the rig that comes with the package and has the namespace.
+            Whose it is; without it, as `rig_of_bag` finds it.
 
         Raises
         ------
@@ -92,12 +92,12 @@ class BagStates:
             If it holds no topics of the rig.
 
         """
-        topics = topics_of(bag)
-        rig = rig or _rig_of(bag, topics)
+        rig = rig or rig_of_bag(bag)[0]
         states = cls(rig)
         states._fill(messages_of(bag))
         if not states._tracks:
-            raise UsageError(f'{bag}: no topics of {rig.name}; it has {_listed(topics)}')
+            topics = ', '.join(sorted(topics_of(bag))) or 'no topics'
+            raise UsageError(f'{bag}: no topics of {rig.name}; it has {topics}')
         return states
 
     def at(self, time_s: float) -> ViewState:
@@ -195,22 +195,6 @@ class BagStates:
         if topic == 'reference/path':
             return np.array([_position(p.pose.position) for p in message.poses]).reshape(-1, 3)
         return None
-
-
-def _rig_of(bag: Path, topics: Iterable[str]) -> Rig:
-    known = {info.name for info in list_rigs()}
-    for topic in topics:
-        name = topic.strip('/').split('/')[0]
-        if name in known:
-            return load_rig(name)
-    raise UsageError(
-        f'{bag}: no topics of a rig that comes with the package; it has {_listed(topics)}. '
-        'Name the rig: softarm view BAG --rig FILE'
-    )
-
-
-def _listed(topics: Iterable[str]) -> str:
-    return ', '.join(sorted(topics)) or 'no topics'
 
 
 def _node(name: str, health: _Health | None, time_s: float) -> NodeHealth:

@@ -8,8 +8,12 @@ pytest.importorskip('rosbags', reason='needs rosbags')
 from rosbags.typesys import Stores, get_typestore
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.recorded_rig import rig_of_bag
 from softarm_ros.cli.viewer.bag_states import BagStates
 from softarm_ros.models.led_to_tip import configuration_at_tip
+from softarm_ros.nodes.bag_about import about_run
+from softarm_ros.nodes.bag_messages import messages_of
+from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.nodes.bag_writer import BagError, BagWriter
 from softarm_ros.rigs.loader import load_rig
 
@@ -62,8 +66,8 @@ def rig():
     return load_rig('cable_arm')
 
 
-def write(folder, rig, space='cable_arm'):
-    bag = BagWriter(folder)
+def write(folder, rig, space='cable_arm', about=None):
+    bag = BagWriter(folder, about)
     names, actuators = rig.model().configuration_names, rig.actuator_names
     topics = {
         'tip/pose': 'geometry_msgs/msg/PoseStamped',
@@ -111,8 +115,7 @@ def test_a_bag_is_a_motion_to_draw(tmp_path, rig):
     from softarm_ros.cli.motion import film_of_bag
     from softarm_ros.cli.render import render
 
-    arm, motion = film_of_bag(write(tmp_path / 'bag', rig), None)
-    assert arm.name == 'cable_arm'
+    motion = film_of_bag(write(tmp_path / 'bag', rig), rig)
     np.testing.assert_allclose(motion.times_s, [0.0, 0.04, 0.08], atol=1e-9)  # while it tracked
     # A tip came in that very moment: the one before may be the newest.
     np.testing.assert_allclose(motion.tips[:, 2], [0.208, 0.212, 0.216], atol=1.1e-3)
@@ -124,7 +127,7 @@ def test_a_bag_is_a_motion_to_draw(tmp_path, rig):
     far = np.linalg.norm(model.shape_of(commanded).tip[:3, 3] - motion.tips[0])
     assert np.linalg.norm(motion.bodies[0][-1] - motion.tips[0]) < 0.5 * far
     assert motion.path.shape == (0, 3)
-    assert render(arm, motion, tmp_path / 'run.gif', 0.3).stat().st_size > 1000
+    assert render(rig, motion, tmp_path / 'run.gif', 0.3).stat().st_size > 1000
 
 
 def test_a_node_that_is_heard_no_more_is_silent(tmp_path, rig):
@@ -134,10 +137,78 @@ def test_a_node_that_is_heard_no_more_is_silent(tmp_path, rig):
 
 def test_a_bag_of_an_unknown_rig_asks_for_it(tmp_path, rig):
     folder = write(tmp_path / 'bag', rig, space='my_arm')
-    with pytest.raises(UsageError, match=r'/my_arm/tip/pose.*--rig FILE'):
+    with pytest.raises(UsageError, match=r'/my_arm/tip/pose.*--rig RIG'):
         BagStates.read(folder)
     with pytest.raises(UsageError, match=r'no topics of cable_arm'):
         BagStates.read(folder, rig)
+
+
+def to_sqlite(bag, folder, about):
+    """Write a bag again as rosbag2 does in its SQLite form, with or without `custom_data`."""
+    from rosbags.rosbag2 import StoragePlugin, Writer
+
+    writer = Writer(folder, version=9, storage_plugin=StoragePlugin.SQLITE3)
+    for name, value in about.items():
+        writer.set_custom_data(name, value)
+    with writer:
+        topics = {}
+        for message in messages_of(bag):
+            topic, kind = message.topic, message.type_name
+            if topic not in topics:
+                topics[topic] = writer.add_connection(topic, kind, typestore=STORE)
+            writer.write(topics[topic], message.received_ns, message.data)
+    return folder
+
+
+@pytest.fixture
+def longer(tmp_path, rig):
+    """An edited copy of a rig of the package that keeps its name; its file is gone today."""
+    text = rig.source.read_text(encoding='utf-8')
+    path = tmp_path / 'my_arm.yaml'
+    path.write_text(text.replace('length_m: 0.093 ', 'length_m: 0.123 '), encoding='utf-8')
+    return load_rig(path, ['tip_load_kg=0.01'])
+
+
+def test_a_bag_is_drawn_as_the_arm_it_was_recorded_with(tmp_path, rig, longer):
+    bag = write(tmp_path / 'bag', rig, about=about_run(longer, {}))
+    longer.source.unlink()
+    found, which = rig_of_bag(bag)
+    assert found.arm == longer.arm
+    assert found.arm.sections[0].length_m == pytest.approx(rig.arm.sections[0].length_m + 0.03)
+    assert found.tip_load_kg == 0.01
+    assert which == 'cable_arm, the rig file that was recorded with tip_load_kg=0.01'
+    assert BagStates.read(bag).rig.arm == longer.arm
+    assert rig_of_bag(bag, settings=['tip_load_kg=0.02'])[0].tip_load_kg == 0.02
+    named, which = rig_of_bag(bag, 'cable_arm')
+    assert (named, which) == (rig, 'cable_arm, as named')
+
+
+@pytest.mark.parametrize('kept', [True, False])
+def test_a_bag_in_sqlite_is_drawn_as_well(tmp_path, rig, longer, kept):
+    whole = write(tmp_path / 'bag', rig, about=about_run(longer, {}))
+    bag = to_sqlite(whole, tmp_path / 'sqlite', about_of(whole) if kept else {})
+    found, which = rig_of_bag(bag / 'sqlite.db3')
+    assert found == (longer if kept else rig)
+    assert which.endswith('with tip_load_kg=0.01' if kept else 'the bag holds no rig file')
+    assert BagStates.read(bag).at(0.1525).tip == pytest.approx([0.1, 0.0, 0.215])
+    (bag / 'sqlite.db3').write_bytes(b'no database')
+    with pytest.raises(BagError, match=r'cannot be read: (?!.*--repair)'):  # that is for MCAP
+        BagStates.read(bag)
+
+
+def test_a_recorded_rig_file_that_is_none_today_is_told(tmp_path, rig):
+    about = {**about_run(rig, {}), 'rig_file': 'name: cable_arm\n'}
+    with pytest.raises(UsageError, match=r'(?s)bag: the rig file in the bag.*arm.*--rig RIG'):
+        rig_of_bag(write(tmp_path / 'bag', rig, about=about))
+
+
+def test_a_recorded_rig_finds_what_lies_beside_its_file(tmp_path, rig):
+    path = tmp_path / 'learned.yaml'
+    text = rig.source.read_text(encoding='utf-8')
+    path.write_text(f'{text}\nresidual: {{file: learned.json}}\n', encoding='utf-8')
+    bag = write(tmp_path / 'bag', rig, about=about_run(load_rig(path), {}))
+    with pytest.raises(UsageError, match=rf'{tmp_path}/learned.json.*\n.*--rig RIG'):
+        rig_of_bag(bag)
 
 
 def test_no_bag(tmp_path):
