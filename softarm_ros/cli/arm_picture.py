@@ -84,7 +84,7 @@ def draw_moment(ax: Axes, rig: Rig, motion: Motion, index: int) -> list[Artist]:
         color=PALETTE[0],
         linewidth=1.1,
         zorder=4,
-        label='tip, closed loop',
+        label=f'tip, {motion.loop}' if motion.loop else 'tip',
     )
     return [tube, travelled]
 

@@ -13,7 +13,7 @@ from softarm_ros.cli.measured_excitation import AROUND
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
 from softarm_ros.cli.recorded_rig import recorded_rig
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.nodes.bag_messages import messages_of, pose_row, stamp_ns
+from softarm_ros.nodes.bag_messages import JOINTS, POSE, POSES, messages_of, pose_row, stamp_ns
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.field_values import values_of
@@ -22,6 +22,7 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_pretension
 
 _TURN = slice(3, 7)
+_LATE_S = 1.0  # poses that old are not used by any arm: two clocks
 
 
 def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
@@ -30,8 +31,10 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
 
     Commands are those on `actuators/command`, each in effect until the next; measurements the
     poses of the sections, or the tip alone where there are none. Times are those of the
-    measurements, from the first on. Rows with a number that is none are left out. The weight on
-    the tip and how the arm lay are those of the rig that the bag was recorded with.
+    measurements, from the first on. Poses that another clock stamped than the recorder's stand
+    beside the commands in effect when they were received. Rows with a number that is none are left
+    out. The weight on the tip and how the arm lay are those of the rig that the bag was recorded
+    with.
 
     Raises
     ------
@@ -42,6 +45,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     commands: list[tuple[int, Array]] = []
     poses: dict[int, Array] = {}
     tips: dict[int, Array] = {}
+    received: dict[int, int] = {}
     names = rig.actuator_names
     prefix = f'/{rig.name}/'
     seen: dict[str, int] = defaultdict(int)
@@ -50,7 +54,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         topic = message.topic.removeprefix(prefix)
         seen[topic] += 1
         if topic == 'actuators/command':
-            values = message.decoded()
+            values = message.decoded(JOINTS)
             position = dict(zip(values.name, values.position))
             if set(names) <= set(position):
                 command = np.array([position[name] for name in names], dtype=float)
@@ -58,11 +62,13 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
             else:
                 others = f'{len(values.position)} positions of {", ".join(values.name)}'
         elif topic == 'sections/poses':
-            found = message.decoded()
+            found = message.decoded(POSES)
             poses[stamp_ns(found)] = np.array([pose_row(pose) for pose in found.poses])
+            received[stamp_ns(found)] = message.received_ns
         elif topic == rig.feedback.pose_topic.removeprefix(prefix):
-            found = message.decoded()
+            found = message.decoded(POSE)
             tips[stamp_ns(found)] = np.array([pose_row(found.pose)])
+            received.setdefault(stamp_ns(found), message.received_ns)
     sections = rig.section_names
     whole = {stamp: rows for stamp, rows in poses.items() if len(rows) == len(sections)}
     if not whole:
@@ -78,11 +84,15 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
             f'{bag}: nothing on {missing}; there are {", ".join(sorted(seen)) or "no messages"}'
         )
     given = np.array([at for at, _ in commands])
-    stamps = np.array(sorted(stamp for stamp in whole if stamp >= given[0]), dtype=np.int64)
+    late_s = max((1e-9 * (received[stamp] - stamp) for stamp in whole), key=abs)
+    two_clocks = abs(late_s) > _LATE_S
+    when = {stamp: received[stamp] if two_clocks else stamp for stamp in whole}
+    stamps = np.array(sorted(stamp for stamp in whole if when[stamp] >= given[0]), dtype=np.int64)
     if not len(stamps):
         raise MeasurementError(f'{bag}: no pose was measured after the first command')
     rows = np.array([whole[stamp] for stamp in stamps])  # (n, sections, 7)
-    in_effect = np.searchsorted(given, stamps, side='right') - 1
+    at = np.array([when[stamp] for stamp in stamps], dtype=np.int64)
+    in_effect = np.searchsorted(given, at, side='right') - 1
     told = np.array([command for _, command in commands])[in_effect]
     complete = np.isfinite(told).all(axis=1) & np.isfinite(rows).all(axis=(1, 2))
     gone = int(np.count_nonzero(~complete))
@@ -104,6 +114,14 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         (
             *([f'left out: {gone} incomplete rows'] if gone else []),
             *([unknown] if unknown else []),
+            *(
+                [
+                    f'poses were received up to {abs(late_s):.0f} s off their stamps, by clocks '
+                    'that differ or jumped: beside each is the command before it was received'
+                ]
+                if two_clocks
+                else []
+            ),
             *(
                 [f'pretension taken off the commands: {np.max(pretension):g}']
                 if np.any(pretension)

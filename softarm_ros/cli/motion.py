@@ -13,6 +13,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.viewer.bag_states import BagStates
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
+from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
@@ -39,6 +40,10 @@ class Motion:
         Where the tip was [m]: the simulated body's own, or as measured.
     errors_m : (n,)
         Distance of the measured tip from its reference [m]; NaN where it is not known.
+    loop : str
+        Which it was, closed or open; empty where a bag does not state it.
+    notes : tuple of str
+        What is missing of a bag.
     path : (p, 3)
         Reference [m]; empty if there is none.
 
@@ -49,6 +54,8 @@ class Motion:
     tips: Array
     errors_m: Array
     path: Array
+    loop: str = 'closed loop'
+    notes: tuple[str, ...] = ()
 
     def at(self, count: int) -> NDArray[np.intp]:
         """Return the indices of `count` moments, evenly spread in time, the last one included."""
@@ -119,4 +126,7 @@ def film_of_bag(bag: Path, rig: Rig) -> Motion:
         raise UsageError(f'{bag}: no configurations and measured tips to draw')
     path = np.zeros((0, 3)) if states.path is None else states.path
     at = np.array(times) - times[0]
-    return Motion(at, np.array(bodies), np.array(tips), np.array(errors), path)
+    open_loop = about_of(bag).get('open_loop')
+    loop = {'true': 'open loop', 'false': 'closed loop'}.get(open_loop or '', '')
+    notes = tuple(states.notes)
+    return Motion(at, np.array(bodies), np.array(tips), np.array(errors), path, loop, notes)

@@ -37,7 +37,7 @@ def recorded_rig(about: Mapping[str, str], folder: Path, settings: Sequence[str]
         )
     path = Path(about.get('rig_path', ''))
     if not _holds(path, about['rig_file']):
-        path = folder / f'{Path(about["rig"]).name}.yaml'
+        path = folder / f'{Path(about.get("rig", "recorded")).name}.yaml'
         path.write_text(about['rig_file'], encoding='utf-8')
     try:
         return load_rig(path, [*settings_of([about.get('settings', '')]), *settings])

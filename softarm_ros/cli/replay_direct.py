@@ -15,7 +15,17 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.recorded_rig import recorded_rig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import transforms_from_rows
-from softarm_ros.nodes.bag_messages import messages_of, nanoseconds, pose_row, stamp_ns
+from softarm_ros.nodes.bag_messages import (
+    JOINTS,
+    POSES,
+    messages_of,
+    nanoseconds,
+    pose_row,
+    stamp_ns,
+)
+from softarm_ros.nodes.bag_messages import (
+    POSE as POSE_TYPE,
+)
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_loop
@@ -50,7 +60,8 @@ class Replayed:
     """
     How a replay compares with what was recorded.
 
-    `lost` cycles are not in the bag, only their commands: the replay goes its own way from there.
+    `lost` cycles are not in the bag, only their commands: the replay goes its own way from there,
+    as it does where the bag lacks the pose of a cycle (`unseen`).
     `difference` (dof,) is the largest of each coordinate of the configuration over all cycles,
     `first_s` when it first exceeds `TOLERANCE` (since the first cycle; None: never).
     """
@@ -59,6 +70,7 @@ class Replayed:
     compared: int
     moving: int
     lost: int
+    unseen: int
     names: tuple[str, ...]
     difference: Array
     scale: Array
@@ -145,26 +157,26 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
     for message in messages_of(bag):
         topic = message.topic.removeprefix(prefix)
         if topic == 'tracker/cycle':
-            found = message.decoded()
+            found = message.decoded('sensor_msgs/msg/TimeReference')
             words = frozenset(found.source.split())
             now_s = 1e-9 * nanoseconds(found.time_ref)
             cycles.append(Cycle(now_s, stamp_ns(found), message.received_ns, words))
         elif topic == pose_topic:
-            found = message.decoded()
+            found = message.decoded(POSE_TYPE)
             tips[stamp_ns(found)] = np.array(pose_row(found.pose))[:3]
         elif topic == 'sections/poses':
-            found = message.decoded()
+            found = message.decoded(POSES)
             rows = np.array([pose_row(pose) for pose in found.poses])
             with contextlib.suppress(ValueError):  # not finite: the tracker went by the tip alone
                 sections[stamp_ns(found)] = transforms_from_rows(rows)
         elif topic == 'actuators/state':
-            found = message.decoded()
+            found = message.decoded(JOINTS)
             values = dict(zip(found.name, found.position))
             if set(loop.limits.names) <= set(values):
                 position = np.array([values[name] for name in loop.limits.names])
                 actuators.append((message.received_ns, position))
         elif topic == 'configuration/command':
-            found = message.decoded()
+            found = message.decoded(JOINTS)
             commands[stamp_ns(found)] = np.asarray(found.position, dtype=float)
     if not cycles or not commands:
         raise UsageError(
@@ -200,7 +212,10 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
             first_s = cycle.now_s - day.cycles[0].now_s
     names = loop.model.configuration_names
     lost = len(day.commands.keys() - {cycle.stamp_ns for cycle in day.cycles})
-    return Replayed(len(day.cycles), compared, moving, lost, names, difference, scale, first_s)
+    unseen = sum(POSE in c.knew and c.stamp_ns not in day.tips for c in day.cycles)
+    return Replayed(
+        len(day.cycles), compared, moving, lost, unseen, names, difference, scale, first_s
+    )
 
 
 def describe(replayed: Replayed) -> Iterator[str]:
@@ -209,6 +224,7 @@ def describe(replayed: Replayed) -> Iterator[str]:
         f'{replayed.cycles} cycles, {replayed.compared} of them beside a recorded command, '
         f'{replayed.moving} in motion'
         + (f'; {replayed.lost} cycles are not in the bag' if replayed.lost else '')
+        + (f'; the poses of {replayed.unseen} are not in the bag' if replayed.unseen else '')
     )
     worst = int(np.argmax(replayed.difference / replayed.scale))
     yield (

@@ -15,16 +15,28 @@ from softarm_ros.nodes.bag_writer import BagError
 @dataclass(frozen=True)
 class BagMessage:
     """
-    One message as it was on the wire: topic, type as `geometry_msgs/msg/Pose`, when received.
+    One message of a bag as on the wire: topic, type as `geometry_msgs/msg/Pose`, when received.
 
-    `decoded` returns its fields; only while the bag is being read.
+    `decode`, and with it `decoded`, works only while the bag is being read.
     """
 
+    bag: Path
     topic: str
     type_name: str
     received_ns: int
     data: bytes
-    decoded: Callable[[], Any] = field(repr=False, compare=False)
+    decode: Callable[[], Any] = field(repr=False, compare=False)
+
+    def decoded(self, expected: str = '') -> Any:
+        """Return its fields; BagError if it is not of the expected type, or none at all."""
+        if expected and self.type_name != expected:
+            raise BagError(f'{self.bag}: {self.topic} is of {self.type_name}; expected {expected}')
+        try:
+            return self.decode()
+        except Exception as error:  # of damaged bytes: of whatever unpacks them
+            raise BagError(
+                f'{self.bag}: a message on {self.topic} cannot be decoded: {error}'
+            ) from None
 
 
 def messages_of(bag: Path) -> Iterator[BagMessage]:
@@ -39,9 +51,9 @@ def messages_of(bag: Path) -> Iterator[BagMessage]:
     """
     with _reader(bag) as reader:
         for connection, received_ns, data in reader.messages():
-            decoded = partial(reader.deserialize, data, connection.msgtype)
+            decode = partial(reader.deserialize, data, connection.msgtype)
             yield BagMessage(
-                connection.topic, connection.msgtype, received_ns, bytes(data), decoded
+                bag, connection.topic, connection.msgtype, received_ns, bytes(data), decode
             )
 
 
@@ -92,6 +104,11 @@ def _reader(bag: Path) -> Iterator[Any]:
             yield reader
     except Exception as error:  # of a damaged file: of the reader, of YAML, of whatever unpacks it
         raise BagError(f'{bag}: cannot be read: {error}{repair}') from None
+
+
+POSE = 'geometry_msgs/msg/PoseStamped'
+POSES = 'geometry_msgs/msg/PoseArray'
+JOINTS = 'sensor_msgs/msg/JointState'
 
 
 def nanoseconds(time: Any) -> int:

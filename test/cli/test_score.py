@@ -271,7 +271,9 @@ def test_a_bag_is_scored_with_its_own_poses_and_the_pretension_taken_off(rig, tm
     assert 'pretension taken off the commands: 0.002' in done.output
 
 
-def write_bag(rig, folder, commands, change=lambda i, message: None, about=None):
+def write_bag(
+    rig, folder, commands, change=lambda i, message: None, about=None, clock=lambda at: at
+):
     """Write a bag of commands [m] with the pretension on them, and the poses they lead to."""
     from rosbags.typesys import Stores, get_typestore
 
@@ -292,7 +294,8 @@ def write_bag(rig, folder, commands, change=lambda i, message: None, about=None)
         values = command + rig.tracker.pretension_m
         message = types[joints](stamp, list(rig.actuator_names), values, empty, empty)
         change(i, message)
-        bag.write('/cable_arm/actuators/command', at, bytes(store.serialize_cdr(message, joints)))
+        data = bytes(store.serialize_cdr(message, joints))
+        bag.write('/cable_arm/actuators/command', clock(at), data)
         seen = []
         for tip in rig.model().forward(command).section_tips:
             point = types['geometry_msgs/msg/Point'](*tip[:3, 3])
@@ -300,11 +303,35 @@ def write_bag(rig, folder, commands, change=lambda i, message: None, about=None)
             seen.append(types['geometry_msgs/msg/Pose'](point, turn))
         message = types[poses](stamp, seen)
         change(i, message)
-        bag.write(
-            '/cable_arm/sections/poses', at + 1000, bytes(store.serialize_cdr(message, poses))
-        )
+        data = bytes(store.serialize_cdr(message, poses))
+        bag.write('/cable_arm/sections/poses', clock(at + 1000), data)
     bag.close()
     return folder
+
+
+@pytest.mark.parametrize(
+    'clock',
+    [lambda at: at + 10**18, lambda at: at + 10**12 * (at > 1_030_000_000)],
+    ids=['that differs', 'that jumps'],
+)
+def test_poses_of_another_clock_stand_beside_the_commands_received_before(rig, tmp_path, clock):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    commands = commands_of(rig, 6)
+    run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands, clock=clock))
+    np.testing.assert_allclose(run.commands, commands, atol=1e-12)
+    assert any('s off their stamps, by clocks that differ or jumped' in n for n in run.notes)
+
+
+def test_a_topic_of_another_type_is_told(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    from softarm_ros.nodes.bag_writer import BagError, BagWriter
+
+    bag = BagWriter(tmp_path / 'bag')
+    bag.add_topic('/cable_arm/tip/pose', 'geometry_msgs/msg/TransformStamped')
+    bag.write('/cable_arm/tip/pose', 1, bytes(100))
+    bag.close()
+    with pytest.raises(BagError, match=r'tip/pose is of .*TransformStamped; expected .*PoseSta'):
+        read_run(rig, tmp_path / 'bag')
 
 
 def test_a_bag_states_which_weight_hung_on_the_tip(rig, tmp_path):

@@ -57,6 +57,8 @@ def render(
         arm, which = rig_of_bag(folder, rig, settings)
         typer.echo(f'rig: {which}')
         motion = film_of_bag(folder, arm)
+        for note in motion.notes:
+            typer.echo(f'{folder}: {note}')
     else:
         if rig is not None:
             raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')

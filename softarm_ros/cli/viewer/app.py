@@ -180,6 +180,8 @@ def view_bag(
     from softarm_ros.cli.viewer.bag_states import BagStates
 
     states = BagStates.read(bag, rig)
+    for note in states.notes:
+        console.print(f'{bag}: {note}', markup=False)
     with Viewer(states.rig, port, None) as viewer:
         viewer.scene.show_path(states.path)
         playing = viewer.server.gui.add_checkbox('play', initial_value=True, order=-2.0)

@@ -13,22 +13,30 @@ import numpy as np
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.recorded_rig import rig_of_bag
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.nodes.bag_messages import BagMessage, messages_of, topics_of
+from softarm_ros.nodes.bag_messages import (
+    JOINTS,
+    POSE,
+    POSES,
+    BagMessage,
+    messages_of,
+    topics_of,
+)
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import NodeHealth, ViewState, latency_ms
 
 _SILENT_S = 1.0
-_USED = (
-    'tip',
-    'reference/pose',
-    'reference/path',
-    'sections/poses',
-    'configuration/state',
-    'configuration/command',
-    'actuators/command',
-    'actuators/state',
-    'heartbeat',
-)
+_PAUSE_S = 60.0
+_USED = {
+    'tip': POSE,
+    'reference/pose': POSE,
+    'reference/path': 'nav_msgs/msg/Path',
+    'sections/poses': POSES,
+    'configuration/state': JOINTS,
+    'configuration/command': JOINTS,
+    'actuators/command': JOINTS,
+    'actuators/state': JOINTS,
+    'heartbeat': 'diagnostic_msgs/msg/DiagnosticStatus',
+}
 
 
 @dataclass
@@ -60,17 +68,20 @@ class BagStates:
     """
     The states of a rig's arm that a bag holds; time [s] counts from its first message.
 
-    Use `read`.
+    Where nothing at all was received for a minute, by a clock that jumped or a computer that
+    slept, it does not count on; `notes` say so. Use `read`.
     """
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
         self.path: Array | None = None
         self.duration_s = 0.0
+        self.notes: list[str] = []
         self._tracks: dict[str, _Track] = {}
         self._nodes: dict[str, _Track] = {}
         self._names = rig.model().configuration_names
         self._references: dict[int, Array] = {}
+        self._unlike: dict[str, tuple[str, ...]] = {}  # names of joints that are not the rig's
 
     @classmethod
     def read(cls, bag: Path, rig: Rig | None = None) -> BagStates:
@@ -89,15 +100,25 @@ class BagStates:
         BagError
             If it cannot be read.
         UsageError
-            If it holds no topics of the rig.
+            If it holds no topics of the rig, or those of an arm with other joints.
 
         """
         rig = rig or rig_of_bag(bag)[0]
         states = cls(rig)
         states._fill(messages_of(bag))
+        if states._unlike and not any(_USED[topic] == JOINTS for topic in states._tracks):
+            topic, names = next(iter(states._unlike.items()))
+            raise UsageError(
+                f'{bag}: {topic} has {", ".join(names) or "no names"}; expected '
+                f'{", ".join(states._joints(topic))}, as {rig.name} has. Name the rig: --rig RIG'
+            )
         if not states._tracks:
-            topics = ', '.join(sorted(topics_of(bag))) or 'no topics'
-            raise UsageError(f'{bag}: no topics of {rig.name}; it has {topics}')
+            topics = sorted(topics_of(bag))
+            ours = tuple(topic for topic in topics if topic.startswith(f'/{rig.name}/'))
+            what = 'no messages on' if ours else 'no'
+            raise UsageError(
+                f'{bag}: {what} topics of {rig.name}; it has {", ".join(topics) or "no topics"}'
+            )
         return states
 
     def at(self, time_s: float) -> ViewState:
@@ -151,12 +172,19 @@ class BagStates:
         space, tip_topic = f'/{self.rig.name}/', self.rig.feedback.pose_topic
         tip_topic = tip_topic if tip_topic.startswith('/') else space + tip_topic
         begun: int | None = None
+        last = 0
         for message in messages:
             begun = message.received_ns if begun is None else begun
+            pause_ns = message.received_ns - last if last else 0
+            if pause_ns > 1e9 * _PAUSE_S:
+                at_s = 1e-9 * (last - begun)
+                self.notes.append(f'nothing received for {1e-9 * pause_ns:.0f} s, at {at_s:.2f} s')
+                begun += pause_ns
+            last = message.received_ns
             topic = 'tip' if message.topic == tip_topic else message.topic.removeprefix(space)
             if topic not in _USED:
                 continue
-            value = self._value(topic, message.decoded(), message.received_ns)
+            value = self._value(topic, message.decoded(_USED[topic]), message.received_ns)
             time_s = 1e-9 * (message.received_ns - begun)
             if topic == 'heartbeat' and value is not None:
                 name, health = value
@@ -178,13 +206,13 @@ class BagStates:
             places = np.array([_position(pose.position) for pose in message.poses])
             return places if len(places) and np.isfinite(places).all() else None
         if topic in ('configuration/state', 'configuration/command'):
-            return _values(message, self._names)
+            return self._values(message, topic)
         if topic == 'actuators/command':
-            asked = _values(message, self.rig.actuator_names)
+            asked = self._values(message, topic)
             delay_ms = 1e-6 * (received_ns - _stamp_ns(message.header))
             return None if asked is None else (asked, latency_ms(delay_ms))
         if topic == 'actuators/state':
-            actual = _values(message, self.rig.actuator_names)
+            actual = self._values(message, topic)
             effort = np.asarray(message.effort, dtype=float)
             return None if actual is None else (actual, effort if effort.size else None)
         if topic == 'heartbeat':
@@ -195,6 +223,16 @@ class BagStates:
         if topic == 'reference/path':
             return np.array([_position(p.pose.position) for p in message.poses]).reshape(-1, 3)
         return None
+
+    def _joints(self, topic: str) -> tuple[str, ...]:
+        return self._names if topic.startswith('configuration/') else self.rig.actuator_names
+
+    def _values(self, joints: Any, topic: str) -> Array | None:
+        position = np.asarray(joints.position, dtype=float)
+        if tuple(joints.name) != tuple(self._joints(topic)):
+            self._unlike.setdefault(topic, tuple(joints.name))
+            return None
+        return position if np.isfinite(position).all() else None
 
 
 def _node(name: str, health: _Health | None, time_s: float) -> NodeHealth:
@@ -209,10 +247,3 @@ def _position(point: Any) -> Array:
 
 def _stamp_ns(header: Any) -> int:
     return int(header.stamp.sec) * 1_000_000_000 + int(header.stamp.nanosec)
-
-
-def _values(joints: Any, names: tuple[str, ...]) -> Array | None:
-    position = np.asarray(joints.position, dtype=float)
-    if tuple(joints.name) != tuple(names) or not np.isfinite(position).all():
-        return None
-    return position

@@ -66,7 +66,7 @@ def rig():
     return load_rig('cable_arm')
 
 
-def write(folder, rig, space='cable_arm', about=None):
+def write(folder, rig, space='cable_arm', about=None, clock=lambda at: at):
     bag = BagWriter(folder, about)
     names, actuators = rig.model().configuration_names, rig.actuator_names
     topics = {
@@ -81,7 +81,7 @@ def write(folder, rig, space='cable_arm', about=None):
 
     def put(topic, received_ns, message):
         data = bytes(STORE.serialize_cdr(message, topics[topic]))
-        bag.write(f'/{space}/{topic}', received_ns, data)
+        bag.write(f'/{space}/{topic}', clock(received_ns), data)
 
     for i in range(20):
         stamp = T0 + i * 10 * MS
@@ -209,6 +209,50 @@ def test_a_recorded_rig_finds_what_lies_beside_its_file(tmp_path, rig):
     bag = write(tmp_path / 'bag', rig, about=about_run(load_rig(path), {}))
     with pytest.raises(UsageError, match=rf'{tmp_path}/learned.json.*\n.*--rig RIG'):
         rig_of_bag(bag)
+
+
+def test_a_bag_of_an_arm_with_other_joints_is_told(tmp_path, rig):
+    with pytest.raises(UsageError, match=r'has proximal_bend_x.*expected .*, as cable_arm_single'):
+        BagStates.read(
+            write(tmp_path / 'bag', rig, space='cable_arm_single'), load_rig('cable_arm_single')
+        )
+
+
+def test_time_does_not_count_on_where_the_clock_jumped(tmp_path, rig):
+    from softarm_ros.cli.motion import film_of_bag
+
+    bag = write(tmp_path / 'bag', rig, clock=lambda at: at + 10**18 * (at >= T0 + 100 * MS))
+    states = BagStates.read(bag)
+    assert states.duration_s == pytest.approx(0.193, abs=0.01)
+    assert states.notes == ['nothing received for 1000000000 s, at 0.09 s']
+    motion = film_of_bag(bag, rig)
+    assert motion.notes == tuple(states.notes)
+    assert motion.loop == ''  # the bag does not state it
+    assert 'no messages on topics of cable_arm; it has /cable_arm/tip/pose' in refused(
+        BagStates.read, write_nothing(tmp_path / 'empty')
+    )
+
+
+def test_a_message_that_is_none_is_told(tmp_path):
+    bag = write_nothing(tmp_path / 'bag', b'no pose')
+    assert 'bag: a message on /cable_arm/tip/pose cannot be decoded' in refused(
+        BagStates.read, bag
+    )
+
+
+def write_nothing(folder, *messages):
+    bag = BagWriter(folder)
+    bag.add_topic('/cable_arm/tip/pose', 'geometry_msgs/msg/PoseStamped')
+    for data in messages:
+        bag.write('/cable_arm/tip/pose', T0, data)
+    bag.close()
+    return folder
+
+
+def refused(read, bag):
+    with pytest.raises((UsageError, BagError)) as error:
+        read(bag)
+    return str(error.value)
 
 
 def test_no_bag(tmp_path):
