@@ -3,22 +3,20 @@ Reads bags that were never completed, or are damaged, and writes what can be rea
 
 A recorder that is killed leaves a file of whole chunks without index and `metadata.yaml`, which
 rosbag2 and rosbags refuse. Everything up to its last flush is there. A chunk that a disk or a
-copy has damaged is left out, and those behind it are not.
+copy has damaged is left out, and those behind it are not (`mcap_records`).
 """
 
 from __future__ import annotations
 
 import shutil
-import struct
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from softarm_ros.nodes.bag_messages import custom_data_of
 from softarm_ros.nodes.bag_writer import ABOUT, BagError, BagWriter, check_bag_folder
-
-_MAGIC = 8  # bytes
+from softarm_ros.nodes.mcap_records import Damaged, records_of
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class Repaired:
     """
     What was saved: the new bag, its messages, topics left out since their type is unknown.
 
-    `damaged` are begin and end [s], from the first message, of chunks that cannot be read; `lost`
+    `damaged` are begin and end [s], from the first message, of what cannot be read; `lost`
     are messages of topics that only these had announced.
     """
 
@@ -35,14 +33,6 @@ class Repaired:
     left_out: tuple[str, ...]
     damaged: tuple[tuple[float, float], ...] = ()
     lost: int = 0
-
-
-@dataclass(frozen=True)
-class _Damaged:
-    """A chunk that cannot be read, and the times [ns] that it states."""
-
-    first_ns: int
-    last_ns: int
 
 
 def find_mcap(bag: Path) -> Path:
@@ -63,7 +53,7 @@ def about_of(bag: Path) -> dict[str, str]:
     """
     folder = bag.parent if bag.is_file() else bag
     files = [bag] if bag.suffix == '.mcap' else sorted(folder.glob('*.mcap'))
-    for record in _records(files[0]) if files else ():
+    for record in records_of(files[0]) if files else ():
         kind = type(record).__name__
         if kind == 'Metadata' and record.name == ABOUT:
             return dict(record.metadata)
@@ -85,7 +75,12 @@ def repair(bag: Path, folder: Path) -> Repaired:
         nothing is left of that.
 
     """
-    mcap, about = find_mcap(bag), about_of(bag)
+    mcap = find_mcap(bag)
+    next(records_of(mcap, in_chunks=False), None)  # BagError of what is no MCAP file
+    try:
+        about = about_of(bag)
+    except BagError:  # of metadata that nothing can read either
+        about = {}
     check_bag_folder(folder)
     try:
         return _copied(mcap, folder, about)
@@ -100,7 +95,7 @@ def _copied(mcap: Path, folder: Path, about: Mapping[str, str]) -> Repaired:
     types: dict[int, str] = {}
     topics: dict[int, str] = {}
     left_out: set[str] = set()
-    damaged: list[_Damaged] = []
+    damaged: list[Damaged] = []
     first_ns: int | None = None
     lost = 0
 
@@ -108,20 +103,26 @@ def _copied(mcap: Path, folder: Path, about: Mapping[str, str]) -> Repaired:
         kind = type(record).__name__
         if kind == 'Schema':
             types[record.id] = record.name
-        elif kind == 'Channel' and record.id not in topics:
+        elif kind == 'Channel' and (
+            topics.get(record.id) != record.topic or record.topic in left_out
+        ):
             topics[record.id] = record.topic
+            left_out.discard(record.topic)
+            if record.topic in writer.topics:
+                return
             profiles = _profiles(record.metadata)
             if not writer.copy_topic(record.topic, types.get(record.schema_id, ''), profiles):
                 left_out.add(record.topic)
 
     try:
         writer = BagWriter(folder, about)
-        # The index of a completed bag repeats what a damaged chunk may have announced.
-        for record in _records(mcap, in_chunks=False):
+        # The index of a completed bag repeats what a damaged chunk may have announced. It has no
+        # checksum: what chunks announce stands above it.
+        for record in records_of(mcap, in_chunks=False):
             announce(writer, record)
-        for record in _records(mcap):
+        for record in records_of(mcap):
             announce(writer, record)
-            if isinstance(record, _Damaged):
+            if isinstance(record, Damaged):
                 damaged.append(record)
             elif type(record).__name__ == 'Message':
                 topic = topics.get(record.channel_id)
@@ -145,31 +146,3 @@ def _profiles(metadata: dict[str, str]) -> list[Any]:
     from rosbags.rosbag2.metadata import parse_qos
 
     return list(parse_qos(metadata.get('offered_qos_profiles', '')))
-
-
-def _records(path: Path, *, in_chunks: bool = True) -> Iterator[Any]:
-    """Yield the records of a file, up to where it is cut off; those in chunks too, or not."""
-    try:
-        from mcap.exceptions import InvalidMagic, McapError
-        from mcap.records import Chunk
-        from mcap.stream_reader import StreamReader, breakup_chunk
-    except ImportError as error:
-        raise BagError(
-            f"this needs the package mcap ({error}): pip install 'softarm_ros[bag]'"
-        ) from None
-    with path.open('rb') as file:
-        try:
-            for record in StreamReader(file, emit_chunks=True).records:
-                if not isinstance(record, Chunk):
-                    yield record
-                elif in_chunks:
-                    try:
-                        found = breakup_chunk(record, validate_crc=True)
-                    except Exception:  # of damaged bytes: of whatever unpacks or decodes them
-                        found = [_Damaged(record.message_start_time, record.message_end_time)]
-                    yield from found
-        except InvalidMagic:
-            if file.tell() <= _MAGIC:
-                raise BagError(f'{path}: not an MCAP file') from None
-        except (McapError, EOFError, struct.error, UnicodeDecodeError):
-            return  # what follows was never written whole

@@ -1,5 +1,6 @@
 import os
 import re
+import struct
 import subprocess
 import sys
 
@@ -142,6 +143,51 @@ def test_a_damaged_chunk_is_left_out_and_told_and_those_behind_it_are_not(
         assert said[2:] == [
             'left out: 800 messages of topics that only the damaged part announced'
         ]
+
+
+def damaged_length(data, at):
+    """State the highest bit of the length of the record at a place otherwise."""
+    data[at + 8] ^= 0x80
+
+
+@pytest.mark.parametrize('completed', [True, False])
+def test_behind_a_record_of_a_wrong_length_reading_goes_on_with_the_next_chunk(
+    tmp_path, completed
+):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.cli.record_command import repair
+
+    written(tmp_path / 'bag', 1000, flush_every=100)
+    path = tmp_path / 'bag' / 'bag.mcap'
+    data = bytearray(path.read_bytes())
+    chunks = [found.start() - 53 for found in re.finditer(re.escape(ZSTD), data)]
+    assert [data[at] for at in chunks] == [6] * 10
+    (size,) = struct.unpack_from('<Q', data, chunks[4] + 1)
+    damaged_length(data, chunks[4] + 9 + size)  # of the index of messages behind a chunk
+    damaged_length(data, chunks[7])
+    data[data.rindex(b'std_msgs/msg/String')] ^= 1  # in the index at the end
+    path.write_bytes(data if completed else data[: chunks[9] + 50])
+    said = list(repair(tmp_path / 'bag', None))
+    left = [i for i in range(1000 if completed else 900) if i // 100 != 7]
+    assert words(tmp_path / 'bag_repaired') == [(1000 + i, f'word {i}') for i in left]
+    assert said[0].startswith(f'{len(left)} messages')
+    assert said[1:] == ['left out, damaged: 0.00 to 0.00 s, 0.00 to 0.00 s']
+
+
+def test_a_wrong_length_with_no_chunk_behind_is_told_of_a_completed_bag(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.nodes.bag_repair import repair
+
+    written(tmp_path / 'bag', 200, flush_every=100)
+    path = tmp_path / 'bag' / 'bag.mcap'
+    data = bytearray(path.read_bytes())
+    damaged_length(data, data.rindex(ZSTD) - 53)
+    path.write_bytes(data)
+    saved = repair(tmp_path / 'bag', tmp_path / 'again')
+    assert saved.messages == 100
+    assert len(saved.damaged) == 1
 
 
 def test_what_is_no_bag_is_refused(tmp_path):
