@@ -269,9 +269,18 @@ def main() -> None:
     parser.add_argument('--only', default='', help='cases whose name begins so')
     parser.add_argument('--write', type=Path, help='folder for rig files, from all rows')
     arguments = parser.parse_args()
+    if not arguments.data.is_dir():
+        parser.error(f'{arguments.data}: no such folder; expected that of the recordings')
+    if arguments.write is not None and not arguments.write.is_dir():
+        parser.error(f'--write {arguments.write}: no such folder; expected one for rig files')
     cases = [case for case in CASES if case.name.startswith(arguments.only)]
     if arguments.write is not None:
         cases = [case for case in cases if case.written is not None]
+    if not cases:
+        names = ', '.join(
+            repr(case.name) for case in CASES if arguments.write is None or case.written
+        )
+        parser.error(f'--only {arguments.only}: none of {names} begins so')
     if arguments.write is None:
         print('| set | by | what | RMS (95 %) | unit |\n|---|---|---|---|---|')
     for case in cases:

@@ -1,5 +1,6 @@
 """The tables of docs/identification.md: machines drawn, and measured arms predicted."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -7,7 +8,7 @@ import pytest
 
 from softarm_reproduction.excitation_table import lines_of as excited_lines
 from softarm_reproduction.identification_coverage import identified_machine
-from softarm_reproduction.identification_table import CASES, RIGS, lines_of, recordings
+from softarm_reproduction.identification_table import CASES, RIGS, lines_of, main, recordings
 from softarm_reproduction.tentacle_both_tendons import markers
 from softarm_reproduction.trunk_trials import Fold, corrected, repeats
 from softarm_ros.cli.identification.fit import chosen
@@ -42,6 +43,22 @@ def test_an_excited_plant_is_predicted_better_and_stands_beside_what_was_found(t
     assert len(lengths) == 3
     for line in lengths:
         assert abs(float(line[3].split()[0]) - float(line[4])) < 0.02 * float(line[4])
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'said'),
+    [
+        (('{}/none',), '/none: no such folder; expected that of the recordings'),
+        (('{}', '--write', '{}/none'), '--write .*/none: no such folder; expected one for rig'),
+        (('{}', '--only', 'arm'), "--only arm: none of 'trunk, second half', .* begins so"),
+    ],
+)
+def test_folders_and_cases_that_are_none_are_told(tmp_path, monkeypatch, capsys, arguments, said):
+    words = [word.format(tmp_path) for word in arguments]
+    monkeypatch.setattr('sys.argv', ['identification_table', *words])
+    with pytest.raises(SystemExit):
+        main()
+    assert re.search(said, capsys.readouterr().err)
 
 
 @MEASURED

@@ -29,6 +29,8 @@ Rows = NDArray[np.int64]
 
 FLIP_RAD = np.deg2rad(60.0)
 _ROUNDING_S = 1e-6
+_OTHER_LENGTH = 4.0  # times the arm's: beyond it, more often a mistaken unit
+_OTHER_COMMAND = 0.01  # of what actuators can: below it, likewise
 _SLOW_S = 1.0  # between rows of an arm that moves: more often a mistaken unit
 
 
@@ -196,6 +198,11 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     time = table.columns([str(config.time)])[:, 0] if timed else None
     if time is not None:
         time = TIME_UNITS[config.time_unit] * time
+        if not np.isfinite(time).any():
+            raise MeasurementError(
+                f'{path}: {config.time} is empty in all rows; a file of poses at rest has no such '
+                'column'
+            )
     scale = LENGTH_UNITS[config.length_unit]
     origin = 0.0 if config.origin is None else table.columns(config.origin)
     places = {
@@ -220,8 +227,9 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
             *notes,
             *([f'no {config.time}: poses at rest'] if config.time and not timed else []),
             *_suspect(config, time, seen),
+            *_without_force(table, config),
         ),
-        tip_force=_force(table, config),
+        tip_force=_force(table, config, path),
         commanded=None if measured is None else commands,
     )
     run = _told(run)
@@ -229,6 +237,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     if run.commanded is not None:
         commanded = _si_commands(rig, config, run.commanded, path)
         run = replace(run, commands=joined(run.time_s, run.commands), commanded=commanded)
+    run = replace(run, notes=(*run.notes, *_other_units(rig, config, run)))
     stands = _settled(rig, config, run, path)
     if run.time_s is not None:
         every = np.arange(len(run))
@@ -261,12 +270,25 @@ def _measured(
     return table.columns(columns), (f'actuators as measured: {", ".join(columns)}',)
 
 
-def _force(table: _Table, config: RecordingConfig) -> Array | None:
+def _force(table: _Table, config: RecordingConfig, path: Path) -> Array | None:
     """Return the force on the tip (n, 3) [N] without its bias, None where the file has none."""
     if config.tip_force is None or not table.has(config.tip_force):
         return None
     force = table.columns(config.tip_force)
+    empty = [name for name, first in zip(config.tip_force, force[0]) if not np.isfinite(first)]
+    if empty:
+        raise MeasurementError(
+            f'{path}: {", ".join(empty)} of the first row: empty; expected the bias of the '
+            'sensor, which is subtracted from all rows (recording.tip_force)'
+        )
     return np.asarray(force - force[0])
+
+
+def _without_force(table: _Table, config: RecordingConfig) -> Iterator[str]:
+    """Yield which columns of the force on the tip a file lacks that has others of them."""
+    missing = [name for name in config.tip_force or () if not table.has([name])]
+    if missing and len(missing) < len(config.tip_force or ()):
+        yield f'no {", ".join(missing)}: force on the tip not taken into account'
 
 
 def mount_of(config: RecordingConfig) -> Mount:
@@ -364,6 +386,27 @@ def _suspect(
             )
 
 
+def _other_units(rig: Rig, config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:
+    """Yield which lengths and commands, in SI units, cannot be the arm's in the unit stated."""
+    length_m = rig.physics().rest_length_m
+    far = [np.linalg.norm(points - run.mount.position, axis=1) for points in run.points.values()]
+    far_m = max((float(np.max(d[np.isfinite(d)], initial=0.0)) for d in far), default=0.0)
+    if far_m > 0.0 and not length_m / _OTHER_LENGTH < far_m < length_m * _OTHER_LENGTH:
+        yield (
+            f'what was measured is at most {1e3 * far_m:.3g} mm from the mount by '
+            f'recording.length_unit = {config.length_unit}; the arm is {1e3 * length_m:.3g} mm '
+            'long'
+        )
+    limits = rig.actuator_limits()
+    most = np.maximum(np.abs(limits.position_min), np.abs(limits.position_max))
+    share = float(np.max(np.abs(run.commands) / most, initial=0.0))
+    if 0.0 < share < _OTHER_COMMAND:
+        yield (
+            f'commands reach {100 * share:.2g} % of what the actuators can by '
+            f'recording.command_unit = {config.command_unit}'
+        )
+
+
 def _told(run: MeasuredRun) -> MeasuredRun:
     """Return the rows that have commands, and times that increase."""
     parts = [run.commands, *([] if run.commanded is None else [run.commanded])]
@@ -371,12 +414,33 @@ def _told(run: MeasuredRun) -> MeasuredRun:
     if run.time_s is not None:
         whole &= np.isfinite(run.time_s)
     found = run.rows(np.flatnonzero(whole))
+    if not len(found):
+        raise _none_whole(run)
     if found.time_s is not None and np.any(np.diff(found.time_s) <= 0.0):
         row = int(np.flatnonzero(np.diff(found.time_s) <= 0.0)[0]) + 1
         raise MeasurementError(f'{run.source}: time does not increase at {found.time_s[row]:g} s')
-    if not len(found):
-        raise MeasurementError(f'{run.source}: no row has all of what the rig maps')
     return found
+
+
+def _none_whole(run: MeasuredRun) -> MeasurementError:
+    """Return the error of a run without a whole row: how many rows have each of its parts."""
+    parts = {
+        'time': run.time_s,
+        'commands': run.commands,
+        'commands beside measured actuators': run.commanded,
+        **run.points,
+        **{f'axis of {name}': values for name, values in run.axes.items()},
+        'tip force': run.tip_force,
+    }
+    counts = [
+        f'{name} {np.count_nonzero(np.isfinite(values.reshape(len(run), -1)).all(axis=1))}'
+        for name, values in parts.items()
+        if values is not None
+    ]
+    return MeasurementError(
+        f'{run.source}: no row has all of what the rig maps; of {len(run)} rows have numbers for '
+        f'{", ".join(counts)}'
+    )
 
 
 def _complete(run: MeasuredRun) -> Rows:
@@ -385,7 +449,7 @@ def _complete(run: MeasuredRun) -> Rows:
     parts += [] if run.tip_force is None else [run.tip_force]
     whole = np.flatnonzero(np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0))
     if not len(whole):
-        raise MeasurementError(f'{run.source}: no row has all of what the rig maps')
+        raise _none_whole(run)
     return whole
 
 

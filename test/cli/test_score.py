@@ -2,6 +2,7 @@
 
 import csv
 import json
+import re
 from dataclasses import replace
 from pathlib import Path
 
@@ -15,7 +16,7 @@ from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_run import MeasurementError
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.rigs.recording import RecordingConfig
+from softarm_ros.rigs.recording import MountConfig, RecordingConfig
 
 MOUNT = {'position_m': (0.1, -0.2, 0.3), 'z_axis': (0.0, -1.0, 0.0), 'x_axis': (1.0, 0.0, 0.0)}
 ROTATION = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
@@ -420,6 +421,25 @@ def test_commands_of_other_actuators_in_a_bag_are_told(rig, tmp_path, field, val
         read_run(rig, bag)
 
 
+def test_a_force_on_the_tip_without_its_bias_or_a_column_is_told(rig, tmp_path):
+    config = mapped(rig).recording.model_copy(update={'tip_force': ('fx', 'fy', 'fz')})
+    arm = mapped(rig).model_copy(update={'recording': config})
+    lines = write(rig, tmp_path / 'a.csv', commands_of(rig, 8)).read_text().splitlines()
+    forces = ['fx,fy,fz', ',0,0', *(['0,0,1'] * 7)]
+
+    def of(count):
+        text = '\n'.join(
+            ','.join([line, *force.split(',')[:count]]) for line, force in zip(lines, forces)
+        )
+        (tmp_path / 'b.csv').write_text(text)
+        return read_run(arm, tmp_path / 'b.csv')
+
+    with pytest.raises(MeasurementError, match='fx of the first row: empty; expected the bias'):
+        of(3)
+    assert 'no fz: force on the tip not taken into account' in of(2).notes
+    assert of(0).notes == ()
+
+
 def changed_text(rig, path, change):
     """Write a recording whose text is changed; return what is read of it."""
     text = write(rig, path, commands_of(rig, 8)).read_text()
@@ -437,11 +457,49 @@ def changed_text(rig, path, change):
             'several columns x: expected one of each name',
         ),
         (lambda text: '"' + text + 200_000 * 'x', r'a.csv: cannot be read \(field larger than'),
+        (
+            lambda text: re.sub(r'(?m)^[0-9.]+,', ',', text),
+            'a.csv: t is empty in all rows; a file of poses at rest has no such column',
+        ),
+        (
+            lambda text: re.sub(r'(?m),[^,]+$', ',', text).replace('oy,', 'oy,oz', 1),
+            'of 8 rows have numbers for time 8, commands 8, distal 0, ball 0, axis of distal 8',
+        ),
     ],
 )  # fmt: skip
 def test_a_table_that_could_be_read_as_another_is_refused(rig, tmp_path, change, says):
     with pytest.raises(MeasurementError, match=says):
         changed_text(rig, tmp_path / 'a.csv', change)
+
+
+@pytest.mark.parametrize(
+    ('columns', 'factor', 'note'),
+    [
+        (
+            slice(7, None),
+            1e3,
+            r'at most .*e\+05 mm from .* by recording.length_unit = mm; the arm',
+        ),
+        (slice(7, None), 1e-3, r'at most 0\.\d+ mm from .* recording.length_unit = mm; the arm'),
+        (slice(1, 7), 1e-3, r'reach 0\.0\d+ % of what .* by recording.command_unit = mm'),
+    ],
+)
+def test_units_that_cannot_be_the_arms_are_told(rig, tmp_path, columns, factor, note):
+    at_base = mapped(rig)
+    recording = at_base.recording.model_copy(
+        update={'mount': MountConfig(**{**MOUNT, 'position_m': (0, 0, 0)})}
+    )
+    at_base = at_base.model_copy(update={'recording': recording})
+
+    def other_unit(i, values):
+        values = np.array(values)
+        values[columns] *= factor
+        return values
+
+    commands = commands_of(rig, 8)
+    assert not read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands)).notes
+    run = read_run(at_base, write(rig, tmp_path / 'b.csv', commands, other_unit))
+    assert any(re.search(note, said) for said in run.notes), run.notes
 
 
 @pytest.mark.parametrize(

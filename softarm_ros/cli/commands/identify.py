@@ -51,7 +51,8 @@ def identify(
         ),
     ] = None,
     prior_factor: Annotated[
-        float, typer.Option(min=0.01, help='By which what is known before is less sure.')
+        float,
+        typer.Option(min=0.01, max=100.0, help='By which what is known before is less sure.'),
     ] = 1.0,
     most_rows: Annotated[int, typer.Option(min=10, help='Of all files, that identify.')] = 600,
     stood_s: Annotated[
