@@ -48,6 +48,23 @@ class SchemaTree:
         schema = self._at(path, document)
         return [str(c) for c in self._choices(schema)]
 
+    def place(self, loc: FieldPath, document: YamlDocument) -> FieldPath:
+        """Return the path in the document of an error of pydantic, which names union members."""
+        schema = self.root
+        path: FieldPath = ()
+        for part in loc:
+            tags = self._tags(schema)
+            if part in tags:
+                schema = self.resolve({'$ref': tags[part]})
+                continue
+            schema = self._child(self._member(schema, path, part, document), part)
+            path = (*path, part)
+        return path
+
+    def tag(self, path: FieldPath, document: YamlDocument) -> str:
+        """Return the field that says which member of a union stands at a path."""
+        return str(self._at(path, document)['discriminator']['propertyName'])
+
     def resolve(self, schema: Schema) -> Schema:
         """Return a schema without references, and without the nothing that it may be."""
         while True:
@@ -82,15 +99,23 @@ class SchemaTree:
     def _member(
         self, schema: Schema, path: FieldPath, part: str | int | None, document: YamlDocument
     ) -> Schema:
-        """Return the member of a tagged union that the document's `type` names."""
-        mapping = schema.get('discriminator', {}).get('mapping')
+        """Return the member of a tagged union that the document names."""
+        mapping = self._tags(schema)
         if not mapping:
             return schema
-        if part == 'type':
-            return {'properties': {'type': {'enum': list(mapping)}}}
+        name = schema['discriminator']['propertyName']
+        if part == name:
+            return {'properties': {name: {'enum': list(mapping)}}}
         block = document.value_at(path)
-        tag = block.get('type') if isinstance(block, dict) else None
-        return self.resolve({'$ref': mapping[tag]}) if tag in mapping else schema
+        tag = block.get(name) if isinstance(block, dict) else None
+        if isinstance(tag, str) and tag in mapping:
+            return self.resolve({'$ref': mapping[tag]})
+        return schema
+
+    @staticmethod
+    def _tags(schema: Schema) -> dict[str | int, str]:
+        mapping: dict[str | int, str] = schema.get('discriminator', {}).get('mapping', {})
+        return mapping
 
     @staticmethod
     def _choices(schema: Schema) -> list[Any]:
@@ -105,8 +130,11 @@ class SchemaTree:
             words = words.lower() if isinstance(choices[0], bool) else words
             return words if len(choices) == 1 else f'one of {words}'
         if 'discriminator' in schema:
-            kinds = listed(schema['discriminator']['mapping'])
-            return f"a mapping with 'type' one of {kinds}"
+            kinds, tag = (
+                listed(map(str, self._tags(schema))),
+                schema['discriminator']['propertyName'],
+            )
+            return f'a mapping with {tag!r} one of {kinds}'
         describe = {
             'number': self._number,
             'integer': self._number,

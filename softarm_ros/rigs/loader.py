@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from softarm_ros.rigs.arms.base import ArmBase
-from softarm_ros.rigs.errors import FieldPath, Problem, RigError
+from softarm_ros.rigs.errors import Problem, RigError
 from softarm_ros.rigs.part_choice import fitting
 from softarm_ros.rigs.replaced_fields import replaced
 from softarm_ros.rigs.rig_files import RigInfo, find_rig, find_share_folder, list_rigs
@@ -45,7 +45,7 @@ def validate_rig(document: YamlDocument) -> Rig:
     old = replaced(document)
     if old:  # what else is wrong would only hide how to bring it into the new form
         raise RigError(document.source, old)
-    rig: Rig = validate_document(Rig, document, strip_trajectory_type, RigSchema())
+    rig: Rig = validate_document(Rig, document, RigSchema())
     return rig
 
 
@@ -64,10 +64,3 @@ def load_rig_of(
     rig = load_rig(name_or_path, settings)
     kind.of(rig)
     return rig
-
-
-def strip_trajectory_type(path: FieldPath) -> FieldPath:
-    """Remove the union member's name from ('trajectories', name, type, field...)."""
-    if len(path) > 2 and path[0] == 'trajectories' and path[2] != '[key]':
-        return path[:2] + path[3:]
-    return path

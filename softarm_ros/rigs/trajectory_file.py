@@ -23,9 +23,7 @@ def load_trajectory_file(path: str | Path) -> TrajectoryConfig:
 
     """
     document = read_yaml(Path(path).expanduser())
-    trajectory: TrajectoryConfig = validate_document(
-        TrajectoryConfig, document, lambda path: path[1:]
-    )
+    trajectory: TrajectoryConfig = validate_document(TrajectoryConfig, document)
     return trajectory
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import cache
 from typing import Any, Protocol
 
@@ -21,8 +20,6 @@ from softarm_ros.rigs.errors import (
 from softarm_ros.rigs.expectation import SchemaTree
 from softarm_ros.rigs.yaml_document import YamlDocument
 
-StripTag = Callable[[FieldPath], FieldPath]
-
 # Type of the errors whose message is said as it is.
 PART_ERROR = 'part'
 
@@ -38,10 +35,7 @@ class Described(Protocol):
 
 
 def validate_document(
-    kind: Any,
-    document: YamlDocument,
-    strip_tag: StripTag = lambda path: path,
-    described: Described | None = None,
+    kind: Any, document: YamlDocument, described: Described | None = None
 ) -> Any:
     """
     Validate a document strictly: numbers must be numbers, unknown keys are refused.
@@ -52,8 +46,6 @@ def validate_document(
         What the document must be.
     document : YamlDocument
         What was read.
-    strip_tag : callable
-        Removes the names of union members, which pydantic puts into its error paths.
     described : Described, optional
         Of documents whose parts are found by name.
 
@@ -70,8 +62,8 @@ def validate_document(
         value = adapter_of(kind).validate_python(document.data, strict=True, context=context)
     except ValidationError as error:
         tree = _schema_tree(kind) if described is None else described.tree(document)
-        problems += _in_words(error, document, tree, strip_tag)
-        wrong = {path for d in error.errors() if (path := strip_tag(tuple(d['loc'])))}
+        problems += _in_words(error, document, tree)
+        wrong = {path for d in error.errors() if (path := tree.place(d['loc'], document))}
         if described is not None and wrong:  # else the fields are right, the checks have run
             problems += [_placed(p, document) for p in described.between(document, wrong)]
     if problems:
@@ -101,15 +93,13 @@ def _without_repetition(problems: list[Problem]) -> list[Problem]:
     return list(kept.values())
 
 
-def _in_words(
-    error: ValidationError, document: YamlDocument, tree: SchemaTree, strip_tag: StripTag
-) -> list[Problem]:
+def _in_words(error: ValidationError, document: YamlDocument, tree: SchemaTree) -> list[Problem]:
     problems: list[Problem] = []
     explained: set[FieldPath] = set()
     details = error.errors()
-    missing = {strip_tag(tuple(d['loc'])) for d in details if d['type'] == 'missing'}
+    missing = {tree.place(d['loc'], document) for d in details if d['type'] == 'missing'}
     for detail in details:
-        path = strip_tag(tuple(detail['loc']))
+        path = tree.place(detail['loc'], document)
         if detail['type'] == 'extra_forbidden':
             known = tree.fields(path[:-1], document)
             meant = closest(path[-1], known)
@@ -118,7 +108,7 @@ def _in_words(
     # A misspelt field is one problem, not two: the right name is not reported missing as well.
     skip = missing & explained
     for detail in details:
-        path = strip_tag(tuple(detail['loc']))
+        path = tree.place(detail['loc'], document)
         if detail['type'] == 'missing' and path in skip:
             continue
         if detail['type'] == 'too_short' and detail['ctx']['actual_length'] < _length(
@@ -154,7 +144,8 @@ def _one(
         hint = did_you_mean(path[-1], known) or f'; known: {listed(known)}'
         return Problem(path, f'unknown field {str(path[-1])!r}{hint}', value)
     if kind in ('union_tag_invalid', 'union_tag_not_found'):
-        path, kind = (*path, 'type'), 'missing' if kind == 'union_tag_not_found' else 'literal'
+        path = (*path, tree.tag(path, document))
+        kind = 'missing' if kind == 'union_tag_not_found' else 'literal'
     if kind == PART_ERROR:
         at = document.value_at(path)
         unsaid = at is None or isinstance(at, dict)

@@ -73,6 +73,18 @@ STIFF = {'kind': 'round', 'young_modulus_Pa': 210e9, 'radius_m': 0.01}
             at('arm', 'actuators', 1, 'routes', 0, 'end_radius_m', value=0.005),
             r'routes\[0\]\.end_radius_m = 0\.005.*expected radius_m = 0\.01',
         ),
+        (
+            at('arm', 'segments', 0, 'profile', 'kind', value='circular'),
+            r"segments\[0\]\.profile\.kind = 'circular': expected one of 'matrix', 'rect.*'round'",
+        ),
+        (
+            at('arm', 'segments', 0, 'profile', 'poisson_ratio', value=0.9),
+            r'segments\[0\]\.profile\.poisson_ratio = 0\.9: expected a number > -1 and <= 0\.5',
+        ),
+        (
+            at('plant', 'segments', 1, 'profile', 'hight_m', value=0.1),
+            r"segments\[1\]\.profile\.hight_m = 0\.1: unknown field.*did you mean 'height_m'",
+        ),
         (at('arm', 'pretension_N', value=20.0), r'pretension_N = 20.*tension_max_N = 20'),
         (at('controller', 'pretension_m', value=0.001), r'controller\.pretension_m.*tensions'),
         (
