@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.nearest import Nearest, allowed, nearest_configuration
 from softarm_ros.control.path import Path
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
@@ -27,9 +28,10 @@ class Reach:
     points : (n, 3)
         Points of the path [m].
     miss_m : (n,)
-        Distance to the nearest tip position the model finds, 0 where reached.
+        Distance to the nearest tip position that is found within the limits, 0 where reached; more
+        than the tolerance where none is.
     nearest : (n, 3)
-        That position [m].
+        That position [m]; where none is found within the limits, the nearest of the model alone.
     start_configuration : (dof,)
         Configuration for the first point that the limits allow.
 
@@ -95,6 +97,7 @@ def _solved(
 ) -> Iterator[tuple[float, Array, Array | None]]:
     """Yield the miss [m], the tip (3,) [m], and the configuration (dof,) if limits allow it."""
     guess: Array | None = None
+    last: Array | None = None
     for point in points:
         solution = model.inverse(point, guess=guess)
         tip = solution.shape.tip[:3, 3]
@@ -105,7 +108,45 @@ def _solved(
             limits.check(solution.actuation)
             configuration_limits.check(configuration, model.configuration_names)
         except ValueError:
-            # Outside the range: bending that far is not available on this rig.
-            yield max(miss, 2.0 * REACH_TOLERANCE_M), tip, None
+            # The model's search does not know these limits: an arm with more actuators than a
+            # position needs may reach the point in another way.
+            within = nearest_within(
+                model, limits, configuration_limits, point, (last, configuration)
+            )
+            if within is None:
+                yield max(miss, 2.0 * REACH_TOLERANCE_M), tip, None
+            else:
+                last = within.configuration
+                yield within.miss_m, within.tip, last
         else:
+            last = configuration
             yield miss, tip, configuration
+
+
+def nearest_within(
+    model: ArmModel,
+    limits: ActuatorLimits,
+    configuration_limits: ConfigurationLimits,
+    point: Array,
+    starts: Sequence[Array | None],
+) -> Nearest | None:
+    """
+    Return the configuration within all limits whose tip is nearest to a point (3,) [m].
+
+    It is searched from each start (dof,), where None is the arm at rest, until the point is
+    reached; None if no search ends within the limits.
+    """
+    best: Nearest | None = None
+    for start in starts:
+        begin = model.rest_configuration if start is None else start
+        try:
+            found = nearest_configuration(model, limits, configuration_limits, point, begin)
+        except ValueError:  # no shape there
+            continue
+        if not allowed(model, limits, configuration_limits, found.configuration):
+            continue
+        if best is None or found.miss_m < best.miss_m:
+            best = found
+        if best.miss_m <= REACH_TOLERANCE_M:
+            break
+    return best

@@ -7,8 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.control.reach import REACH_TOLERANCE_M
+from softarm_ros.control.reach import REACH_TOLERANCE_M, nearest_within
 from softarm_ros.control.task_config import TaskConfig, TaskStep
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, SetByBends
@@ -56,7 +57,7 @@ def _stage(
 ) -> tuple[Stage, Array | None]:
     if step.position_m is not None:
         position = np.array(step.position_m)
-        actuation = _reaching(model, position, guess, limits)
+        actuation = _reaching(model, position, guess, limits, rig.configuration_limits())
         label = 'tip to (' + ', '.join(f'{1e3 * x:.1f}' for x in position) + ') mm'
         speed = step.speed_m_s or task.speed_m_s
         return Stage(label, position=position, speed=speed), actuation
@@ -81,7 +82,11 @@ def _stage(
 
 
 def _reaching(
-    model: ArmModel, position: Array, guess: Array | None, limits: ActuatorLimits
+    model: ArmModel,
+    position: Array,
+    guess: Array | None,
+    limits: ActuatorLimits,
+    configuration_limits: ConfigurationLimits,
 ) -> Array:
     solution = model.inverse(position, guess=guess)
     miss = float(np.linalg.norm(solution.shape.tip[:3, 3] - position))
@@ -91,7 +96,14 @@ def _reaching(
             f'position_m = {position.tolist()}: out of reach by {1e3 * miss:.1f} mm '
             f'(tolerance {1e3 * REACH_TOLERANCE_M:g} mm); nearest {nearest}'
         )
-    return limits.check(solution.actuation)
+    try:
+        return limits.check(solution.actuation)
+    except ValueError:  # another actuation may reach it within the limits
+        starts = (None, solution.shape.configuration)
+        found = nearest_within(model, limits, configuration_limits, position, starts)
+        if found is None or found.miss_m > REACH_TOLERANCE_M:
+            raise
+        return model.actuation_of(found.configuration)
 
 
 def attitude_configuration(rig: Rig, model: ArmModel, attitude_deg: tuple[float, ...]) -> Array:

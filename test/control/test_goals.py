@@ -11,8 +11,8 @@ from softarm_ros.control.goals.goal import (
     path_goal,
     point_goal,
 )
-from softarm_ros.control.goals.nearest import nearest_configuration
 from softarm_ros.control.goals.smoothed import SmoothedMotion
+from softarm_ros.control.nearest import nearest_configuration
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import build_goal_loop, build_planner
 

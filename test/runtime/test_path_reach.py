@@ -4,13 +4,16 @@ import numpy as np
 import pytest
 
 from softarm_ros.control.reach import check_reach, reaches_any
+from softarm_ros.control.task_config import TaskConfig
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import (
     TrajectoryError,
     build_control_loop,
+    build_tracker,
     build_trajectory,
     plan_trajectory,
 )
+from softarm_ros.runtime.task_plan import plan_stages
 
 RIG = 'cable_arm'
 OUTSIDE = 'type: line\nstart: [0.5, 0, 0.2]\nend: [0.5, 0.1, 0.2]\n'
@@ -99,3 +102,27 @@ def test_what_is_driven_elsewhere_is_refused_where_nothing_is_within_reach(path_
     assert trajectory.duration_s == build_trajectory(rig, None, 2).duration_s
     with pytest.raises(TrajectoryError, match=r'outside the workspace: 120 of 120 points'):
         plan_trajectory(rig, path_file(OUTSIDE))
+
+
+def test_what_is_reached_in_another_way_within_the_limits_is_within_reach(path_file):
+    """The trunk has six motors for three coordinates, and its model's search knows no limits."""
+    rig = load_rig('trunk', ['arm.actuators[4].position_max_m=0.005'])
+    tracker = build_tracker(rig, rig.model())
+    model, room, limits = tracker.model, tracker.room, tracker.configuration_limits
+    path = build_trajectory(rig, 'circle').path
+    reach = check_reach(model, room, limits, path, 12)
+    alone = [model.inverse(point).actuation[4] for point in reach.points]
+    beyond = np.flatnonzero(np.array(alone) > room.position_max[4])
+    assert 0 < len(beyond) < 12
+    assert reach.miss_m.max() < 1e-6
+    np.testing.assert_allclose(reach.nearest, reach.points, atol=1e-6)
+
+    steps = [{'position_m': tuple(reach.points[beyond[0]].tolist())}]
+    (stage,) = plan_stages(rig, model, TaskConfig.model_validate({'steps': steps}), room)
+    np.testing.assert_array_equal(stage.position, reach.points[beyond[0]])
+
+    # Farther out it is missed, by as much as the nearest point within the limits is away.
+    far = path_file('type: circle\ncenter: [0, 0, 0.27]\nradius: 0.2\nspeed: 0.01\n')
+    reach = check_reach(model, room, limits, build_trajectory(rig, far).path, 6)
+    assert not reach.reachable.any()
+    np.testing.assert_allclose(np.linalg.norm(reach.nearest - reach.points, axis=1), reach.miss_m)

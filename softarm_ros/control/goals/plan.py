@@ -10,9 +10,9 @@ import numpy as np
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.goals.course import Course, Through, Timetable
 from softarm_ros.control.goals.goal import Goal, GoalKind
-from softarm_ros.control.goals.nearest import Nearest, allowed, nearest_configuration
 from softarm_ros.control.goals.smoothed import SmoothedMotion
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.nearest import Nearest, allowed, nearest_configuration
 from softarm_ros.control.path import Curve, Segment, SplineCurve
 from softarm_ros.control.reach import REACH_TOLERANCE_M
 from softarm_ros.geometry.arrays import Array
