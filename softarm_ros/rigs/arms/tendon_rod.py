@@ -39,7 +39,9 @@ class TendonRodArm(ArmBase):
     BODY: ClassVar[str] = 'tendon_chain'
 
     segments: tuple[RodSegmentConfig, ...] = Field(min_length=1, description='from base to tip')
-    pretension_N: NonNegative = Field(description='least tension that the controller asks for')
+    pretension_N: NonNegative = Field(
+        description='of every cable at rest; kept where the tip allows it, down to 0 where it does not'
+    )
     actuators: tuple[TendonConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'
     )
