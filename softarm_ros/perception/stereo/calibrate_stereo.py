@@ -116,19 +116,21 @@ def calibrate_stereo(
     ------
     CameraError
         If there are fewer than three pairs, or the board looks the same turned by half a turn,
-        so that its corners cannot be told apart in the two images.
+        so that its corners cannot be told apart in the two images; if no two cameras fit to the
+        pairs, with those that contradict the others.
 
     """
     board.require_told_apart()
     kept = [shared for pair in pairs if (shared := _shared(pair)) is not None]
     dropped: list[str] = []
     while True:
-        fit = _fitted(board, kept, sizes, rational, lenses)
+        fit, apart_px = _fitted(board, kept, sizes, rational, lenses)
         bad = set(fit.outliers)
         if not (drop_outliers and bad) or len(kept) - len(bad) < FEWEST:
             break
         dropped += fit.outliers
         kept = [pair for pair in kept if pair[0].name not in bad]
+    _require_fit(fit, apart_px)
     return StereoFit(
         fit.cameras,
         fit.left,
@@ -158,7 +160,8 @@ def _fitted(
     sizes: tuple[tuple[int, int], tuple[int, int]],
     rational: bool,
     lenses: tuple[Camera, Camera] | None,
-) -> StereoFit:
+) -> tuple[StereoFit, Array]:
+    """Return the fit, and how far each pair (n,) is from what the others say [px]."""
     cv2 = opencv()
     if len(pairs) < FEWEST:
         raise CameraError(
@@ -194,12 +197,16 @@ def _fitted(
         residuals.append(
             np.array([v.pixels - cameras.project(s, corners) for v, s in zip(pair, SIDES)])
         )
-        flatness.append(board_misfit(cameras, board, pair)[1])
+        try:
+            flatness.append(board_misfit(cameras, board, pair)[1])
+        except CameraError:  # its rays do not meet
+            flatness.append(np.inf)
     errors = np.array([np.sqrt((r**2).sum(axis=-1).mean()) for r in residuals])
     # One wrong pair spoils a fit so far that right ones stand out: those that disagree come first.
-    apart = _no_pairs(board, pairs, fits)
+    apart_px = _apart_px(board, pairs, fits)
+    apart = _no_pairs(apart_px)
     worst = apart if apart.any() else fit_quality.outliers(errors)
-    return StereoFit(
+    fit = StereoFit(
         cameras,
         fits[0],
         fits[1],
@@ -208,11 +215,47 @@ def _fitted(
         np.array(flatness),
         tuple(pair[0].name for pair, bad in zip(pairs, worst) if bad),
     )
+    return fit, apart_px
 
 
-def _no_pairs(board: Board, pairs: Sequence[Pair], fits: Sequence[CameraFit]) -> Mask:
+def _require_fit(fit: StereoFit, apart_px: Array) -> None:
+    """Raise CameraError where the fit is none: corners miss, are nowhere, or have no depth."""
+    errors = np.nan_to_num(fit.errors_px, nan=np.inf)
+    bad = [
+        f'pair {name}: {miss:.3g} px'
+        for name, miss, wrong in zip(fit.names, apart_px, _no_pairs(apart_px))
+        if wrong
+    ]
+    good = bool(bad) or np.median(errors) <= _NO_PAIR_PX  # those that spoil it are named
+    if good and np.isfinite([*errors, *fit.flatness_m]).all():
+        return
+    if (errors <= _NO_PAIR_PX).all():
+        raise CameraError(
+            f'the cameras are {1e3 * fit.cameras.baseline_m:.3g} mm apart: expected two cameras '
+            'at two places; look whether left and right images are those of one camera'
+        )
+    if bad:
+        raise CameraError(
+            f'no two cameras fit to all pairs; {", ".join(bad)} from where the others have it: '
+            'the board moved between the two exposures, or they are not one pair; leave it out, '
+            'or let --drop-outliers do it'
+        )
+    raise CameraError(
+        f'no two cameras fit to the pairs: they contradict one another by '
+        f'{np.median(apart_px):.3g} px (median): images of two exposures under one number, images '
+        'of one camera mirrored, or a camera that was moved'
+    )
+
+
+def _no_pairs(apart_px: Array) -> Mask:
+    """Return which pairs (n,) contradict the others, whatever a fit of all makes of them."""
+    limit = max(_NO_PAIR_OF_MEDIAN * float(np.median(apart_px)), _NO_PAIR_PX)
+    return np.asarray(apart_px > limit)
+
+
+def _apart_px(board: Board, pairs: Sequence[Pair], fits: Sequence[CameraFit]) -> Array:
     """
-    Return which pairs (n,) contradict the others, whatever a fit of all makes of them.
+    Return by how much each pair (n,) contradicts the others [px], without a fit of all.
 
     Each camera alone gives the board's pose, so each pair where the cameras are to one another.
     The one that the median of all pairs agrees with best is the measure.
@@ -231,8 +274,7 @@ def _no_pairs(board: Board, pairs: Sequence[Pair], fits: Sequence[CameraFit]) ->
         return np.array(each)
 
     tried = [errors(X_R @ inverse_pose(X_L)) for X_L, X_R in zip(left.poses, right.poses)]
-    best = min(tried, key=lambda e: float(np.median(e)))
-    return np.asarray(best > max(_NO_PAIR_OF_MEDIAN * float(np.median(best)), _NO_PAIR_PX))
+    return min(tried, key=lambda e: float(np.median(e)))
 
 
 def board_misfit(cameras: StereoCameras, board: Board, pair: Pair) -> tuple[Array, float]:

@@ -40,7 +40,7 @@ class TendonRodArm(ArmBase):
 
     segments: tuple[RodSegmentConfig, ...] = Field(min_length=1, description='from base to tip')
     pretension_N: NonNegative = Field(
-        description='of every cable at rest; kept where the tip allows it, down to 0 where it does not'
+        description='of every cable at rest; kept where the tip allows it, else down to 0'
     )
     actuators: tuple[TendonConfig, ...] = Field(
         min_length=1, description='in the order of every actuation vector'

@@ -1,5 +1,7 @@
 """Rendered images of a board: is what comes out what they were rendered with?"""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -113,6 +115,29 @@ def test_images_that_are_no_pair_are_named_with_the_cause_and_dropped_on_request
     assert '04' in kept.dropped
     assert kept.rms_px < 0.1
     assert not kept.outliers
+
+
+def mirrored(view):
+    """What is found in the mirror image: corners are numbered along each row the other way."""
+    pixels = view.pixels.reshape(CHESSBOARD.rows, CHESSBOARD.columns, 2)[:, ::-1].reshape(-1, 2)
+    return BoardView(view.name, view.ids, [SMALL[0] - 1, 0] + [-1, 1] * pixels)
+
+
+def test_pairs_to_which_no_two_cameras_fit_are_refused_with_the_cause():
+    good = list(exact_pairs(6, 0.05))
+    one = [*good[:2], (good[2][0], mirrored(good[2][1])), *good[3:]]
+    with pytest.raises(CameraError, match=r'all pairs; pair 02: \d+ px from .* --drop-outliers'):
+        calibrate_stereo(CHESSBOARD, one, (SMALL, SMALL))
+    kept = calibrate_stereo(CHESSBOARD, one, (SMALL, SMALL), drop_outliers=True)
+    assert kept.dropped == ('02',) and kept.rms_px < 0.1
+
+    one_camera = [(left, mirrored(right)) for left, right in good]
+    later = [(left, right) for (left, _), (_, right) in pairwise(good)]
+    for pairs in (one_camera, later):
+        with pytest.raises(CameraError, match=r'contradict one another by [\d.]+ px'):
+            calibrate_stereo(CHESSBOARD, pairs, (SMALL, SMALL))
+    with pytest.raises(CameraError, match='mm apart: expected two cameras'):
+        calibrate_stereo(CHESSBOARD, [(left, left) for left, _ in good], (SMALL, SMALL))
 
 
 def test_few_flat_images_in_the_middle_are_warned_of():
