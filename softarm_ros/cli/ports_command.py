@@ -99,10 +99,11 @@ def show_rig(
     devices = addressed(rig.required_devices('hardware'), folder)
     sensors = rig.sensors.devices()
     if test is False:
+        wide = max(len(name) for name in (*devices.names, *sensors))
         for name in devices.names:
-            out(f'{name:10}{_address(getattr(devices, name))}')
+            out(f'{name:{wide}}  {_address(getattr(devices, name))}')
         for name, config in sensors.items():
-            out(f'{name:10}{_address(addressed_sensor(name, config, folder))}')
+            out(f'{name:{wide}}  {_address(addressed_sensor(name, config, folder))}')
         return True
     findings = list(check_devices(devices, connections))
     for name in sensors:

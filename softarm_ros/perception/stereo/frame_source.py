@@ -151,7 +151,8 @@ class ThreadedFrames(PushedFrames):
                     self.push(frame)
                     if stop.is_set():
                         return
-                self._why = 'the stream ended'
+                if not self._over:
+                    self._why = 'the stream ended'
             except (OSError, HTTPException, CameraError, ValueError) as error:
                 self._why = str(error) or type(error).__name__
             if self._over:

@@ -27,7 +27,11 @@ _DRIVER_STAMP_AGE_S = 1.0  # an older stamp of a video driver is of another cloc
 
 
 class FileFrames:
-    """Images of a folder or pattern, by name, at a rate: they are as old as their place says."""
+    """
+    Images of a folder or pattern, by name, at a rate: they are as old as their place says.
+
+    A file that is gone or no image is left out; those after it keep their places.
+    """
 
     def __init__(self, where: str, rate_hz: float, start_ns: int = 0) -> None:
         self.name = where
@@ -35,23 +39,30 @@ class FileFrames:
         self._start_ns = start_ns
         self._left: deque[Any] = deque()
         self._count = 0
+        self._unread = ''
 
     def open(self) -> None:
         """See `FrameSource`."""
         self._left = deque(image_files(self.name))
         self._count = 0
+        self._unread = ''
 
     def read(self, timeout_s: float) -> Frame | None:
         """See `FrameSource`; never waits."""
         if not self._left:
             return None
-        image = read_image(self._left.popleft())
+        path = self._left.popleft()
         self._count += 1
+        try:
+            image = read_image(path)
+        except (CameraError, OSError) as error:
+            self._unread = self._unread or f'; left out: {error}'
+            return None
         return Frame(self._start_ns + (self._count - 1) * self._period_ns, image)
 
     def problem(self) -> str:
         """See `FrameSource`."""
-        return '' if self._left else 'all files are read'
+        return '' if self._left else f'all files are read{self._unread}'
 
     def ended(self) -> bool:
         """See `FrameSource`."""

@@ -1,6 +1,7 @@
 """The driver reads emulated cameras over HTTP: sightings, and what it says of each fault."""
 
 import http.server
+import re
 import socket
 import threading
 import time
@@ -290,17 +291,35 @@ def test_a_video_and_a_folder_are_read_to_their_end(tmp_path):
         writer.write(np.full((48, 64, 3), 25 * k, dtype=np.uint8))
         cv2.imwrite(str(tmp_path / f'image_{k}.png'), np.full((48, 64), 25 * k, dtype=np.uint8))
     writer.release()
-    for source in (open_source(str(video)), FileFrames(str(tmp_path), 20.0)):
+    for source, why in (
+        (open_source(str(video)), 'the video has ended'),
+        (FileFrames(str(tmp_path), 20.0), 'all files are read'),
+    ):
         source.open()
         frames = []
         while not source.ended():
             frame = source.read(1.0)
             if frame is not None:
                 frames.append(frame)
+        assert source.problem() == why
         source.close()
         levels = [float(f.image.mean()) for f in frames]
         assert levels == pytest.approx([25.0 * k for k in range(9)], abs=3.0)
         assert [f.stamp_ns for f in frames] == sorted({f.stamp_ns for f in frames})
+
+
+def test_files_that_are_gone_or_no_images_are_left_out_and_the_others_keep_their_places(tmp_path):
+    import cv2
+
+    for k in range(4):
+        cv2.imwrite(str(tmp_path / f'image_{k}.png'), np.zeros((48, 64), dtype=np.uint8))
+    (tmp_path / 'image_1.png').write_bytes(b'no image')
+    source = FileFrames(str(tmp_path), 20.0)
+    source.open()
+    (tmp_path / 'image_2.png').unlink()
+    frames = [source.read(0.0) for _ in range(4)]
+    assert [frame and frame.stamp_ns for frame in frames] == [0, None, None, 150_000_000]
+    assert re.fullmatch(r'all files are read; left out: .*image_1.png: not an.*', source.problem())
 
 
 def answer_once(status, kind, body):
