@@ -74,6 +74,20 @@ def test_truths_drawn_from_the_prior_lie_in_intervals():
     assert np.mean(inside) < 0.995
 
 
+def test_an_interval_is_no_wider_than_what_was_known_before():
+    """One block of six tells the slope, but for errors a hundred times what they should be."""
+    steep = np.where(np.arange(ROWS) < 10, DRIVEN, 0.01)
+    errors = ClosedForm(lambda x: steep * x[0] + x[1], [1.0, -1.0])
+    errors.block = np.arange(ROWS) // 10
+    errors.measured[:10] += 20.0 * np.random.default_rng(2).normal(size=10)
+    found = fit_of(errors, free('slope', 'place'), {'arm.slope': 0.0, 'arm.place': 0.0})
+    ends = intervals(found)
+    most = 2.571  # Student's t of six blocks, 95 %
+    assert np.all(ends[:, 0] >= np.minimum(found.x, 0.0) - most - 1e-3)
+    assert np.all(ends[:, 1] <= np.maximum(found.x, 0.0) + most + 1e-3)
+    assert ends[0, 1] - ends[0, 0] > 1.0  # it is told badly
+
+
 def test_a_search_leaves_a_place_without_slope_and_both_signs_stay_possible():
     errors = ClosedForm(lambda x: DRIVEN * np.cos(ANGLE * x[0]), [1.4])
     assert errors.slope(np.zeros(1)) == pytest.approx(0.0, abs=1e-2)

@@ -24,7 +24,8 @@ def intervals(found: Fit, seed: int = 0) -> Array:
     Return the 95 % intervals (k, 2) of x; what was found lies in them.
 
     Few blocks show too little spread: Student's t of their number widens it, and a block counts
-    with the error it would have if it were left out.
+    with the error it would have if it were left out. No end lies further from what was found, and
+    from what the prior says, than the prior alone would have it.
     """
     names, index = np.unique(found.block, return_inverse=True)
     count, size = len(names), len(found.x)
@@ -63,9 +64,14 @@ def intervals(found: Fit, seed: int = 0) -> Array:
         if found.tried is not None:
             delay = found.tried.redrawn(weight, -float(prior[found.tried.index]))
             draws[i, found.tried.index] = delay - found.x[found.tried.index]
-    widened = float(student.ppf(0.975, max(count - 1, 1)) / student.ppf(0.975, 1e6))
+    quantile = float(student.ppf(0.975, max(count - 1, 1)))
+    widened = quantile / float(student.ppf(0.975, 1e6))
     low, high = widened * np.percentile(draws, [2.5, 97.5], axis=0)
     ends = np.stack([found.x + np.minimum(low, 0.0), found.x + np.maximum(high, 0.0)], axis=1)
+    # A measurement takes away nothing that was known before. Where a single block tells most of a
+    # parameter, draws without it may lie anywhere.
+    ends[:, 0] = np.maximum(ends[:, 0], np.minimum(found.x, 0.0) - quantile)
+    ends[:, 1] = np.minimum(ends[:, 1], np.maximum(found.x, 0.0) + quantile)
     if found.tried is not None:
         k = found.tried.index
         ends[k] = found.tried.interval(found.x[k] + widened * draws[:, k])
