@@ -241,7 +241,7 @@ def test_too_few_commands_are_warned_of(trunk, tmp_path):
     path = record(resting, tmp_path / 'few.csv', commands, move=move, rows=20)
     text = path.read_text().splitlines()
     path.write_text('\n'.join(line.partition(',')[2] for line in text) + '\n')
-    lines = list(run(trunk, Asked((path,), ('bends', 'rest_bends'), 'blocks')))
+    lines = list(run(trunk, Asked((path,), ('bends',), 'blocks')))
     assert any('predicted worse than without identification' in line for line in lines)
     assert any('5 different commands' in line for line in lines)
 

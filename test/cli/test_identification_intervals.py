@@ -64,7 +64,7 @@ def test_a_factor_takes_up_what_an_untold_angle_may_do():
 def test_truths_drawn_from_the_prior_lie_in_intervals():
     """By slopes alone the factor lies in 4 of 10."""
     rng, inside = np.random.default_rng(4), []
-    for seed in range(120):
+    for seed in range(60):
         truth = rng.normal(size=2)
         errors = ClosedForm(at_an_angle, truth, seed)
         found = fit_of(errors, free('factor', 'angle'), {'arm.factor': 0.0, 'arm.angle': 0.0})
