@@ -156,6 +156,12 @@ CASES = (
         (Part(f'{_MODULE}load1.csv'),), ('curves', 'radii', 'mount', 'markers'), most_rows=60,
     ),
     Case(
+        'module, second half of load1 from the rest', 'stiffflop_pneumatic',
+        (Part(f'{_MODULE}noload.csv'), Part(f'{_MODULE}load1.csv', hold_out='later')),
+        groups=('curves', 'radii', 'compliance', 'softening', 'mount', 'markers'), most_rows=120,
+        written='stiffflop_pneumatic',
+    ),
+    Case(
         'planar arm, second halves', 'asu_pneumatic',
         tuple(Part(file, hold_out='later') for file in _ASU), groups=_LEVERS, features=_AIR,
         settings=('recording.delay_s=0.0',),
