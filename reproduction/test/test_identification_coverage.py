@@ -33,8 +33,8 @@ def test_a_search_passes_places_where_there_is_no_arm(name, seed):
 def test_the_modulus_of_fishbone_arm_is_as_sure_as_the_angles_of_its_cables_let_it_be():
     """By slopes alone it lies in a third of its intervals, which are half as wide."""
     rig, parameters = of('fishbone_arm')
-    machines = [identified_machine(rig, parameters, seed, 40) for seed in range(12)]
-    assert sum(bool(m.inside[0]) for m in machines) >= 9
+    machines = [identified_machine(rig, parameters, seed, 40) for seed in range(6)]
+    assert sum(bool(m.inside[0]) for m in machines) >= 5
     assert np.median([m.ends[0, 1] - m.ends[0, 0] for m in machines]) < 0.04
 
 
