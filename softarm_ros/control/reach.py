@@ -15,6 +15,8 @@ from softarm_ros.control.path import Path
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 
+_DRAWN_IN = (1.0, 0.99, 0.95, 0.85, 0.7, 0.5)  # shares of the way from rest
+_HARDLY = 1.02  # times the least
 REACH_TOLERANCE_M = 1e-3
 
 
@@ -102,7 +104,7 @@ def _solved(
         solution = model.inverse(point, guess=guess)
         tip = solution.shape.tip[:3, 3]
         miss = float(np.linalg.norm(tip - point))
-        guess = solution.actuation
+        guess = None  # no search begins beyond the limits
         configuration = solution.shape.configuration
         try:
             limits.check(solution.actuation)
@@ -111,7 +113,7 @@ def _solved(
             # The model's search does not know these limits: an arm with more actuators than a
             # position needs may reach the point in another way.
             within = nearest_within(
-                model, limits, configuration_limits, point, (last, configuration)
+                model, limits, configuration_limits, point, (configuration, last, None), miss
             )
             if within is None:
                 yield max(miss, 2.0 * REACH_TOLERANCE_M), tip, None
@@ -119,7 +121,7 @@ def _solved(
                 last = within.configuration
                 yield within.miss_m, within.tip, last
         else:
-            last = configuration
+            guess, last = solution.actuation, configuration
             yield miss, tip, configuration
 
 
@@ -129,16 +131,19 @@ def nearest_within(
     configuration_limits: ConfigurationLimits,
     point: Array,
     starts: Sequence[Array | None],
+    least_m: float = 0.0,
 ) -> Nearest | None:
     """
     Return the configuration within all limits whose tip is nearest to a point (3,) [m].
 
     It is searched from each start (dof,), where None is the arm at rest, until the point is
-    reached; None if no search ends within the limits.
+    reached, or hardly missed by more than `least_m`, which is what the model alone misses it by;
+    None if no search ends within the limits. A search does not lead back within limits
+    that its start is beyond: such a start is drawn in towards the arm at rest.
     """
     best: Nearest | None = None
     for start in starts:
-        begin = model.rest_configuration if start is None else start
+        begin = _drawn_in(model, limits, configuration_limits, start)
         try:
             found = nearest_configuration(model, limits, configuration_limits, point, begin)
         except ValueError:  # no shape there
@@ -147,6 +152,23 @@ def nearest_within(
             continue
         if best is None or found.miss_m < best.miss_m:
             best = found
-        if best.miss_m <= REACH_TOLERANCE_M:
+        if best.miss_m <= max(REACH_TOLERANCE_M, _HARDLY * least_m):
             break
     return best
+
+
+def _drawn_in(
+    model: ArmModel,
+    limits: ActuatorLimits,
+    configuration_limits: ConfigurationLimits,
+    start: Array | None,
+) -> Array:
+    """Return the configuration (dof,) nearest to a start, on the way to rest, that is allowed."""
+    rest = model.rest_configuration
+    if start is None:
+        return rest
+    for share in _DRAWN_IN:
+        begin = rest + share * (start - rest)
+        if allowed(model, limits, configuration_limits, begin):
+            return begin
+    return rest

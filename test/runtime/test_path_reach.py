@@ -1,5 +1,7 @@
 """The reach of a path: solved once by a process, and never another one's."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pytest
 
@@ -31,6 +33,25 @@ def same(one, other):
         np.array_equal(getattr(one, name), getattr(other, name))
         for name in ('points', 'miss_m', 'nearest', 'start_configuration')
     )
+
+
+@pytest.mark.parametrize(
+    ('name', 'out_m', 'z_m'), [('trunk', 0.4, 0.2), ('hydraulic_arm', 0.9, 0.6)]
+)
+def test_the_nearest_of_a_point_far_out_is_on_its_side_and_within_the_limits(name, out_m, z_m):
+    """The model's own answer is beyond the limits there, and no guess for the next point."""
+    rig = load_rig(name)
+    model = rig.model()
+    tracker = build_tracker(rig, model)
+    angle = np.deg2rad([0.0, 120.0, 242.0])
+    points = np.stack([out_m * np.cos(angle), out_m * np.sin(angle), np.full(3, z_m)], axis=1)
+    path = SimpleNamespace(sample=lambda count: points[:count])
+    reach = check_reach(model, tracker.room, tracker.configuration_limits, path, 3)
+    assert (reach.miss_m > 0.1).all()
+    np.testing.assert_allclose(np.linalg.norm(reach.nearest - points, axis=1), reach.miss_m)
+    along = np.sum(reach.nearest[:, :2] * points[:, :2], axis=1)
+    apart = np.linalg.norm(reach.nearest[:, :2], axis=1) * out_m
+    assert (along > 0.97 * apart).all()  # within 14 degrees
 
 
 @pytest.fixture
