@@ -26,6 +26,10 @@ from softarm_ros.perception.sensor import SensorHealth, SensorProblem
 RATE_WINDOW_S = 1.0
 LATE_S = 0.5  # a packet that comes later than this is of no use to anybody
 
+# Codes and subjects of frames whose time is not known.
+WRONG_TIME = ('wrong-time', 'device')
+LATE_FRAMES = ('late-frames', 'network')
+
 # What a person should do, by the fault of a body.
 ADVICE = {
     'flip': 'make its marker pattern less symmetric, define the body anew, and look for a hidden '
@@ -76,6 +80,7 @@ class FrameIntake:
         self._arrivals: deque[float] = deque()
         self._first_s = np.inf  # since when frames come without a pause
         self._last_frame: CapturedFrame | None = None
+        self._newest_s = -np.inf  # sent, of the newest frame whose time is known [s]
         self._last_exposure_ns: int | None = None
         self._seen: tuple[str, ...] = ()
         self._missing_since: dict[str, float] = {}
@@ -99,6 +104,8 @@ class FrameIntake:
         jumps = self.clock_offset.jumps
         mapped = self.clock_offset.update(frame.sent_s, now, frame.exposed_s)
         if self.clock_offset.jumps != jumps:
+            for code, subject in (WRONG_TIME, LATE_FRAMES):  # this is what they were
+                self.problems.withdraw(code, subject)
             self._report(
                 now,
                 3,
@@ -109,20 +116,39 @@ class FrameIntake:
                 'switch off whatever sets the clock of that computer while the arm runs',
             )
         if not mapped.trusted:
-            self._report(
-                now,
-                3,
-                'late-frames',
-                'network',
-                f'frames come {1e3 * mapped.delay_s:.0f} ms later than the fastest '
-                f'(limit {1e3 * JUMP_S:.0f} ms)',
-                'connect the arm and the cameras by cable, on a switch of their own',
-            )
+            self._report_untrusted(frame, mapped.delay_s)
             return None
+        self._newest_s = frame.sent_s
         with self._lock:
             self._latency_s = now - mapped.time_s
         stamp_ns = round(1e9 * mapped.time_s) + time.time_ns() - round(1e9 * self._clock.now_s())
         return self._sighting(frame, mapped.time_s, stamp_ns)
+
+    def _report_untrusted(self, frame: CapturedFrame, delay_s: float) -> None:
+        """Say why the time of a frame is not known; only what keeps the order is late."""
+        ahead_s, back_s = -delay_s, self._newest_s - frame.sent_s
+        if ahead_s < 0.0 and back_s < 0.0:
+            self._report(
+                frame.arrived_s,
+                3,
+                *LATE_FRAMES,
+                f'frames come {1e3 * delay_s:.0f} ms later than the fastest '
+                f'(limit {1e3 * JUMP_S:.0f} ms)',
+                'connect the arm and the cameras by cable, on a switch of their own',
+            )
+            return
+        what = (
+            f'{ahead_s:.3f} s after it came (limit {JUMP_S:g} s)'
+            if ahead_s > 0.0
+            else f'{back_s:.3f} s before the frame before it'
+        )
+        self._report(
+            frame.arrived_s,
+            2,
+            *WRONG_TIME,
+            f'frame {frame.number} is dated {what}; it was not used',
+            'look for garbled packets; if the clock of that computer was set, clock-jump says so',
+        )
 
     def _in_order(self, frame: CapturedFrame) -> bool:
         """Return whether a frame is newer than the last; one that is not is not used."""

@@ -24,6 +24,11 @@ class ProblemLog:
             self._recent[problem.code, problem.subject] = (now_s, grave, problem)
             self._counts[problem.code] += 1
 
+    def withdraw(self, code: str, subject: str) -> None:
+        """Forget what turned out to be something else; it stays in the counts."""
+        with self._lock:
+            self._recent.pop((code, subject), None)
+
     def now(self, now_s: float) -> tuple[SensorProblem, ...]:
         """Return what was reported within `HOLD_S`."""
         with self._lock:

@@ -205,3 +205,48 @@ def test_a_calibration_that_is_none_is_refused_by_name(
     with pytest.raises(SensorError, match=what) as refused:
         read_base(file)
     assert '\n' not in str(refused.value)
+
+
+@pytest.mark.parametrize('step_s', [0.7, -0.7])
+def test_a_clock_that_was_set_is_told_as_nothing_else(step_s: float) -> None:
+    clock = ManualTime()
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    told: list[set[str]] = []
+    for k in range(160):
+        one, step = frame(k), step_s if k >= 100 else 0.0
+        one = replace(one, exposed_s=one.exposed_s + step, sent_s=one.sent_s + step)
+        fed(intake, clock, [one])
+        told.append({problem.code for problem in intake.problems.now(clock.time_s)})
+    assert not any(told[:100])
+    # Nothing is late here; that the clock was set is known after a few frames.
+    assert told[100] == {'wrong-time'}
+    assert told[-1] == {'clock-jump'}
+    assert set().union(*told) == {'wrong-time', 'clock-jump'}
+
+
+@pytest.mark.parametrize(
+    ('wrong_s', 'what'),
+    [(0.7, 'dated 0.700 s after it came'), (-3.0e6, 's before the frame before it')],
+)
+def test_a_garbled_time_is_not_told_as_a_slow_network(wrong_s: float, what: str) -> None:
+    clock = ManualTime()
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    frames = [frame(k) for k in range(60)]
+    wrong = frames[30]
+    frames[30] = replace(wrong, exposed_s=wrong.exposed_s + wrong_s, sent_s=wrong.sent_s + wrong_s)
+    sightings = fed(intake, clock, frames)
+    assert [k for k, sighting in enumerate(sightings) if sighting is None] == [30]
+    (problem,) = intake.problems.now(clock.time_s)
+    assert problem.code == 'wrong-time'
+    assert what in problem.text
+
+
+def test_frames_that_a_network_kept_back_are_late() -> None:
+    clock = ManualTime()
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    frames = [frame(k) for k in range(80)]
+    frames[20:40] = [replace(one, arrived_s=0.4) for one in frames[20:40]]
+    sightings = fed(intake, clock, frames)
+    assert {p.code for p in intake.problems.now(clock.time_s)} == {'late-frames'}
+    assert all(sightings[k] is not None for k in (*range(20), *range(40, 80)))
+    assert sightings[20:30] == [None] * 10
