@@ -89,7 +89,7 @@ class NatNetServer:
         return {
             'natnet_clients': str(len(self._clients)),
             'natnet_frames': str(self._sent),
-            'natnet_fault': self.scene.fault or 'none',
+            'natnet_fault': self.scene.told_faults(),
         }
 
     def close(self) -> None:
@@ -121,7 +121,7 @@ class NatNetServer:
                 self._reply(sock, *sock.recvfrom(65_536))
 
     def _reply(self, sock: socket.socket, data: bytes, client: tuple[str, int]) -> None:
-        if self.scene.fault == 'die' or len(data) < 4:
+        if 'die' in self.scene.faults or len(data) < 4:
             return
         (kind,) = struct.unpack_from('<H', data)
         if kind == CONNECT:
@@ -136,7 +136,7 @@ class NatNetServer:
 
     def _send(self, scene: Scene) -> None:
         sock = self._socket
-        if sock is None or self.scene.fault == 'die':
+        if sock is None or 'die' in self.scene.faults:
             return
         data = self.scene.garbled(self._frame(scene, np.eye(4)))
         now = MONOTONIC.now_s()
@@ -146,7 +146,7 @@ class NatNetServer:
                 continue
             with contextlib.suppress(OSError):
                 sock.sendto(data, client)
-            if self.scene.fault == 'second':
+            if 'second' in self.scene.faults:
                 self._second = self._second or self._opened()
                 elsewhere = pose(np.eye(3), [0.05, 0.0, 0.0])
                 with contextlib.suppress(OSError):

@@ -85,7 +85,7 @@ class NdiDevice:
         """See `EmulatedSensor`."""
         return {
             'ndi_replies': str(self._replies),
-            'ndi_fault': self.scene.fault or 'none',
+            'ndi_fault': self.scene.told_faults(),
         }
 
     def close(self) -> None:
@@ -111,7 +111,7 @@ class NdiDevice:
                 self._reply(command)
 
     def _reply(self, command: bytes) -> None:
-        if self.scene.fault == 'die':
+        if 'die' in self.scene.faults:
             return
         text = self._text(command).encode()
         reply = text + b'%04X' % crc16(text)

@@ -56,7 +56,7 @@ class QtmServer(SceneServer[Client]):
                 return
             text = bytes(heard[8:size]).rstrip(b'\0').decode()
             del heard[:size]
-            if kind == COMMAND and self.scene.fault != 'mute':
+            if kind == COMMAND and 'mute' not in self.scene.faults:
                 self._obey(sock, text)
 
     def stream(self, scene: Scene) -> None:

@@ -75,7 +75,7 @@ class SceneServer(ABC, Generic[ClientT]):
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
         """See `EmulatedSensor`."""
         for scene in self.scene.passing(measured, now_s):
-            if self.scene.fault not in ('die', 'mute'):
+            if not self.scene.faults & {'die', 'mute'}:
                 self.stream(scene)
                 self._sent += 1
 
@@ -88,7 +88,7 @@ class SceneServer(ABC, Generic[ClientT]):
         return {
             f'{self._name}_clients': str(len(self._clients)),
             f'{self._name}_frames': str(self._sent),
-            f'{self._name}_fault': self.scene.fault or 'none',
+            f'{self._name}_fault': self.scene.told_faults(),
         }
 
     def close(self) -> None:
@@ -125,7 +125,7 @@ class SceneServer(ABC, Generic[ClientT]):
 
     def _serve(self, thread: PollingThread) -> None:
         while not thread.ending.is_set():
-            if self.scene.fault == 'die':
+            if 'die' in self.scene.faults:
                 self._hang_up()
                 thread.ending.wait(_WAIT_S)
                 continue

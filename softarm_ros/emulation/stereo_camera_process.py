@@ -58,7 +58,6 @@ class CameraProcess:
         self._process: subprocess.Popen[bytes] | None = None
         self._listener: threading.Thread | None = None
         self._report: dict[str, str] = {}
-        self._fault = ''
         self._frames = self._skipped = 0
         self._next_s = 0.0
         self._times = WallTimes()
@@ -126,7 +125,6 @@ class CameraProcess:
             raise ValueError(f'no fault {fault!r} here; known: {", ".join(FAULTS)}')
         if not self._send(-1 - FAULTS.index(fault), np.zeros(self._numbers())):
             raise RuntimeError('the cameras do not listen')
-        self._fault = '' if fault == 'mend' else fault
         return fault
 
     def report(self) -> dict[str, str]:

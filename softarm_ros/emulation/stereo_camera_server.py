@@ -65,7 +65,8 @@ class StereoCameraServer:
     Faults: `unplug left|right` (the port closes), `freeze left|right` (the same image, with new
     time stamps), `drop` (half of the images of each camera are lost), `swap` (plugs exchanged),
     `dark` (lamps off), `hide` (something before the last marker or body), `reflect` (something
-    shines beside it), `late` (the right camera exposes 12 ms later than the left one), `mend`.
+    shines beside it), `late` (the right camera exposes 12 ms later than the left one). They add
+    up; `mend` ends all.
 
     Parameters
     ----------
@@ -101,7 +102,7 @@ class StereoCameraServer:
         self._random = np.random.default_rng([seed, 1])
         self._streams: dict[Side, _Stream] = {}
         self._folder: tempfile.TemporaryDirectory[str] | None = None
-        self._fault = ''
+        self._faults: frozenset[str] = frozenset()
         self._drawn_s: list[float] = []
         self._news = threading.Condition()
         self._next: tuple[Array, Array, int] | None = None
@@ -164,30 +165,30 @@ class StereoCameraServer:
                 if left_s > 0.0:
                     self._news.wait_for(lambda: self._ending, left_s)
             for side, image in images.items():
-                if self._fault == 'drop' and self._random.random() < _DROPPED:
+                if 'drop' in self._faults and self._random.random() < _DROPPED:
                     continue
-                late_ns = _LATE_NS if self._fault == 'late' and side == 'right' else 0
+                late_ns = _LATE_NS if 'late' in self._faults and side == 'right' else 0
                 self._streams[side].show(image, exposed_ns + late_ns)
 
     def draw(self, section_tips: Array, centreline: Array) -> dict[Side, Image]:
         """Return both images of an arm: section tips (sections, 4, 4), centreline (n, 3)."""
         markers = np.array([*self.markers(section_tips).values()])
         boxes = []
-        if self._fault == 'hide':
+        if 'hide' in self._faults:
             boxes = self._hiding(markers)
-        if self._fault == 'reflect':
+        if 'reflect' in self._faults:
             # Beside the last marker, where a wet arm shines.
             along = section_tips[-1][:3, 2]
             shine = markers[-1] - 1.6 * self._renderer.looks.marker_diameter_m * along
             markers = np.concatenate([markers, shine[None]])
         left, right = self._renderer.draw(centreline, markers, boxes)
-        if self._fault == 'dark':
+        if 'dark' in self._faults:
             left, right = (np.asarray(image // 8, dtype=np.uint8) for image in (left, right))
-        if self._fault == 'swap':
+        if 'swap' in self._faults:
             left, right = right, left
         shown: dict[Side, Image] = {'left': left, 'right': right}
         for side in SIDES:
-            if self._fault == f'freeze {side}':
+            if f'freeze {side}' in self._faults:
                 shown[side] = self._frozen.setdefault(side, shown[side])
             else:
                 self._frozen.pop(side, None)
@@ -215,9 +216,9 @@ class StereoCameraServer:
         """See `EmulatedSensor`."""
         if fault not in FAULTS:
             raise ValueError(f'no fault {fault!r} here; known: {", ".join(FAULTS)}')
-        self._fault = '' if fault == 'mend' else fault
+        self._faults = frozenset() if fault == 'mend' else self._faults | {fault}
         for side, stream in self._streams.items():
-            if self._fault == f'unplug {side}':
+            if f'unplug {side}' in self._faults:
                 stream.unplug()
             else:
                 stream.plug()
@@ -227,7 +228,7 @@ class StereoCameraServer:
         """See `EmulatedSensor`."""
         drawn = self._drawn_s
         return {
-            'fault': self._fault or 'none',
+            'fault': ', '.join(sorted(self._faults)) or 'none',
             'draw_cpu_ms': f'{1e3 * float(np.median(drawn)):.1f}' if drawn else 'none',
             **{f'images {side}': str(s.shown) for side, s in self._streams.items()},
         }

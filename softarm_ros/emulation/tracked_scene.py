@@ -54,7 +54,7 @@ class Scene:
 
 class TrackedScene:
     """
-    Makes exposures of what a plant's cameras measured, and breaks them on request.
+    Makes exposures of what a plant's cameras measured, and breaks them on request; faults add up.
 
     Noise of the section tips comes with the plant's measurement; the base body gets the same.
 
@@ -67,7 +67,7 @@ class TrackedScene:
     seed
         Of the noise of the base and of jitter, and of the bits that a server garbles.
     own_faults
-        What the server of this scene can break beside it; it looks at `fault`.
+        What the server of this scene can break beside it; it looks at `faults`.
 
     Attributes
     ----------
@@ -98,7 +98,7 @@ class TrackedScene:
         self._queue: deque[tuple[float, Scene]] = deque()
         self._clock_s = EPOCH_S
         self._number = 0
-        self._fault = ''
+        self._faults: frozenset[str] = frozenset()
         self._own_faults = tuple(own_faults)
         self._garbling = np.random.default_rng([seed, 2])
         self.frame = base_frame(config, seed)
@@ -114,19 +114,33 @@ class TrackedScene:
         return [point.name for point in self._config.points]
 
     @property
-    def fault(self) -> str:
-        """What is broken; '' for nothing."""
-        return self._fault
+    def faults(self) -> frozenset[str]:
+        """What is broken now."""
+        return self._faults
+
+    def told_faults(self) -> str:
+        """Return what is broken, for reports: `corrupt, flip`, or `none`."""
+        return ', '.join(sorted(self._faults)) or 'none'
 
     def inject(self, fault: str) -> str:
-        """Break or mend something; ValueError, listing what there is, for anything else."""
+        """
+        Break something beside what is broken, or mend everything.
+
+        Raises
+        ------
+        ValueError
+            For anything else, listing what there is.
+
+        """
         known = (*FAULTS, *self._own_faults)
         if fault not in known:
             raise ValueError(f'no fault {fault!r} here; known: {", ".join(known)}')
         if fault in ('clock', 'clock-back'):
             self._clock_s += CLOCK_STEP_S if fault == 'clock' else -CLOCK_STEP_S
+        elif fault == 'mend':
+            self._faults = frozenset()
         else:
-            self._fault = '' if fault == 'mend' else fault
+            self._faults |= {fault}
         return fault
 
     def device_time_s(self, simulated_s: float) -> float:
@@ -141,7 +155,7 @@ class TrackedScene:
 
     def garbled(self, data: bytes, share: float = 0.5, most: int = 19, of: int = 8) -> bytes:
         """Return a packet, with some of the low `of` bits of bytes turned over if `corrupt`."""
-        if self._fault != 'corrupt' or self._garbling.random() >= share:
+        if 'corrupt' not in self._faults or self._garbling.random() >= share:
             return data
         bits = bytearray(data)
         for _ in range(self._garbling.integers(1, most + 1)):
@@ -151,10 +165,10 @@ class TrackedScene:
     def expose(self, measured: PoseMeasurement, now_s: float) -> None:
         """Take an exposure that reaches the device's software at a simulated time [s]."""
         self._number += 1
-        if self._fault == 'blind':
+        if 'blind' in self._faults:
             return
         scene = Scene(self._number, measured.stamp_s, now_s, *self._seen(measured.section_tips))
-        late_s = JITTER_S * self._random.random() if self._fault == 'jitter' else 0.0
+        late_s = JITTER_S * self._random.random() if 'jitter' in self._faults else 0.0
         self._queue.append((now_s + late_s, scene))
 
     def take(self, now_s: float) -> list[Scene]:
@@ -200,20 +214,20 @@ class TrackedScene:
         return pose(exp_so3(turn), shift)
 
     def _broken(self, poses: dict[str, Array | None]) -> dict[str, Array | None]:
-        """Return the poses as a fault has them; it is that of the last body, or the last two."""
+        """Return the poses as faults have them; they are of the last body, or the last two."""
         last = self._body_names[-1]
-        if self._fault == 'hide':
+        seen = poses[last]
+        if 'hide' in self._faults:
             poses[last] = None
-        elif self._fault == 'flip':
-            seen = poses[last]
-            poses[last] = None if seen is None else seen @ FLIP
-        elif self._fault == 'swap' and len(self._body_names) > 1:
+        elif 'flip' in self._faults and seen is not None:
+            poses[last] = seen @ FLIP
+        if 'swap' in self._faults and len(self._body_names) > 1:
             other = self._body_names[-2]
             poses[last], poses[other] = poses[other], poses[last]
         return {self._called(name): seen for name, seen in poses.items()}
 
     def _called(self, name: str) -> str:
-        renamed = self._fault == 'rename' and name == self._body_names[-1]
+        renamed = 'rename' in self._faults and name == self._body_names[-1]
         return f'{name} 2' if renamed else name
 
 

@@ -92,7 +92,7 @@ class VrpnServer(SceneServer[Client]):
         """See `SceneServer`."""
         client = self._clients[sock]
         for sender in client.pings(data):
-            if sender in client.announced.values() and self.scene.fault != 'mute':
+            if sender in client.announced.values() and 'mute' not in self.scene.faults:
                 self.send(sock, _message(self._now_s, sender, PONG, b''))
 
     def stream(self, scene: Scene) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -77,8 +77,9 @@ class Mocap:
         self._frames = 0
         self._blind_until_s = -np.inf
         self._under_way: deque[tuple[float, PoseMeasurement]] = deque()  # when each arrives
-        self._fault = ''
-        self._last: PoseMeasurement | None = None  # delivered before the fault
+        # Kinds of faults there are now, each with the newest frame from before it.
+        self._faults: dict[str, PoseMeasurement | None] = {}
+        self._newest: PoseMeasurement | None = None  # as captured
 
     @property
     def next_frame_s(self) -> float:
@@ -141,28 +142,26 @@ class Mocap:
             return InjectedFault((), lambda: self._break(name))
 
         kinds = ('freeze', 'room', 'mislabel', 'stuck', 'future', 'old')
-        return {f'cameras {kind}': fault(kind) for kind in kinds} | {'cameras mend': fault('')}
+        mend = InjectedFault((), self._faults.clear)
+        return {f'cameras {kind}': fault(kind) for kind in kinds} | {'cameras mend': mend}
 
     def _break(self, fault: str) -> None:
-        self._fault = fault
+        """Break something beside what is broken."""
+        self._faults.setdefault(fault, self._newest)
 
     def _delivered(self, frame: PoseMeasurement) -> PoseMeasurement:
         """Return what the cameras' software makes of a frame."""
-        if not self._fault:
-            self._last = frame
-            return frame
-        last = frame if self._last is None else self._last
-        if self._fault == 'freeze':  # the last poses again, with fresh stamps
-            return replace(frame, section_tips=last.section_tips)
-        if self._fault == 'stuck':
-            return replace(frame, stamp_s=last.stamp_s)
-        if self._fault == 'future':
-            return replace(frame, stamp_s=frame.stamp_s + FUTURE_S)
-        if self._fault == 'old':
-            return replace(frame, stamp_s=frame.stamp_s - OLD_S)
+        self._newest = frame
+        faults, tips, stamp_s = self._faults, frame.section_tips, frame.stamp_s
+        if 'freeze' in faults:  # the last poses again, with fresh stamps
+            tips = (faults['freeze'] or frame).section_tips
+        if 'stuck' in faults:
+            stamp_s = (faults['stuck'] or frame).stamp_s
+        stamp_s += (FUTURE_S if 'future' in faults else 0.0) - (OLD_S if 'old' in faults else 0.0)
         # In the room's frame: said so (room), or called the base all the same (mislabel).
-        name = ROOM_FRAME if self._fault == 'room' else None
-        return replace(frame, section_tips=X_RB @ frame.section_tips, frame_id=name)
+        if 'room' in faults or 'mislabel' in faults:
+            tips = X_RB @ tips
+        return PoseMeasurement(stamp_s, tips, ROOM_FRAME if 'room' in faults else None)
 
     def _drifted(self, now_s: float) -> Array:
         """Return the wandering (3,) [m] now: a random walk that forgets (Ornstein-Uhlenbeck)."""

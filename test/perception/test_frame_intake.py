@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 from tracked_arm import BODIES, FRAME_ID, SECTIONS, section_tips
 
+from softarm_ros.emulation.tracked_scene import TrackedScene
 from softarm_ros.geometry.poses import inverse_pose, pose
 from softarm_ros.geometry.rotations import quaternion_from_matrix, rotation_x
 from softarm_ros.perception import frame_intake
@@ -25,6 +26,7 @@ from softarm_ros.perception.captured import (
 from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.perception.frame_intake import FrameIntake
 from softarm_ros.perception.sensor import SensorError
+from softarm_ros.plant.mocap import PoseMeasurement
 
 X_SB = pose(rotation_x(2.8), [0.5, -0.2, 1.4])
 
@@ -250,3 +252,44 @@ def test_frames_that_a_network_kept_back_are_late() -> None:
     assert {p.code for p in intake.problems.now(clock.time_s)} == {'late-frames'}
     assert all(sightings[k] is not None for k in (*range(20), *range(40, 80)))
     assert sightings[20:30] == [None] * 10
+
+
+def seen_by_tracker(scene: TrackedScene, number: int) -> CapturedFrame:
+    """Return what a tracker sends of the swinging arm, with the faults of a scene."""
+    now_s = 0.01 * number
+    (sent,) = scene.passing([PoseMeasurement(now_s - 0.005, section_tips(now_s))], now_s)
+    bodies = tuple(
+        CapturedBody(name, tuple(X[:3, 3]), tuple(quaternion_from_matrix(X[:3, :3])))
+        for name, X in sent.bodies.items()
+        if X is not None
+    )
+    lost = tuple(name for name, X in sent.bodies.items() if X is None)
+    return CapturedFrame(sent.number, sent.exposed_s, sent.sent_s, now_s + 0.001, bodies, (), lost)
+
+
+@pytest.mark.parametrize(
+    ('faults', 'told'),
+    [
+        (('hide', 'clock'), {('clock-jump', 'clock'), ('body-lost', 'tip')}),
+        (('clock-back', 'flip'), {('clock-jump', 'clock'), ('flip', 'tip')}),
+        (('clock', 'rename'), {('clock-jump', 'clock'), ('wrong-name', 'tip')}),
+        (('clock', 'swap'), {('clock-jump', 'clock'), ('swap', 'tip'), ('swap', 'middle')}),
+    ],
+)
+def test_two_faults_at_once_are_both_named(
+    faults: tuple[str, ...], told: set[tuple[str, str]]
+) -> None:
+    clock, scene = ManualTime(), TrackedScene(config(), SECTIONS, 0)
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    fed(intake, clock, [seen_by_tracker(scene, k) for k in range(50)])
+    for fault in faults:
+        scene.inject(fault)
+    fed(intake, clock, [seen_by_tracker(scene, k) for k in range(50, 150)])
+    problems = intake.problems.now(clock.time_s)
+    assert {(p.code, p.subject) for p in problems} == told
+    assert problems[0].code == 'clock-jump'  # the gravest
+    scene.inject('mend')
+    assert scene.told_faults() == 'none'
+    fed(intake, clock, [seen_by_tracker(scene, k) for k in range(150, 500)])
+    assert not intake.problems.now(clock.time_s)
+    assert intake.health().seen == ('middle', 'tip')

@@ -6,7 +6,7 @@ from plant_cases import MOCAP
 from scipy.spatial.transform import Rotation
 
 from softarm_ros.plant.config import MocapConfig
-from softarm_ros.plant.mocap import Mocap
+from softarm_ros.plant.mocap import FUTURE_S, Mocap
 
 PERIOD = 0.01
 TIPS = np.tile(np.eye(4), (2, 1, 1))
@@ -172,3 +172,25 @@ def test_calibration_and_drift_leave_the_other_streams_as_they_are():
     assert [f.stamp_s for f in first] == [f.stamp_s for f in second]
     moved = second[-1].section_tips[:, :3, 3] - first[-1].section_tips[:, :3, 3]
     np.testing.assert_allclose(moved[0], moved[1], atol=1e-15)  # by the drift alone
+
+
+def test_faults_add_up_until_they_are_mended():
+    camera = mocap(delay_s=0.0)
+    faults = camera.faults()
+
+    def frame(k):
+        camera.capture(k * PERIOD, TIPS)
+        (found,) = camera.poll(np.inf)
+        return found
+
+    frame(0)
+    faults['cameras future'].work()
+    last = frame(1)
+    faults['cameras freeze'].work()
+    both = frame(2)
+    assert both.stamp_s == pytest.approx(2 * PERIOD + FUTURE_S)
+    np.testing.assert_array_equal(both.section_tips, last.section_tips)
+    faults['cameras mend'].work()
+    sound = frame(3)
+    assert sound.stamp_s == pytest.approx(3 * PERIOD)
+    assert not np.array_equal(sound.section_tips, last.section_tips)

@@ -134,6 +134,18 @@ def test_a_fault_is_named(bench, fault, code):
     assert all(problem.advice for problem in health.problems)
 
 
+def test_two_faults_at_once_are_both_named_until_they_are_mended(bench):
+    bench.until(complete)
+    for side in ('left', 'right'):
+        bench.server.inject(f'unplug {side}')
+    _, health = bench.until(lambda seen, health: len(health.problems) > 1)
+    told = {(p.code, p.subject) for p in health.problems}
+    assert told == {('no-camera', 'left camera'), ('no-camera', 'right camera')}
+    assert bench.server.report()['fault'] == 'unplug left, unplug right'
+    bench.server.inject('mend')
+    bench.until(lambda seen, health: complete(seen, health) and health.connected)
+
+
 def both_disks(seen, health):
     return any(len(sighting.bodies) == 2 for sighting in seen)
 
