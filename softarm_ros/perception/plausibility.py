@@ -10,6 +10,7 @@ seen again as it was, however long that takes.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
@@ -90,15 +91,21 @@ class Plausibility:
                 strays[name] = why
             elif fault:
                 verdicts[name] = Verdict(False, False, fault, why)
-        swapped = self._swapped(time_s, poses, strays)
+        within = {name: pose for name, pose in poses.items() if name not in verdicts}
+        swapped = self._swapped(time_s, within, strays)
+        for name, partner in swapped.items():
+            self._tracks[name].time_s = time_s
+            self._tracks[name].elsewhere.clear()
+            verdicts[name] = Verdict(False, False, 'swap', f'exchanged with {partner!r}')
         for name, why in strays.items():
-            partner = swapped.get(name)
-            if partner is not None:
-                self._tracks[name].time_s = time_s
-                self._tracks[name].elsewhere.clear()
-                text = f'exchanged with {partner!r}'
+            if name in swapped:
+                continue
+            settled = self._settled(time_s, self._tracks[name], poses[name][:3, 3])
+            unseen = self._unseen_at(time_s, name, poses)
+            if unseen:
+                text = f'is where {unseen!r} should be, which is not seen'
                 verdicts[name] = Verdict(False, False, 'swap', text)
-            elif not self._settled(time_s, self._tracks[name], poses[name][:3, 3]):
+            elif not settled:
                 verdicts[name] = Verdict(False, False, 'jump', why)
         for name, partner in swapped.items():
             self._tracks[name].position = poses[partner][:3, 3].copy()
@@ -136,17 +143,48 @@ class Plausibility:
     def _swapped(
         self, time_s: float, poses: Mapping[str, Array], strays: Mapping[str, str]
     ) -> dict[str, str]:
-        """Return pairs of strays each of which is where the other should be, both ways round."""
+        """Return pairs each of which is where the other should be, both ways round."""
         found: dict[str, str] = {}
-        for a in strays:
-            for b in strays:
-                if a >= b or a in found or b in found:
-                    continue
-                if self._near(time_s, self._tracks[a], poses[b][:3, 3]) and self._near(
-                    time_s, self._tracks[b], poses[a][:3, 3]
-                ):
-                    found[a], found[b] = b, a
+        moved = [name for name, pose in sorted(poses.items()) if self._moved(name, pose)]
+        for a, b in itertools.combinations(moved, 2):
+            if a in found or b in found:
+                continue
+            if not (a in strays and b in strays) and not self._reversed(time_s, a, b, poses):
+                continue
+            if self._near(time_s, self._tracks[a], poses[b][:3, 3]) and self._near(
+                time_s, self._tracks[b], poses[a][:3, 3]
+            ):
+                found[a], found[b] = b, a
         return found
+
+    def _moved(self, name: str, pose: Array) -> bool:
+        """Return whether a body is farther than the margin from where it was."""
+        track = self._tracks.get(name)
+        if track is None:
+            return False
+        return float(np.linalg.norm(pose[:3, 3] - track.position)) > self.config.margin_m
+
+    def _reversed(self, time_s: float, a: str, b: str, poses: Mapping[str, Array]) -> bool:
+        """Return whether, within a short gap, one body has come to the other side of the other."""
+        first, second = self._tracks[a], self._tracks[b]
+        if time_s - min(first.time_s, second.time_s) > self.config.recover_s:
+            return False
+        at, beside = poses[a][:3, 3], poses[b][:3, 3]
+        return float(np.dot(at - beside, first.position - second.position)) < 0.0
+
+    def _unseen_at(self, time_s: float, name: str, poses: Mapping[str, Array]) -> str:
+        """Return which body that is not seen has its place where a stray is, or ''; follow it."""
+        position = poses[name][:3, 3]
+        away_m = float(np.linalg.norm(position - self._tracks[name].position))
+        for other, track in self._tracks.items():
+            if other in poses or time_s - track.time_s > self.config.recover_s:
+                continue
+            if float(np.linalg.norm(position - track.position)) < away_m and self._near(
+                time_s, track, position
+            ):
+                track.time_s, track.position = time_s, position.copy()
+                return other
+        return ''
 
     def _settled(self, time_s: float, track: _Track, position: Array) -> bool:
         """Note a position elsewhere; return whether the body has stayed there long enough."""

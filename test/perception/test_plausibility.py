@@ -92,6 +92,30 @@ def test_bodies_that_swap_names_are_both_rejected_until_they_swap_back() -> None
             assert verdict.orientation != swapped
 
 
+def test_bodies_that_swap_names_while_nothing_is_seen_are_both_rejected() -> None:
+    """After 0.2 s without a frame each could have got to where the other was."""
+
+    def change(k, poses):
+        if 80 <= k < 100:
+            return {}
+        return {'middle': poses['tip'], 'tip': poses['middle']} if 80 <= k < 250 else poses
+
+    for k, verdicts in enumerate(judged(change)):
+        assert {v.fault for v in verdicts.values()} <= ({'swap'} if 100 <= k < 250 else {''}), k
+
+
+def test_a_body_seen_where_one_is_that_is_not_seen_is_not_believed_however_long() -> None:
+    def change(k, poses):
+        return {'tip': poses['middle']} if 100 <= k < 250 else poses
+
+    for k, verdicts in enumerate(judged(change)):
+        tip = verdicts['tip']
+        assert tip.position == tip.orientation == (not 100 <= k < 250), k
+        assert tip.fault == ('swap' if 100 <= k < 250 else '')
+        if tip.fault:
+            assert "'middle'" in tip.text
+
+
 def test_a_reflection_is_rejected_and_a_body_put_elsewhere_is_believed_later() -> None:
     shift = pose(np.eye(3), [0.3, 0.0, 0.0])
 
