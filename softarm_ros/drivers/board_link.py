@@ -104,6 +104,7 @@ class BoardLink:
         self._pings: deque[tuple[int, float]] = deque(maxlen=20)
         self._controls: deque[tuple[int, float]] = deque(maxlen=100)
         self._heard_s = self._time.now_s()
+        self._bytes = self._frames = 0  # since the handshake began
 
     @property
     def boot_id(self) -> int:
@@ -172,11 +173,13 @@ class BoardLink:
         """Take in what comes until a time (monotonic), at least once; ends early when woken."""
         try:
             piece = self._port.read(until_s)
+            self._bytes += len(piece)
         except PortError as error:
             raise LinkDownError(str(error)) from error
         now = self._time.now_s()
         lost = self._counter.received.lost
         for frame in self._receiver.feed(piece):
+            self._frames += 1
             try:
                 self._take(messages.parse(frame), now)
             except MessageError as error:
@@ -202,6 +205,7 @@ class BoardLink:
 
         """
         self._hello = self._reply = None
+        self._bytes = self._frames = 0
         self._receiver.reset()
         received = self._counter.received
         before = (received.lost, received.malformed, received.corrupt)
@@ -231,7 +235,15 @@ class BoardLink:
             self._heard_s = self._time.now_s()
             self._clock.restart()
             return reply
-        raise LinkDownError('no answer to HELLO')
+        found = (
+            f' ({self._bytes} bytes came, no frame among them)'
+            if self._bytes and not self._frames
+            else ''
+        )
+        raise LinkDownError(
+            f'{self._config.port}: no answer at {self._config.baud} baud{found}; another device, '
+            'or firmware not flashed'
+        )
 
     def ping(self, now_s: float) -> None:
         """Measure the round trip."""

@@ -88,7 +88,7 @@ def probe_board(
                     return conversation.report(baud, identity)
                 found = found or conversation.heard
     except PortError as error:
-        raise DriverError(f'{port}: {_why(error)}') from error
+        raise DriverError(error.of(port)) from error
     tried = ' and '.join(f'{baud}' for baud in bauds)
     raise DriverError(
         f'{port}: no answer at {tried} baud{found}; another device, or firmware not flashed'
@@ -171,10 +171,3 @@ class _Conversation:
                 if isinstance(message, StepperState | ValveState):
                     self._state = message
                 yield message
-
-
-def _why(error: Exception) -> str:
-    text = str(error)
-    if 'exclusively lock' in text or 'busy' in text.lower():
-        return 'in use by another program'
-    return text.rpartition('could not open port')[2].strip(' :') or repr(error)

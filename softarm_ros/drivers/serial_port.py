@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import select
 import time
@@ -20,6 +21,10 @@ with contextlib.suppress(ImportError):  # there is none on Windows
 
 class PortError(OSError):
     """The port cannot be opened, or is gone."""
+
+    def of(self, port: str) -> str:
+        """Return what is wrong, with the name of the port before it, once."""
+        return f'{port}: {str(self).removeprefix(f"{port}: ")}'
 
 
 class SerialPort:
@@ -41,7 +46,7 @@ class SerialPort:
                 port, baudrate=baud, timeout=0, write_timeout=0, exclusive=True
             )
         except _ERRORS as error:  # SerialException is an OSError
-            raise PortError(str(error)) from error
+            raise PortError(f'{port}: {_why_not_open(port, error)}') from error
         try:
             self._fd: int | None = self._port.fileno()
         except (OSError, AttributeError):  # some kinds of URL
@@ -128,3 +133,20 @@ class SerialPort:
             del self._out[: len(self._out) if sent is None else sent]
             if not sent:
                 return
+
+
+def _why_not_open(port: str, error: Exception) -> str:
+    """Return why a port cannot be opened, in the words of `softarm ports` where they fit."""
+    code = getattr(error, 'errno', None)
+    if '://' in port:
+        return str(error)
+    if code == errno.ENOENT:
+        return 'is not there; softarm ports lists those there are'
+    if code in (errno.EACCES, errno.EPERM):
+        return 'this user may not open it; softarm ports says what to do'
+    if code == errno.EBUSY or 'exclusively lock' in str(error):
+        return 'in use by another program'
+    if code == errno.EISDIR or 'onfigure port' in str(error):
+        what = 'a directory' if code == errno.EISDIR else 'no serial port'
+        return f'is {what}; softarm ports lists those there are'
+    return str(error)

@@ -229,6 +229,25 @@ def test_another_board_or_version_is_refused(version, kind, text):
         link.shake_hands(Kind.STEPPERS, time.monotonic() + 5.0, threading.Event())
 
 
+@pytest.mark.parametrize(
+    ('said', 'text'),
+    [
+        (b'', r'^nowhere: no answer at \d+ baud; another device'),
+        (
+            b'ok T:21.3\n',
+            r'^nowhere: no answer at \d+ baud \(10 bytes came, no frame among them\)',
+        ),
+        (state(1), r'^nowhere: no answer at \d+ baud; another device'),
+    ],
+)
+def test_a_port_where_no_board_answers_is_named_with_what_came(said, text):
+    port = MemoryPort()
+    link = BoardLink(port, config(), User(), SerialCounter())
+    port.pieces = [said] if said else []
+    with pytest.raises(LinkDownError, match=text):
+        link.shake_hands(Kind.STEPPERS, time.monotonic() + 0.05, threading.Event())
+
+
 # -- when a board measured
 
 

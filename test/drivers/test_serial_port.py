@@ -61,7 +61,7 @@ def test_waiting_ends_when_woken(line):
 
 def test_a_port_belongs_to_one(line):
     port, _ = line
-    with pytest.raises(PortError, match='exclusively lock'):
+    with pytest.raises(PortError, match=r'^/dev/\S+: in use by another program$'):
         SerialPort(port._port.port, 250_000)
 
 
@@ -78,10 +78,20 @@ def test_a_port_that_is_gone_is_an_error():
     port.close()
 
 
-@pytest.mark.parametrize('name', ['/dev/missing-board', 'nothing://at/all'])
-def test_a_port_that_cannot_be_opened_is_named(name):
-    with pytest.raises(PortError, match=r'missing-board|nothing'):
+@pytest.mark.parametrize(
+    ('name', 'why'),
+    [
+        ('/dev/missing-board', 'is not there; softarm ports lists'),
+        ('/tmp', 'is a directory; softarm ports lists'),
+        (os.devnull, 'is no serial port; softarm ports lists'),
+        (__file__, 'is no serial port; softarm ports lists'),
+        ('nothing://at/all', "invalid URL, protocol 'nothing' not known"),
+    ],
+)
+def test_a_port_that_cannot_be_opened_is_named_with_the_cause(name, why):
+    with pytest.raises(PortError) as refused:
         SerialPort(name, 250_000)
+    assert str(refused.value).startswith(f'{name}: {why}')
 
 
 def test_a_port_may_be_a_url():

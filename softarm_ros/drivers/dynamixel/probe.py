@@ -68,7 +68,7 @@ def probe_servos(
                         servo.name, servo.id, '', f'no servo with id {servo.id}; found: {there}'
                     )
     except PortError as error:
-        raise DriverError(f'{config.port}: {error}') from error
+        raise DriverError(error.of(config.port)) from error
 
 
 def _of(bus: DynamixelBus, config: DynamixelConfig, name: str, servo: int) -> ServoReport:
