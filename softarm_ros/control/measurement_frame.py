@@ -111,7 +111,8 @@ class FramePairing:
         self._sections: tuple[float, int, Array] | None = None
         self._handed_out_ns: int | None = None
         self._paired_s: float | None = None  # when sections last came with a tip
-        self._missing_since_s: float | None = None  # first tip without them since then
+        # The first and the newest tip without them since then.
+        self._missing_s: tuple[float, float] | None = None
 
     def on_tip(self, now_s: float, stamp_ns: int, position: Array) -> None:
         """Take a measured tip position (3,) [m]."""
@@ -209,11 +210,16 @@ class FramePairing:
             taken.append(MeasurementFrame(stamp_ns, late.position, late.section_tips))
         return taken
 
-    def problem(self, now_s: float) -> str | None:
-        """Return that sections, which used to come, have been missing for too long, or None."""
-        if self._paired_s is None or self._missing_since_s is None:
+    def problem(self) -> str | None:
+        """
+        Return that sections, which used to come, have been missing for too long, or None.
+
+        Time in which no tips come either does not count: that is another thing to tell.
+        """
+        if self._paired_s is None or self._missing_s is None:
             return None
-        absent = now_s - self._missing_since_s
+        first_s, newest_s = self._missing_s
+        absent = newest_s - first_s
         if absent <= self.absent_s:
             return None
         return (
@@ -225,7 +231,7 @@ class FramePairing:
         """Return whether sections are expected: they have come, and are not gone for good."""
         if self._paired_s is None or self._tip is None:
             return False
-        return self.problem(self._tip.arrived_s) is None
+        return self.problem() is None
 
     def _is_late(self, stamp_ns: int) -> bool:
         if self._handed_out_ns is None or stamp_ns > self._handed_out_ns:
@@ -268,8 +274,8 @@ class FramePairing:
             return
         whole = MeasurementFrame(stamp_ns, tip.frame.position, tips)
         self._tip = _Open(tip.arrived_s, whole)
-        self._paired_s, self._missing_since_s = now_s, None
+        self._paired_s, self._missing_s = now_s, None
 
     def _note_missing(self, arrived_s: float) -> None:
-        if self._missing_since_s is None:
-            self._missing_since_s = arrived_s
+        first_s, _ = self._missing_s or (arrived_s, arrived_s)
+        self._missing_s = (first_s, arrived_s)

@@ -371,7 +371,7 @@ class TrackerNode(SelfPaced, Node):
             'estimate': self._health.value,
             **conversions.innovation_values(self._intake.newest),
             **conversions.load_values(self._intake.newest),
-            'sections': self._intake.frames.problem(self._now_s()) or '',
+            'sections': self._intake.frames.problem() or '',
         }
         return values | self._events.values()
 

@@ -158,7 +158,7 @@ class SupervisedArm:
             self.supervisor.on_problem(PRESSURES, problem)
         moving = running and not (self.output is None or self.output.phase.stands)
         self.supervisor.on_problem(WATCH, self.watch.problem(now, moving=moving))
-        self.supervisor.on_problem('sections', self._intake.frames.problem(now))
+        self.supervisor.on_problem('sections', self._intake.frames.problem())
         self.status = self.supervisor.update(now)
         self._gate.on_permit(now, self.status.motion_allowed)
         self._motion.follow(self.status.motion_allowed, self.now_s)

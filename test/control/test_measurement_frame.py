@@ -65,7 +65,7 @@ def test_a_laboratory_with_tips_alone_waits_for_nothing():
         frame = pairs.take(now)
         assert number(frame) == k
         assert frame.section_tips is None
-    assert pairs.problem(10.0) is None
+    assert pairs.problem() is None
     assert pairs.counts.tip_only == 50
 
 
@@ -96,15 +96,28 @@ def test_a_newer_tip_takes_the_place_of_a_waiting_one():
 def test_lasting_absence_is_a_problem_and_ends_the_waiting():
     pairs = pairing()
     run(pairs, 0, 2)
-    last = run(pairs, 2, 25, with_sections=False)
-    told = pairs.problem(last)
+    run(pairs, 2, 25, with_sections=False)
+    told = pairs.problem()
     assert 'section poses missing for 2' in told
     assert 'limit 200 ms' in told
     pairs.on_tip(0.27, 27 * PERIOD_NS, tip(27))
     assert pairs.ready(0.27)  # nobody waits for them any longer
     assert number(pairs.take(0.27)) == 27
     run(pairs, 28, 1)
-    assert pairs.problem(0.28) is None
+    assert pairs.problem() is None
+
+
+def test_time_in_which_no_tips_come_is_not_one_in_which_sections_are_missing():
+    """One flipped body, then a stall of the computer: late is not wrong."""
+    pairs = pairing()
+    run(pairs, 0, 2)
+    run(pairs, 2, 1, with_sections=False)
+    assert pairs.problem() is None
+    pairs.on_tip(0.5, 50 * PERIOD_NS, tip(50))
+    assert pairs.problem() is None
+    assert not pairs.ready(0.5)  # its sections are waited for
+    pairs.on_sections(0.501, 50 * PERIOD_NS, sections(50))
+    assert pairs.take(0.501).section_tips is not None
 
 
 def test_what_nobody_used_in_time_expires():

@@ -249,4 +249,4 @@ def test_sections_that_cannot_be_do_not_keep_the_next_ones_away(wrong):
         intake.on_tip(now, stamp_ns, 'base', tips[-1, :3, 3])
         intake.take(now)
     assert intake.frames.counts.complete == 100
-    assert intake.frames.problem(now) is None
+    assert intake.frames.problem() is None
