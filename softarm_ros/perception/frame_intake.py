@@ -127,6 +127,8 @@ class FrameIntake:
     def _report_untrusted(self, frame: CapturedFrame, delay_s: float) -> None:
         """Say why the time of a frame is not known; only what keeps the order is late."""
         ahead_s, back_s = -delay_s, self._newest_s - frame.sent_s
+        if back_s == 0.0:  # the same once more, after a pause: nothing new, and nothing wrong
+            return
         if ahead_s < 0.0 and back_s < 0.0:
             self._report(
                 frame.arrived_s,

@@ -74,7 +74,12 @@ def test_poses_are_where_the_arm_was_when_it_was_exposed() -> None:
 
 @pytest.mark.parametrize(
     ('fault', 'code', 'subject'),
-    [('hide', 'body-lost', '0C'), ('flip', 'flip', '0C'), ('corrupt', 'corrupt', 'device')],
+    [
+        ('hide', 'body-lost', '0C'),
+        ('flip', 'flip', '0C'),
+        ('corrupt', 'corrupt', 'device'),
+        ('blind', 'no-frames', 'device'),
+    ],
 )
 def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
     fault: str, code: str, subject: str

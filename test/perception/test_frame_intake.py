@@ -243,6 +243,15 @@ def test_a_garbled_time_is_not_told_as_a_slow_network(wrong_s: float, what: str)
     assert what in problem.text
 
 
+def test_a_frame_that_comes_again_after_a_pause_is_not_used_and_no_fault() -> None:
+    """A reader that was begun anew asks again for what the device sent last."""
+    clock = ManualTime()
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    frames = [frame(k) for k in range(30)]
+    assert fed(intake, clock, [*frames, replace(frames[-1], arrived_s=5.0)])[-1] is None
+    assert not intake.problems.now(clock.time_s)
+
+
 def test_frames_that_a_network_kept_back_are_late() -> None:
     clock = ManualTime()
     intake = FrameIntake(config(), FRAME_ID, clock)

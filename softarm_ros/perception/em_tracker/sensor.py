@@ -20,6 +20,7 @@ PROCESS = 'softarm_ros.perception.em_tracker.tracker_process'
 RESTART_S = 1.0
 END_S = 2.0
 SILENT_S = 5.0  # an unplugged device holds the library for as long
+IDLE = b'{"idle"'
 LONGEST_LINE = 65_536
 _MM = 1.0e-3
 
@@ -40,6 +41,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         self._next_start_s = 0.0
         self._heard_s = 0.0
         self._said = ''
+        self._idle_s = -float('inf')  # when the device last answered without a new frame
         self._starts = 0
         self._handles: tuple[str, ...] | None = None
 
@@ -69,6 +71,13 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
 
     def _silence(self) -> SensorProblem:
         """Return why no frames come."""
+        if self._clock.now_s() - self._idle_s < SILENT_S:
+            return SensorProblem(
+                'no-frames',
+                'device',
+                f'the NDI tracker at {self.config.port} answers and counts no frames',
+                'look at its field generator and at its coils, or switch it off and on',
+            )
         return SensorProblem(
             'no-server',
             'device',
@@ -113,17 +122,25 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         readable, _, _ = select.select([process.stdout], [], [], timeout_s)
         if not readable:
             if self._clock.now_s() - self._heard_s > SILENT_S:
-                self._said = self._said or 'the library says nothing'
+                self._said = self._said or 'the library says nothing new'
                 self._end()
             return []
         data = os.read(process.stdout.fileno(), LONGEST_LINE)
         if not data:
             self._end()  # it has said why
             return []
-        self._heard_s = self._clock.now_s()
         *lines, self._rest = (self._rest + data).split(b'\n')
-        taken = [self._take(line) for line in lines]
+        taken = [self._take(line) for line in lines if not self._is_idle(line)]
         return [sighting for sighting in taken if sighting is not None]
+
+    def _is_idle(self, line: bytes) -> bool:
+        """Note that the device answers without a new frame, or that something else came."""
+        now = self._clock.now_s()
+        if line.startswith(IDLE):
+            self._idle_s = now
+            return True
+        self._heard_s = now  # a device that stays idle is begun anew, as a silent one is
+        return False
 
     def _take(self, line: bytes) -> Sighting | None:
         try:

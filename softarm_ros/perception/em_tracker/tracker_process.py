@@ -4,7 +4,8 @@ Reads an NDI tracker by the library scikit-surgerynditracker, in a process of it
 The library keeps the interpreter to itself while it waits for the device, five seconds where none
 answers; a node must not stand still meanwhile. `python -m ... PORT` writes a JSON object a line to
 its standard output: `frame`, `time_s` (monotonic), `tools` (handle, quality, then w, x, y, z [-]
-and x, y, z [mm], null for a coil that is not seen), or `error`. It ends when nobody reads.
+and x, y, z [mm], null for a coil that is not seen), or `error`, or `idle` while the device answers
+and counts no frames. It ends when nobody reads.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from typing import Any
 
 _ORDINARY = (0, 0)  # SCHED_OTHER
 POLL_S = 0.004  # between two questions while there is no new frame
+IDLE_S = 0.5  # without a new frame, until that is said
 GIVE_UP = 3  # replies that cannot be read, one after the other
 
 
@@ -45,7 +47,7 @@ def _track(port: str, out: Any, priority: tuple[int, int]) -> int:
     tracker = NDITracker({'tracker type': 'aurora', 'serial port': port, 'use quaternions': True})
     tracker.start_tracking()
     _set_priority(priority)
-    last, failures = None, 0
+    last, failures, heard_s = None, 0, time.monotonic()
     while True:
         try:
             frame, tools = frame_of(tracker)
@@ -58,9 +60,12 @@ def _track(port: str, out: Any, priority: tuple[int, int]) -> int:
             continue
         now = time.monotonic()
         if frame == last:
+            if now - heard_s > IDLE_S:
+                _write(out, {'idle': frame})
+                heard_s = now
             time.sleep(POLL_S)
             continue
-        last = frame
+        last, heard_s = frame, now
         _write(out, {'frame': frame, 'time_s': now, 'tools': tools})
 
 
