@@ -105,6 +105,7 @@ class SupervisorNode(SelfPaced, Node):
         )
         self._pressures = build_pressure_watch(rig)
         self._base = BaseFrame(self, rig.base_frames)
+        self._sensors = frozenset(rig.sensors.devices())
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
         self._phase = Phase.IDLE  # of the tracker
         self._permitted: bool | None = None
@@ -270,7 +271,12 @@ class SupervisorNode(SelfPaced, Node):
         if status.state not in (SafetyState.FAULT, SafetyState.HELD) or status.on_request:
             return message
         # What a node says about itself is often the cause of what was noticed here.
-        failing = {n: h.message for n, h in self._healths.items() if h.level == ERROR}
+        # A sensor that still measures warns of what it does not use, a flipped body for example.
+        failing = {
+            name: health.message
+            for name, health in self._healths.items()
+            if health.level == ERROR or (health.level == WARN and name in self._sensors)
+        }
         reported = [named(name, text) for name, text in failing.items() if text not in message]
         # An arm that does not follow, or a device without commands, may owe that to the computer.
         return '; '.join(filter(None, [message, *reported, self._slowness()]))

@@ -117,6 +117,8 @@ def test_a_fault_is_named_and_the_arm_does_not_follow_it(cable, fault, said, adv
         assert cable.state == 'running'
     else:  # a tip or sections that are not seen for longer than that hold the arm
         cable.until(lambda: cable.state != 'running', 5.0, 'held')
+        if fault == 'flip':  # told with the sections that are missing for it
+            assert said in cable.health['supervisor'].message
     cable.inject('natnet mend')
     cable.until(lambda: cable.values('natnet').get('ready') == 'true', 10.0, 'ready again')
     cable.spin(0.3)
