@@ -52,7 +52,6 @@ FAULTS = (
     'mend',
 )
 _DROPPED = 0.5  # share of images that are lost, of each camera by itself
-_LATE_NS = 12_000_000
 # From the exposure to the image on the network; a computer that draws later shows later.
 _TRANSFER_S = 0.015
 _CLEARANCE_M = 0.002  # between the arm's surface and its markers
@@ -65,8 +64,8 @@ class StereoCameraServer:
     Faults: `unplug left|right` (the port closes), `freeze left|right` (the same image, with new
     time stamps), `drop` (half of the images of each camera are lost), `swap` (plugs exchanged),
     `dark` (lamps off), `hide` (something before the last marker or body), `reflect` (something
-    shines beside it), `late` (the right camera exposes 12 ms later than the left one). They add
-    up; `mend` ends all.
+    shines beside it), `late` (the right camera exposes half a period later than the left one).
+    They add up; `mend` ends all.
 
     Parameters
     ----------
@@ -167,8 +166,12 @@ class StereoCameraServer:
             for side, image in images.items():
                 if 'drop' in self._faults and self._random.random() < _DROPPED:
                     continue
-                late_ns = _LATE_NS if 'late' in self._faults and side == 'right' else 0
-                self._streams[side].show(image, exposed_ns + late_ns)
+                self._streams[side].show(image, self.stamp_ns(side, exposed_ns))
+
+    def stamp_ns(self, side: Side, exposed_ns: int) -> int:
+        """Return the time stamp of a camera's image; one that is late is far from every other."""
+        late_s = 0.5 / self._config.rate_hz if 'late' in self._faults and side == 'right' else 0.0
+        return exposed_ns + round(1e9 * late_s)
 
     def draw(self, section_tips: Array, centreline: Array) -> dict[Side, Image]:
         """Return both images of an arm: section tips (sections, 4, 4), centreline (n, 3)."""

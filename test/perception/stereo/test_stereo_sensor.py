@@ -146,6 +146,17 @@ def test_two_faults_at_once_are_both_named_until_they_are_mended(bench):
     bench.until(lambda seen, health: complete(seen, health) and health.connected)
 
 
+@pytest.mark.parametrize('rate_hz', [20.0, 60.0, 100.0])
+def test_a_late_camera_fits_no_exposure_of_the_other(rate_hz):
+    server = a_server(a_config(rate_hz=rate_hz))
+    server.inject('late')
+    pairs = PairByStamp(0.004)
+    for k in range(20):
+        exposed_ns = round(1e9 * k / rate_hz)
+        for side in ('left', 'right'):
+            assert pairs.push(side, server.stamp_ns(side, exposed_ns), k) is None
+
+
 def both_disks(seen, health):
     return any(len(sighting.bodies) == 2 for sighting in seen)
 
