@@ -147,6 +147,6 @@ def _why_not_open(port: str, error: Exception) -> str:
     if code == errno.EBUSY or 'exclusively lock' in str(error):
         return 'in use by another program'
     if code == errno.EISDIR or 'onfigure port' in str(error):
-        what = 'a directory' if code == errno.EISDIR else 'no serial port'
-        return f'is {what}; softarm ports lists those there are'
+        what = 'is a directory' if code == errno.EISDIR else 'is no serial port'
+        return f'{what}; softarm ports lists those there are'
     return str(error)
