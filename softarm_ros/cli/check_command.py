@@ -10,6 +10,7 @@ from functools import partial
 import numpy as np
 
 from softarm_ros.cli.edge_units import edge_unit
+from softarm_ros.cli.work_bar import Show, show_nothing
 from softarm_ros.cli.workspace import sample_workspace
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError
@@ -28,11 +29,12 @@ _REACH_POSES = 4000
 _RANDOM_POSES, _REFUSED_OF = 500, 200
 
 
-def summary(rig: Rig) -> Iterator[str]:
+def summary(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
     """Yield lines about a valid rig: reach, actuators, rates, plant, trajectories."""
     names = rig.section_names
     rest = rig.model().rest_length_m
     yield f'arm           {len(names)} section(s): {", ".join(names)}; {1e3 * rest:.1f} mm at rest'
+    show('how far the arm reaches', None)
     yield _reach(rig)
     yield from _actuators(rig)
     yield (
@@ -90,14 +92,17 @@ def _actuators(rig: Rig) -> Iterator[str]:
         )
 
 
-def warnings(rig: Rig) -> Iterator[str]:
+def warnings(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
     """Yield what the model refuses within the limits, and which trajectories are out of reach."""
     model = rig.model()
+    show('random poses', None)
     yield from _refused(rig, model)
     tracker = build_tracker(rig, model)
     for name in rig.trajectories:
         path = build_trajectory(rig, name).path
-        line = describe_reach(path_reach(rig, tracker, path, model=None, open_loop=False))
+        solved = partial(show, f'trajectory {name}')
+        reach = path_reach(rig, tracker, path, model=None, open_loop=False, progress=solved)
+        line = describe_reach(reach)
         if line is not None:
             yield f'trajectory {name!r}: {line}'
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.measured_run import MeasuredRun
+from softarm_ros.cli.work_bar import Show, show_nothing
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
@@ -25,6 +27,7 @@ Rows = NDArray[np.int64]
 # Share of an actuator's range by which a recorded command may lie beyond it; it is then clipped.
 BEYOND = 0.01
 _TURNS, _RELAXATION, _STILL_RAD = 100, 0.3, 1e-5
+_SHOWN = 50  # rows predicted until their share is shown again
 STRAIGHT, MEAN = 'arm at rest', 'mean of the measured'
 
 
@@ -81,11 +84,13 @@ class Score:
         }
 
 
-def predictions(rig: Rig, models: Sequence[str], run: MeasuredRun) -> list[Prediction]:
+def predictions(
+    rig: Rig, models: Sequence[str], run: MeasuredRun, show: Show = show_nothing
+) -> list[Prediction]:
     """Return the baselines, then what each model predicts."""
     return [
         *baselines(rig, run, models[0]),
-        *(prediction for name in models for prediction in _of_model(rig, name, run)),
+        *(prediction for name in models for prediction in _of_model(rig, name, run, show)),
     ]
 
 
@@ -94,10 +99,10 @@ def baselines(rig: Rig, run: MeasuredRun, name: str | None = None) -> list[Predi
     return [_baseline_rest(rig.physics(name), rig, run), _baseline_mean(run)]
 
 
-def _of_model(rig: Rig, name: str, run: MeasuredRun) -> list[Prediction]:
+def _of_model(rig: Rig, name: str, run: MeasuredRun, show: Show) -> list[Prediction]:
     """Return what a model predicts, and the same with the rig's residual, if it has one."""
     rig = run.as_it_was(rig)
-    physics = predict(rig, rig.physics(name), run)
+    physics = predict(rig, rig.physics(name), run, show=partial(show, f'{run.source} by {name}'))
     residual = rig.learned_residual()
     if residual is None or run.remembered is None or name != rig.default_model:
         return [physics]
@@ -142,11 +147,19 @@ def _turned(axes: Array, turns: Array) -> Array:
     return np.array([exp_so3(turn) @ axis for turn, axis in zip(turns, axes)]).reshape(-1, 3)
 
 
-def predict(rig: Rig, model: ArmModel, run: MeasuredRun, *, strict: bool = True) -> Prediction:
+def predict(
+    rig: Rig,
+    model: ArmModel,
+    run: MeasuredRun,
+    *,
+    strict: bool = True,
+    show: Callable[[float | None], None] = lambda _: None,
+) -> Prediction:
     """
     Return the shapes a model gives for the commands of a run; rows that it refuses are NaN.
 
-    The rig is to be as it was in the run (`MeasuredRun.as_it_was`).
+    The rig is to be as it was in the run (`MeasuredRun.as_it_was`). The share of the rows that is
+    predicted is shown as it grows, None where nobody knows.
 
     Raises
     ------
@@ -164,6 +177,7 @@ def predict(rig: Rig, model: ArmModel, run: MeasuredRun, *, strict: bool = True)
         commands = commands - hysteresis.lacking(run.lagging)
     many = getattr(model, 'section_tips_of', None)
     if many is not None and run.tip_force is None:
+        show(None)
         frames = many(commands)
         refused = int(np.isnan(frames[:, -1, 0, 3]).sum())
         notes = _clipped_note(clipped)
@@ -176,7 +190,9 @@ def predict(rig: Rig, model: ArmModel, run: MeasuredRun, *, strict: bool = True)
     shapes: list[Shape | None] = []
     refusals: dict[str, int] = {}
     counts = np.bincount(index.reshape(-1), minlength=len(unique))
-    for cause, count in zip(unique, counts):
+    for i, (cause, count) in enumerate(zip(unique, counts)):
+        if i % _SHOWN == 0:
+            show(i / len(unique))
         command, force = np.split(cause, [commands.shape[1]])
         try:
             shapes.append(

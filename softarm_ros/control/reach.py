@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,11 +61,13 @@ def check_reach(
     configuration_limits: ConfigurationLimits,
     path: Path,
     n: int = 120,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> Reach:
     """
     Solve the inverse problem along a path, each point started from the one before.
 
-    `limits` are those of what the model asks for: the actuators' without pretension.
+    `limits` are those of what the model asks for: the actuators' without pretension. `progress`
+    is told the share of the points that is solved.
     """
     points = path.sample(n)
     miss, nearest = np.empty(n), np.empty((n, 3))
@@ -74,6 +76,7 @@ def check_reach(
     for i, (missed, tip, configuration) in enumerate(found):
         miss[i], nearest[i] = missed, tip
         start = configuration if start is None else start
+        progress((i + 1) / n)
     if start is None:  # no other configuration to try
         start = model.rest_configuration
     return Reach(points, miss, nearest, np.array(start))

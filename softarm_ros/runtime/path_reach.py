@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
+from collections.abc import Callable
 from typing import NamedTuple
 
 import numpy as np
@@ -43,7 +44,13 @@ _answers: deque[tuple[_Question, Reach]] = deque(maxlen=_KEPT)
 
 
 def path_reach(
-    rig: Rig, tracker: Tracker, path: Path, *, model: str | None, open_loop: bool
+    rig: Rig,
+    tracker: Tracker,
+    path: Path,
+    *,
+    model: str | None,
+    open_loop: bool,
+    progress: Callable[[float], None] = lambda _: None,
 ) -> Reach:
     """
     Return `check_reach` of a path for a rig's own tracker, on the model of this name.
@@ -55,7 +62,8 @@ def path_reach(
         for known, reach in _answers:
             if known.same(asked):
                 return reach
-    reach = check_reach(tracker.model, tracker.room, tracker.configuration_limits, path, POINTS)
+    limits = tracker.configuration_limits
+    reach = check_reach(tracker.model, tracker.room, limits, path, POINTS, progress)
     for array in (reach.points, reach.miss_m, reach.nearest, reach.start_configuration):
         array.flags.writeable = False
     _answers.append((asked, reach))

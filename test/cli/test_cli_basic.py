@@ -180,6 +180,14 @@ def test_trajectories_of_the_shipped_rigs_are_within_reach(info):
         assert describe_reach(reach) is None, name
 
 
+def test_check_shows_how_far_along_each_trajectory_it_is():
+    rig, shown = load_rig('cable_arm_single', ['controller.rate_hz=99']), []  # asked for first
+    list(warnings(rig, lambda what, done: shown.append((what, done))))
+    for name in rig.trajectories:
+        shares = [done for what, done in shown if what == f'trajectory {name}']
+        assert shares == [i / 120 for i in range(1, 121)]
+
+
 def test_check_reach_is_that_of_the_geometry():
     """One section: the tip is farthest from the axis where d/dtheta of its radius vanishes."""
     section = load_rig('cable_arm_single').arm.sections[0]

@@ -179,6 +179,27 @@ def test_the_command_writes_a_rig_that_predicts_as_it_says(trunk, changed, tmp_p
     )
 
 
+def test_of_many_rows_held_out_some_are_predicted_and_it_is_said(trunk, changed):
+    _, _, _, path = changed
+    (recorded,) = read_recordings(trunk, [path], 'later')
+    held = len(recorded.test)
+    head, *lines = run(trunk, Asked((path,), ('none',), 'later', most_predicted=held))
+    assert f'{held} are predicted' in head
+    assert not any('--most-predicted' in line for line in lines)
+    shown = []
+    asked = Asked((path,), ('none',), 'later', most_predicted=(held + 2) // 3)
+    head, note, *fewer = run(trunk, asked, lambda what, done: shown.append(what))
+    assert f'{-(-held // 3)} are predicted' in head
+    assert note == (
+        f'one in 3 of the {held} rows held out is predicted (--most-predicted {(held + 2) // 3})'
+    )
+    assert len(fewer) == len(lines)
+    assert fewer != lines
+    assert f'predicting {path.name} identified' in shown
+    _, note, *_ = run(trunk, Asked((path,), ('none',), 'nothing', most_predicted=100))
+    assert f'of the {len(recorded.whole)} rows that identify is predicted' in note
+
+
 @pytest.fixture(scope='module')
 def guessed(tmp_path_factory):
     """Return the trunk as somebody would write it who has not identified anything."""

@@ -13,8 +13,9 @@ from typer.testing import CliRunner
 from softarm_ros.cli import score as scoring
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.main import app
-from softarm_ros.cli.measured_run import MeasurementError
+from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount
 from softarm_ros.cli.read_run import read_run
+from softarm_ros.cli.work_bar import WorkBar
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.recording import MountConfig, RecordingConfig
 
@@ -51,6 +52,40 @@ def mapped(rig, **fields):
 @pytest.fixture(scope='module')
 def rig():
     return load_rig('cable_arm')
+
+
+def test_what_is_computed_is_shown_on_a_terminal_and_lines_are_printed_without_it(
+    monkeypatch, capsys
+):
+    def lines(bar):
+        bar.show('reading [x]\udcff.csv', None)
+        yield 'first'
+        bar.show('predicting', 0.25)
+        bar.show('predicting', 0.5)
+        yield 'second'
+
+    def printed(**environment):
+        for name, value in environment.items():
+            monkeypatch.setenv(name, value)
+        with WorkBar() as bar:
+            for line in bar.between(lines(bar)):
+                print(line)
+        return capsys.readouterr()
+
+    monkeypatch.delenv('FORCE_COLOR', raising=False)
+    assert printed() == ('first\nsecond\n', '')
+    out, shown = printed(FORCE_COLOR='1', TERM='xterm')
+    assert out == 'first\nsecond\n'
+    assert 'reading [x]?.csv' in shown
+    assert 'predicting' in shown
+
+
+def test_the_share_of_rows_predicted_is_shown_as_it_grows(rig):
+    model, rows = rig.model(), commands_of(rig, 120)
+    run = MeasuredRun('r', None, rows, {}, {}, {}, Mount(np.zeros(3), np.eye(3)))
+    shown = []
+    scoring.predict(rig, model, run, show=shown.append)
+    assert shown == [0.0, 50 / 120, 100 / 120]
 
 
 def commands_of(rig, count=60):

@@ -23,6 +23,7 @@ def check(
     Exit status 1 if a file has problems.
     """
     from softarm_ros.cli.check_command import summary, warnings
+    from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.rigs.loader import RigError, load_rig
 
     failed = False
@@ -36,9 +37,10 @@ def check(
             typer.echo(f'FAILED {name}: {count} problem{"s" if count != 1 else ""}', err=True)
             continue
         typer.echo(f'OK {name}: {rig.name}')
-        for line in summary(rig):
-            typer.echo(f'  {line}')
-        for line in warnings(rig):
-            typer.echo(f'  warning: {line}')
+        with WorkBar() as bar:
+            for line in bar.between(summary(rig, bar.show)):
+                typer.echo(f'  {line}')
+            for line in bar.between(warnings(rig, bar.show)):
+                typer.echo(f'  warning: {line}')
     if failed:
         raise typer.Exit(1)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from pathlib import Path
 from typing import Annotated
 
@@ -51,13 +52,11 @@ def excite(
     A simulated one, in one process with the plant; with --live the arm of a running graph, of any
     backend, under its supervisor. Places, speeds and accelerations stay within the rig's limits.
     """
-    from rich.console import Console
-    from rich.progress import Progress
-
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.live_excitation import lead
     from softarm_ros.cli.measured_excitation import require_writable, write_excitation
     from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+    from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.control.excited_rows import ExcitationError
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.runtime.excite import INTERRUPTED, plan_excitation
@@ -76,12 +75,8 @@ def excite(
         plan = plan_excitation(
             arm, kind, count=count, amplitude=amplitude, dwell_s=dwell_s, seed=seed
         )
-        with Progress(console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task(f'{arm.name}: {len(plan.places)} places', total=1.0)
-
-            def show(done: float) -> None:
-                progress.update(task, completed=done)
-
+        with WorkBar() as bar:
+            show = partial(bar.show, f'{arm.name}: {len(plan.places)} places')
             if live:
                 rows, why = lead(arm, plan, show)
             else:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -55,6 +56,9 @@ def identify(
         typer.Option(min=0.01, max=100.0, help='By which what is known before is less sure.'),
     ] = 1.0,
     most_rows: Annotated[int, typer.Option(min=10, help='Of all files, that identify.')] = 600,
+    most_predicted: Annotated[
+        int, typer.Option(min=10, help='Of all files, that are predicted or learned from.')
+    ] = 20000,
     stood_s: Annotated[
         float,
         typer.Option(min=0.0, help='Only rows before which commands stood for so long (s).'),
@@ -97,10 +101,10 @@ def identify(
         output,
         prior_factor,
         stood_s=stood_s,
+        most_predicted=most_predicted,
     )
     if recordings:
-        for line in command.run(arm, asked):
-            typer.echo(line)
+        _of_recordings(arm, asked)
         if output is not None and given:
             typer.echo(
                 f'note: {output} has what was identified, and not {", ".join(given)}: give it to '
@@ -112,22 +116,27 @@ def identify(
         _as_in_its_paper(arm, asked, seed, section)
 
 
+def _of_recordings(arm: Rig, asked: Asked) -> None:
+    """Identify an arm from recordings; a bar shows what is computed between the lines."""
+    from softarm_ros.cli.identification import command
+    from softarm_ros.cli.work_bar import WorkBar
+
+    with WorkBar() as bar:
+        for line in bar.between(command.run(arm, asked, bar.show)):
+            typer.echo(line)
+
+
 def _of_excitation(arm: Rig, asked: Asked, seed: int) -> None:
     """Move the simulated arm as its paper did; identify it from what was read."""
     from tempfile import TemporaryDirectory
 
-    from rich.console import Console
-    from rich.progress import Progress
-
-    from softarm_ros.cli.identification import command
     from softarm_ros.cli.identification.experiment import experiment_of, run_experiment, weighed
+    from softarm_ros.cli.work_bar import WorkBar
 
     with TemporaryDirectory() as folder:
-        with Progress(console=Console(stderr=True), transient=True) as progress:
-            task = progress.add_task(f'{arm.name}: moved and read at rest', total=1.0)
-            files = run_experiment(
-                arm, seed, Path(folder), lambda done: progress.update(task, completed=done)
-            )
+        with WorkBar() as bar:
+            moved = partial(bar.show, f'{arm.name}: moved and read at rest')
+            files = run_experiment(arm, seed, Path(folder), moved)
         experiment = experiment_of(arm)
         arm = weighed(arm, seed)
         asked = replace(
@@ -137,8 +146,7 @@ def _of_excitation(arm: Rig, asked: Asked, seed: int) -> None:
             prior_factor=asked.prior_factor * experiment.prior_factor,
             group_factors=experiment.group_factors,
         )
-        for line in command.run(arm, asked):
-            typer.echo(line)
+        _of_recordings(arm, asked)
 
 
 def _as_in_its_paper(arm: Rig, asked: Asked, seed: int, section: int) -> None:
@@ -146,6 +154,7 @@ def _as_in_its_paper(arm: Rig, asked: Asked, seed: int, section: int) -> None:
     from softarm_ros.cli import identify as identification
     from softarm_ros.cli import identify_chambers as chambers
     from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.rigs.arms.cable_driven import CableArm
 
     if arm.kind == 'muscle':
@@ -168,6 +177,8 @@ def _as_in_its_paper(arm: Rig, asked: Asked, seed: int, section: int) -> None:
         raise UsageError(
             f'--section {section}: {arm.name} has sections 0..{len(cables.sections) - 1}'
         )
-    readings = identification.measure_single_cable(arm, seed, section=section)
+    with WorkBar() as bar:
+        pulled = partial(bar.show, f'{arm.name}: a cable pulled and let out')
+        readings = identification.measure_single_cable(arm, seed, section=section, progress=pulled)
     for line in identification.describe(arm, readings, section):
         typer.echo(line)

@@ -45,6 +45,7 @@ def score(
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.read_run import read_run
+    from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.rigs.loader import load_rig
 
     arm = load_rig(rig, settings)
@@ -58,12 +59,14 @@ def score(
             raise UsageError(f'--report {report}: {error.strerror}') from None
     scores: list[scoring.Score] = []
     for path in data:
-        whole = read_run(arm, path)
-        if any(score.run == whole.source for score in scores):
-            whole = replace(whole, source=str(path))  # of another folder, or with another weight
-        run = scoring.chosen_rows(whole, rows, every)
-        predictions = scoring.predictions(arm, models, run)
-        found = [scoring.score(prediction, run) for prediction in predictions]
+        with WorkBar() as bar:
+            bar.show(f'reading {path.name}', None)
+            whole = read_run(arm, path)
+            if any(score.run == whole.source for score in scores):
+                whole = replace(whole, source=str(path))  # of another folder, or other weight
+            run = scoring.chosen_rows(whole, rows, every)
+            predictions = scoring.predictions(arm, models, run, bar.show)
+            found = [scoring.score(prediction, run) for prediction in predictions]
         scores += found
         for line in scoring.table(arm, found):
             typer.echo(line)

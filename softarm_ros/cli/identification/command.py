@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -30,11 +31,13 @@ from softarm_ros.cli.score import (
     predict,
     score,
 )
+from softarm_ros.cli.work_bar import Show, show_nothing
 from softarm_ros.models.identifiable import Parameter
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.schema import Rig
 
 MOST_ROWS = 600
+MOST_PREDICTED = 20000
 
 
 @dataclass(frozen=True)
@@ -51,15 +54,18 @@ class Asked:
     prior_factor: float = 1.0
     group_factors: Mapping[str, float] = field(default_factory=dict)
     stood_s: float = 0.0
+    most_predicted: int = MOST_PREDICTED
 
     def wider(self, parameters: Sequence[Parameter]) -> list[Parameter]:
         """Return parameters with their priors times these factors, that of a group or of all."""
         return [p.wider(self.group_factors.get(p.group, self.prior_factor)) for p in parameters]
 
 
-def run(rig: Rig, asked: Asked) -> Iterator[str]:
+def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
     """
     Identify a rig from recordings; yield the lines of the report, and write the new rig file.
+
+    What is computed between these lines is shown, with the share of it that is done.
 
     Raises
     ------
@@ -72,14 +78,18 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
     rig = spelled_out(rig)
     if asked.output is not None:
         require_writable(asked.output)
+    show('reading recordings', None)
     recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows, stood_s=asked.stood_s)
     files = files_of([r.whole.source for r in recorded if len(r.train)])
+    few, notes = _thinned(recorded, asked)
     yield (
         f'{rig.name}: {sum(len(r.train) for r in recorded)} rows of {files} identify, '
-        f'{sum(len(r.test) for r in recorded)} are predicted (--hold-out {asked.hold_out})'
+        f'{sum(len(r.test) for r in few)} are predicted (--hold-out {asked.hold_out})'
     )
+    yield from notes
     for one in recorded:
         yield from (f'{one.whole.source}: {note}' for note in one.whole.notes)
+    show('identifying', None)
     groups = asked.groups or usual_groups(rig)
     poses_tell = groups != ('none',)
     parameters = asked.wider(chosen(all_parameters(rig), groups)) if poses_tell else None
@@ -91,8 +101,9 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
         yield from describe(after.found)
     learned = None
     if asked.residual:
+        show('learning what is left', None)
         learned = learn_best(
-            after.rig, recorded, asked.residual, files,
+            after.rig, few, asked.residual, files,
             lambda rows: identified(rig, rows, parameters, asked.most_rows).rig,
         )  # fmt: skip
         yield ''
@@ -104,7 +115,7 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
             yield 'warning: that is no help, so it is left out'
             learned = None
     yield ''
-    yield from table(rig, after.rig, learned, recorded)
+    yield from table(rig, after.rig, learned, few, show)
     if asked.output is not None:
         note = f'[I] softarm identify, {asked.hold_out} held out: {files}'
         residual = None if learned is None else learned.file
@@ -112,6 +123,23 @@ def run(rig: Rig, asked: Asked) -> Iterator[str]:
         if rig.residual is not None and learned is None:
             yield 'warning: the residual of the rig was learned with the values before'
         yield f'written: {", ".join(str(path) for path in written)}'
+
+
+def _thinned(recorded: Sequence[Recorded], asked: Asked) -> tuple[list[Recorded], list[str]]:
+    """Return recordings with few enough rows to predict and to learn from, and notes."""
+    most = asked.most_predicted
+    tests, trains = (
+        sum(len(rows) for rows in of) for of in zip(*((r.test, r.train) for r in recorded))
+    )
+    every, of_train = (max(1, -(-rows // most)) for rows in (tests, trains))
+    few = [replace(r, train=r.train[::of_train], test=r.test[::every]) for r in recorded]
+    notes = []
+    if every > 1:
+        notes.append(f'one in {every} of the {tests} rows held out is predicted')
+    if of_train > 1 and (asked.residual or not tests):
+        what = 'predicted' if not tests else 'learned from'
+        notes.append(f'one in {of_train} of the {trains} rows that identify is {what}')
+    return few, [f'{note} (--most-predicted {most})' for note in notes]
 
 
 def describe(found: Fit) -> Iterator[str]:
@@ -138,7 +166,11 @@ def describe(found: Fit) -> Iterator[str]:
 
 
 def table(
-    rig: Rig, identified: Rig, learned: Learned | None, recorded: Sequence[Recorded]
+    rig: Rig,
+    identified: Rig,
+    learned: Learned | None,
+    recorded: Sequence[Recorded],
+    show: Show = show_nothing,
 ) -> Iterator[str]:
     """Yield errors on the predicted rows (or those identified from, if none), beside baselines."""
     held = any(len(one.test) for one in recorded)
@@ -149,7 +181,7 @@ def table(
         rows = one.test if held else one.train
         if not len(rows):
             continue
-        scores = _scores(rig, identified, learned, one, rows)
+        scores = _scores(rig, identified, learned, one, rows, show)
         for name, entry, ends in scores:
             for i, (errors, (low, high)) in enumerate(zip(entry.errors, ends)):
                 yield (
@@ -179,14 +211,24 @@ def errors_of(
 
 
 def _scores(
-    rig: Rig, identified: Rig, learned: Learned | None, one: Recorded, rows: NDArray[np.int64]
+    rig: Rig,
+    identified: Rig,
+    learned: Learned | None,
+    one: Recorded,
+    rows: NDArray[np.int64],
+    show: Show = show_nothing,
 ) -> list[tuple[str, Score, list[tuple[float, float]]]]:
     was, now = one.seen_by(rig, rows), one.seen_by(identified, rows)
     before, after = was.as_it_was(rig), now.as_it_was(identified)
+
+    def predicted(rig_: Rig, run_: MeasuredRun, who: str) -> Prediction:
+        looked_on = partial(show, f'predicting {one.whole.source} {who}')
+        return predict(rig_, rig_.physics(), run_, strict=False, show=looked_on)
+
     predictions = [
         ('mean pose', baselines(rig, was)[1], was),
-        ('as it was', predict(before, before.physics(), was, strict=False), was),
-        ('identified', predict(after, after.physics(), now, strict=False), now),
+        ('as it was', predicted(before, was, 'as it was'), was),
+        ('identified', predicted(after, now, 'identified'), now),
     ]
     if learned is not None:
         residual = learned.file.residual()

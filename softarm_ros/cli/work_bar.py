@@ -1,0 +1,77 @@
+"""What is shown while a command computes: a bar on a terminal's stderr, nothing elsewhere."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from types import TracebackType
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+# What is computed, and which share of it is done; None where nobody knows.
+Show = Callable[[str, float | None], None]
+
+
+def show_nothing(what: str, done: float | None) -> None:
+    """Stand in where nobody looks on."""
+
+
+class WorkBar:
+    """
+    Shows what is computed, which share of it is done, and for how long; use it in a `with` block.
+
+    It is gone when the block ends, and while lines are printed.
+    """
+
+    def __init__(self) -> None:
+        self._console = Console(stderr=True)
+        self._bar: Progress | None = None
+        self._shown: tuple[str, bool] | None = None
+
+    def __enter__(self) -> WorkBar:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.clear()
+
+    def show(self, what: str, done: float | None) -> None:
+        """Show what is computed, and the share (0 to 1) that is done, if it is known."""
+        if not self._console.is_terminal:
+            return
+        if self._bar is None:
+            # Lines are printed to stdout, which may be a file: they do not pass through the bar.
+            self._bar = Progress(
+                TextColumn('{task.description}', markup=False),
+                BarColumn(),
+                TimeElapsedColumn(),
+                console=self._console,
+                transient=True,
+                redirect_stdout=False,
+            )
+            self._bar.start()
+        if self._shown != (what, done is None):
+            self._shown = (what, done is None)
+            for task in self._bar.task_ids:
+                self._bar.remove_task(task)
+            # A name of a file may have bytes that are no text.
+            text = what.encode('utf-8', 'replace').decode()
+            self._bar.add_task(text, total=None if done is None else 1.0)
+        if done is not None:
+            self._bar.update(self._bar.task_ids[0], completed=done)
+
+    def clear(self) -> None:
+        """Take the bar away until something is shown again."""
+        if self._bar is not None:
+            self._bar.stop()
+            self._bar, self._shown = None, None
+
+    def between(self, lines: Iterable[str]) -> Iterator[str]:
+        """Yield lines that somebody prints; the bar is gone meanwhile."""
+        for line in lines:
+            self.clear()
+            yield line
