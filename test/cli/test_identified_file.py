@@ -128,6 +128,21 @@ def test_a_file_that_cannot_be_written_is_said_before_the_work(tmp_path):
         list(run(rig, asked))
 
 
+def test_a_device_is_not_replaced_by_a_rig_file(tmp_path):
+    rig, pipe = written_rig(tmp_path), tmp_path / 'device'
+    pipe.symlink_to('/dev/null')
+    with pytest.raises(UsageError, match='device: expected the name of a file'):
+        list(run(rig, Asked((tmp_path / 'none.csv',), output=pipe)))
+
+
+def test_a_link_to_a_rig_file_stays_one(tmp_path):
+    rig, link = written_rig(tmp_path), tmp_path / 'link.yaml'
+    link.symlink_to(rig.source)
+    write(rig, link, {'arm.sections[0].length_m': 0.11}, None, 'x')
+    assert link.is_symlink()
+    assert load_rig(rig.source).arm.sections[0].length_m == 0.11
+
+
 def test_a_rig_file_stays_whole_where_the_new_one_cannot_be_written(tmp_path):
     """As on a full disk: here a folder has the name that the new one is written by."""
     rig = written_rig(tmp_path)

@@ -78,6 +78,8 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
     rig = spelled_out(rig)
     if asked.output is not None:
         require_writable(asked.output)
+        if asked.output.exists() and not asked.output.is_file():  # a device would be replaced
+            raise UsageError(f'--output {asked.output}: expected the name of a file')
     show('reading recordings', None)
     recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows, stood_s=asked.stood_s)
     files = files_of([r.whole.source for r in recorded if len(r.train)])

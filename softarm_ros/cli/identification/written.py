@@ -104,6 +104,7 @@ def write(
 
 def _replace(path: Path, text: str) -> None:
     """Write a file; the old one, maybe the rig's own, stays whole until the new one is."""
+    path = path.resolve()  # a link stays one
     part = path.with_name(path.name + '.part')
     try:
         part.write_text(text, encoding='utf-8')
