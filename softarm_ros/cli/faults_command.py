@@ -15,8 +15,10 @@ from rich.progress import Progress
 from rich.table import Table
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.measured_excitation import require_writable
 from softarm_ros.cli.rig_labels import rig_labels
 from softarm_ros.cli.run_command import EXIT_INTERRUPTED, compile_kernels, stop_on_signals
+from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
@@ -84,6 +86,8 @@ def faults_command(
     """
     if trajectory is not None and len(rigs) != 1:
         raise UsageError('--trajectory belongs to one RIG')
+    if json_file is not None:
+        require_writable(json_file)
     found = [load_rig(name, settings) for name in rigs or [info.name for info in list_rigs()]]
     for rig in found:
         compile_kernels(rig, console)
@@ -93,10 +97,7 @@ def faults_command(
     else:
         status, rows = _broken(labelled, trajectory, seeds, console)
     if json_file is not None:
-        try:
-            json_file.write_text(json.dumps(rows, indent=1) + '\n', encoding='utf-8')
-        except OSError as error:
-            raise UsageError(f'--json {json_file}: cannot be written ({error.strerror})') from None
+        write_file(json.dumps(rows, indent=1) + '\n', json_file, '--json')
     return status
 
 

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import sys
 from typing import Annotated
 
 import typer
 
 from softarm_ros import __version__
 from softarm_ros.cli.command_group import SoftarmGroup
-from softarm_ros.nodes.process import leave
+from softarm_ros.nodes.process import EXIT_FAILED, leave
+
+# Of what is written to: full, too large for it, or broken. No defect of ours.
+_NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 EXAMPLES = """
 Examples:
@@ -52,11 +58,25 @@ def common(
     """Take the options that belong to no command."""
 
 
+def _print_what_can_be() -> None:
+    """Have `?` printed where a terminal has no such letter, or a name of a file is no text."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper) and stream.errors == 'strict':
+            stream.reconfigure(errors='replace')
+
+
 def main() -> None:
     """Entry point of `softarm`."""
+    _print_what_can_be()
     try:
         app()
     except SystemExit as end:
         if isinstance(end.code, str):  # words to be printed
             raise
         leave(end.code or 0)
+    except OSError as error:
+        if error.errno not in _NOT_WRITTEN:
+            raise
+        where = 'the output' if error.filename is None else error.filename
+        print(f'softarm: {where}: cannot be written ({error.strerror})', file=sys.stderr)
+        leave(EXIT_FAILED)

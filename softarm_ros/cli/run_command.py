@@ -15,6 +15,7 @@ import numpy as np
 from rich.console import Console
 
 from softarm_ros.cli.run_view import run_bar
+from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.trajectory_config import MAX_LAPS
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.loop import CycleOutput
@@ -86,7 +87,7 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
         if event.level != 'info':
             console.print(f'[{event.time_s:8.2f} s] {event.level}: {event.message}', markup=False)
     if options.json_file is not None:
-        options.json_file.write_text(json.dumps(record.summary(), indent=2) + '\n')
+        write_file(json.dumps(record.summary(), indent=2) + '\n', options.json_file, '--json')
     if options.report is not None:
         from softarm_ros.cli.report import write_report
 

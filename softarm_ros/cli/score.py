@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.measured_run import MeasuredRun
+from softarm_ros.cli.text_output import write_file
 from softarm_ros.cli.work_bar import Show, show_nothing
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.arrays import Array
@@ -337,10 +338,8 @@ def save_json(path: Path, rig: Rig, scores: Sequence[Score]) -> None:
     """Write all scores."""
     import json
 
-    path.write_text(
-        json.dumps({'rig': rig.name, 'scores': [s.as_json() for s in scores]}, indent=2) + '\n',
-        encoding='utf-8',
-    )
+    written = {'rig': rig.name, 'scores': [s.as_json() for s in scores]}
+    write_file(json.dumps(written, indent=2) + '\n', path, '--json')
 
 
 def _slice(run: MeasuredRun, piece: str) -> slice:

@@ -12,6 +12,7 @@ import numpy as np
 from softarm_ros.cli.measured_run import MeasuredRun
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, new_figure, save
 from softarm_ros.cli.score import Prediction
+from softarm_ros.cli.text_output import printable
 from softarm_ros.geometry.arrays import Array
 
 _ROW_IN = 1.7
@@ -45,7 +46,7 @@ def _figure(
         for colour, values in zip(PALETTE, shown.values()):
             plot.plot(at[thin], scale * values[thin, k], style, color=colour, lw=0.8, ms=3)
         plot.set_ylabel('xyz'[k] + unit)
-    plots[0].set_title(title)
+    plots[0].set_title(printable(title), parse_math=False)
     plots[2].set_xlabel('row' if run.time_s is None else 'time, s')
     for colour, (name, values) in zip(PALETTE, shown.items()):
         if axis:

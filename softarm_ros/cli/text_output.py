@@ -1,4 +1,4 @@
-"""Text that a command prints, or writes to the file of `--output`."""
+"""Text that a command prints, or writes to the file of an option."""
 
 from __future__ import annotations
 
@@ -14,7 +14,17 @@ def write_or_print(text: str, output: Path | None) -> None:
     if output is None:
         typer.echo(text, nl=False)
         return
+    write_file(text, output, '--output')
+
+
+def write_file(text: str, path: Path, option: str) -> None:
+    """Write text to the file of an option; UsageError if it cannot be written."""
     try:
-        output.write_text(text, encoding='utf-8')
+        path.write_text(text, encoding='utf-8')
     except OSError as error:
-        raise UsageError(f'--output {output}: cannot be written ({error.strerror})') from None
+        raise UsageError(f'{option} {path}: cannot be written ({error.strerror})') from None
+
+
+def printable(text: str) -> str:
+    """Return text with `?` for bytes of a name of a file that are no letters."""
+    return text.encode('utf-8', 'replace').decode()

@@ -8,6 +8,8 @@ from types import TracebackType
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from softarm_ros.cli.text_output import printable
+
 # What is computed, and which share of it is done; None where nobody knows.
 Show = Callable[[str, float | None], None]
 
@@ -58,9 +60,7 @@ class WorkBar:
             self._shown = (what, done is None)
             for task in self._bar.task_ids:
                 self._bar.remove_task(task)
-            # A name of a file may have bytes that are no text.
-            text = what.encode('utf-8', 'replace').decode()
-            self._bar.add_task(text, total=None if done is None else 1.0)
+            self._bar.add_task(printable(what), total=None if done is None else 1.0)
         if done is not None:
             self._bar.update(self._bar.task_ids[0], completed=done)
 

@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 from importlib import import_module
@@ -15,8 +16,10 @@ from typer.testing import CliRunner
 import softarm_ros
 from softarm_ros.cli import cli_errors, commands
 from softarm_ros.cli.check_command import summary, warnings
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.commands import SUMMARIES
 from softarm_ros.cli.main import app
+from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.reach import check_reach
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf
@@ -35,8 +38,8 @@ def softarm(*arguments):
     return result.exit_code, ANSI.sub('', result.stdout), ANSI.sub('', result.stderr)
 
 
-def process(*arguments, cwd=REPOSITORY):
-    environment = {**os.environ, 'PYTHONPATH': str(REPOSITORY)}
+def process(*arguments, cwd=REPOSITORY, **changed):
+    environment = {**os.environ, 'PYTHONPATH': str(REPOSITORY), **changed}
     return subprocess.run(
         [sys.executable, '-m', 'softarm_ros.cli', *map(str, arguments)],
         cwd=cwd,
@@ -366,6 +369,48 @@ def test_process_error_has_no_traceback():
     assert (done.returncode, done.stdout) == (2, '')
     assert done.stderr.startswith("softarm: unknown rig 'cabel_arm' (did you mean 'cable_arm'?)")
     assert 'Traceback' not in done.stderr
+
+
+@pytest.mark.skipif(not Path('/dev/full').exists(), reason='no /dev/full')
+def test_output_to_a_full_disk_is_one_message():
+    with Path('/dev/full').open('w') as full:
+        done = subprocess.run(
+            [sys.executable, '-m', 'softarm_ros.cli', 'rigs'],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+    expected = 'softarm: the output: cannot be written (No space left on device)\n'
+    assert (done.returncode, done.stderr) == (1, expected)
+
+
+@pytest.mark.parametrize(
+    'arguments',
+    [
+        ['calibrate', 'board', '--columns=9', '--rows=6', '--square-mm=20', '--output'],
+        ['faults', 'cable_arm_single', '--json'],
+    ],
+)
+def test_a_file_that_cannot_be_written_is_said_before_the_work(arguments, tmp_path):
+    path = tmp_path / 'none' / 'board.png'
+    done = CliRunner().invoke(app, [*arguments, str(path)])
+    assert done.exit_code == 2
+    assert done.output == f'softarm: {path}: cannot be written (No such file or directory)\n'
+
+
+@pytest.mark.parametrize('encoding', ['ascii:strict', 'utf-8:strict'])
+def test_what_a_terminal_cannot_show_is_no_traceback(encoding, tmp_path):
+    path = tmp_path / 'caf\udce9.yaml'
+    shutil.copy(RIG, path)
+    done = process('check', path, PYTHONIOENCODING=encoding)
+    assert (done.returncode, done.stderr) == (0, '')
+    assert 'caf?.yaml' in done.stdout
+
+
+@pytest.mark.skipif(not Path('/dev/full').exists(), reason='no /dev/full')
+def test_a_file_on_a_full_disk_is_named_with_its_option():
+    with pytest.raises(UsageError, match='--json /dev/full: cannot be written'):
+        write_file('{}', Path('/dev/full'), '--json')
 
 
 def test_process_works_from_any_folder(tmp_path):

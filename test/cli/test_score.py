@@ -11,13 +11,14 @@ import pytest
 from typer.testing import CliRunner
 
 from softarm_ros.cli import score as scoring
+from softarm_ros.cli import score_figures
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.cli.work_bar import WorkBar
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.rigs.recording import MountConfig, RecordingConfig
+from softarm_ros.rigs.recording import MarkerConfig, MountConfig, RecordingConfig
 
 MOUNT = {'position_m': (0.1, -0.2, 0.3), 'z_axis': (0.0, -1.0, 0.0), 'x_axis': (1.0, 0.0, 0.0)}
 ROTATION = np.array([[1.0, 0.0, 0.0], [0.0, 0.0, -1.0], [0.0, 1.0, 0.0]])
@@ -86,6 +87,17 @@ def test_the_share_of_rows_predicted_is_shown_as_it_grows(rig):
     shown = []
     scoring.predict(rig, model, run, show=shown.append)
     assert shown == [0.0, 50 / 120, 100 / 120]
+
+
+def test_a_figure_shows_any_name_of_a_file(tmp_path):
+    place, points = MarkerConfig(columns=('x', 'y', 'z'), section='distal'), np.eye(3)
+    run = MeasuredRun(
+        'a\udce9 $b^$.csv', None, points, {'tip': points}, {'tip': place}, {},
+        Mount(np.zeros(3), np.eye(3)),
+    )  # fmt: skip
+    predicted = scoring.Prediction('m', {'tip': 1.1 * points}, {})
+    (figure,) = score_figures.draw(tmp_path, run, [predicted])
+    assert figure.stat().st_size > 0
 
 
 def commands_of(rig, count=60):

@@ -121,6 +121,7 @@ def calibrate(
 
     shown = Board(board.value, columns, rows, 1e-3 * square_mm, 1e-3 * marker_mm, dictionary)
     if what is What.board:
+        require_writable(output)
         typer.echo(work.print_board(shown, output))
         return
     if output.suffix not in ('.yaml', '.yml'):
