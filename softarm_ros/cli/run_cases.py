@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 from collections.abc import Callable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -45,8 +46,24 @@ def run_cases(
     workers = max(1, min(os.cpu_count() or 1, len(cases)))
     records: list[RunRecord] = []
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        for record in pool.map(run_case, cases):
+        # The processes begin here, and inherit that Ctrl-C waits: outside a run, among imports or
+        # at rest, it would end them with a traceback each.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
+        try:
+            found = pool.map(_run_interruptibly, cases)
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        for record in found:
             records.append(record)
             if progress is not None:
                 progress(len(records))
     return records
+
+
+def _run_interruptibly(case: RunCase) -> RunRecord:
+    """Run one case in a process in which Ctrl-C waits; it ends the run, not the process."""
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
+    try:
+        return run_case(case)
+    finally:
+        signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])

@@ -1,6 +1,8 @@
 """What `softarm demo` says where its graph cannot run; that it runs is seen by `make demo`."""
 
 import io
+import subprocess
+import sys
 
 import pytest
 from rich.console import Console
@@ -28,3 +30,30 @@ def test_no_page_is_opened_where_there_is_no_desktop(monkeypatch):
     assert not open_page('http://127.0.0.1:8080')
     monkeypatch.setenv('WAYLAND_DISPLAY', 'wayland-0')
     assert has_desktop()
+
+
+INTERRUPTED = """
+import os, signal
+from softarm_ros.cli.run_cases import RunCase, run_cases
+from softarm_ros.rigs.loader import load_rig
+
+def interrupt(done):
+    os.killpg(0, signal.SIGINT)
+
+if __name__ == '__main__':
+    rig = load_rig('cable_arm_single')
+    cases = [RunCase(rig, 'circle_small', 'constant_curvature', True, 1, 0)]
+    try:
+        run_cases(cases, interrupt)
+    except KeyboardInterrupt:
+        raise SystemExit(130)
+"""
+
+
+def test_ctrl_c_ends_the_processes_of_runs_without_tracebacks(tmp_path):
+    script = tmp_path / 'interrupted.py'
+    script.write_text(INTERRUPTED)
+    done = subprocess.run(
+        [sys.executable, script], capture_output=True, text=True, start_new_session=True
+    )
+    assert (done.returncode, done.stderr) == (130, '')
