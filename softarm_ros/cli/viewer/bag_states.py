@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.recorded_rig import rig_of_bag
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.bag_messages import (
     JOINTS,
@@ -84,7 +83,7 @@ class BagStates:
         self._unlike: dict[str, tuple[str, ...]] = {}  # names of joints that are not the rig's
 
     @classmethod
-    def read(cls, bag: Path, rig: Rig | None = None) -> BagStates:
+    def read(cls, bag: Path, rig: Rig) -> BagStates:
         """
         Read a bag.
 
@@ -92,8 +91,8 @@ class BagStates:
         ----------
         bag : Path
             Folder of a rosbag2 recording.
-        rig : Rig, optional
-            Whose it is; without it, as `rig_of_bag` finds it.
+        rig : Rig
+            Whose it is.
 
         Raises
         ------
@@ -103,7 +102,6 @@ class BagStates:
             If it holds no topics of the rig, or those of an arm with other joints.
 
         """
-        rig = rig or rig_of_bag(bag)[0]
         states = cls(rig)
         states._fill(messages_of(bag))
         if states._unlike and not any(_USED[topic] == JOINTS for topic in states._tracks):

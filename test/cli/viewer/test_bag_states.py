@@ -95,8 +95,13 @@ def write(folder, rig, space='cable_arm', about=None, clock=lambda at: at):
     return folder
 
 
+def drawn(bag):
+    """Read a bag as `softarm view` does without --rig."""
+    return BagStates.read(bag, rig_of_bag(bag)[0])
+
+
 def test_states_over_time(tmp_path, rig):
-    states = BagStates.read(write(tmp_path / 'bag', rig))
+    states = BagStates.read(write(tmp_path / 'bag', rig), rig)
     assert states.rig.name == 'cable_arm'
     assert states.duration_s == pytest.approx(0.193, abs=1e-6)
     early, late = states.at(0.001), states.at(0.1525)
@@ -131,14 +136,14 @@ def test_a_bag_is_a_motion_to_draw(tmp_path, rig):
 
 
 def test_a_node_that_is_heard_no_more_is_silent(tmp_path, rig):
-    states = BagStates.read(write(tmp_path / 'bag', rig))
+    states = BagStates.read(write(tmp_path / 'bag', rig), rig)
     assert {node.message for node in states.at(5.0).nodes} == {'silent'}
 
 
 def test_a_bag_of_an_unknown_rig_asks_for_it(tmp_path, rig):
     folder = write(tmp_path / 'bag', rig, space='my_arm')
     with pytest.raises(UsageError, match=r'/my_arm/tip/pose.*--rig RIG'):
-        BagStates.read(folder)
+        drawn(folder)
     with pytest.raises(UsageError, match=r'no topics of cable_arm'):
         BagStates.read(folder, rig)
 
@@ -177,7 +182,7 @@ def test_a_bag_is_drawn_as_the_arm_it_was_recorded_with(tmp_path, rig, longer):
     assert found.arm.sections[0].length_m == pytest.approx(rig.arm.sections[0].length_m + 0.03)
     assert found.tip_load_kg == 0.01
     assert which == 'cable_arm, the rig file that was recorded with tip_load_kg=0.01'
-    assert BagStates.read(bag).rig.arm == longer.arm
+    assert drawn(bag).rig.arm == longer.arm
     assert rig_of_bag(bag, settings=['tip_load_kg=0.02'])[0].tip_load_kg == 0.02
     named, which = rig_of_bag(bag, 'cable_arm')
     assert (named, which) == (rig, 'cable_arm, as named')
@@ -190,10 +195,10 @@ def test_a_bag_in_sqlite_is_drawn_as_well(tmp_path, rig, longer, kept):
     found, which = rig_of_bag(bag / 'sqlite.db3')
     assert found == (longer if kept else rig)
     assert which.endswith('with tip_load_kg=0.01' if kept else 'the bag holds no rig file')
-    assert BagStates.read(bag).at(0.1525).tip == pytest.approx([0.1, 0.0, 0.215])
+    assert drawn(bag).at(0.1525).tip == pytest.approx([0.1, 0.0, 0.215])
     (bag / 'sqlite.db3').write_bytes(b'no database')
     with pytest.raises(BagError, match=r'cannot be read: (?!.*--repair)'):  # that is for MCAP
-        BagStates.read(bag)
+        drawn(bag)
 
 
 def test_a_recorded_rig_file_that_is_none_today_is_told(tmp_path, rig):
@@ -222,22 +227,20 @@ def test_time_does_not_count_on_where_the_clock_jumped(tmp_path, rig):
     from softarm_ros.cli.motion import film_of_bag
 
     bag = write(tmp_path / 'bag', rig, clock=lambda at: at + 10**18 * (at >= T0 + 100 * MS))
-    states = BagStates.read(bag)
+    states = drawn(bag)
     assert states.duration_s == pytest.approx(0.193, abs=0.01)
     assert states.notes == ['nothing received for 1000000000 s, at 0.09 s']
     motion = film_of_bag(bag, rig)
     assert motion.notes == tuple(states.notes)
     assert motion.loop == ''  # the bag does not state it
     assert 'no messages on topics of cable_arm; it has /cable_arm/tip/pose' in refused(
-        BagStates.read, write_nothing(tmp_path / 'empty')
+        drawn, write_nothing(tmp_path / 'empty')
     )
 
 
 def test_a_message_that_is_none_is_told(tmp_path):
     bag = write_nothing(tmp_path / 'bag', b'no pose')
-    assert 'bag: a message on /cable_arm/tip/pose cannot be decoded' in refused(
-        BagStates.read, bag
-    )
+    assert 'bag: a message on /cable_arm/tip/pose cannot be decoded' in refused(drawn, bag)
 
 
 def write_nothing(folder, *messages):
@@ -257,4 +260,4 @@ def refused(read, bag):
 
 def test_no_bag(tmp_path):
     with pytest.raises(BagError, match=r'not a bag: no metadata\.yaml$'):
-        BagStates.read(tmp_path)
+        drawn(tmp_path)
