@@ -96,6 +96,7 @@ class TrackerNode(SelfPaced, Node):
         self._intake = build_pose_intake(self.rig, self.loop.model, time_scale=self._time_scale)
         self._refused, self._tell_refusal_s = 0, -np.inf
         self._last_cycle: int | None = None
+        self._actuators_ns = 0  # when their state was heard last
         self._permit_time = -np.inf
         self._cycles = CycleCount(self._period)
         self._compute, self._latency = DurationHistogram(), DurationHistogram()
@@ -216,6 +217,7 @@ class TrackerNode(SelfPaced, Node):
         with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
             position = conversions.positions_of(state, self.loop.limits.names)
             self._motion.on_actuators(position)
+            self._actuators_ns = self._pacing_ns()
             self._intake.on_actuators(self._now_s(), self.loop.tracker.measured(position))
 
     def _on_permit(self, allowed: bool) -> None:
@@ -350,11 +352,22 @@ class TrackerNode(SelfPaced, Node):
             return 'no pose yet'
         return ''
 
+    def _unheard(self) -> str:
+        """Return what does not arrive here; a start from an old posture would be a jump."""
+        if self._motion.actuators is None:
+            return ''  # not ready
+        age_s = 1e-9 * (self._pacing_ns() - self._actuators_ns)
+        limit_s = self.rig.supervisor.state_timeout_s
+        if age_s <= limit_s:
+            return ''
+        return f'actuator state stale: {1e3 * age_s:.0f} ms old (limit {1e3 * limit_s:.0f} ms)'
+
     def _values(self) -> dict[str, str]:
         output, not_ready = self._output, self._not_ready()
         values = {
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,
+            'unheard': self._unheard(),
             'phase': self._phase[0],
             'lap': str(self._phase[1]),
             'phase_since_s': f'{self._phase_since:.6f}',

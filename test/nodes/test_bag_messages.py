@@ -10,6 +10,7 @@ from rosbags.typesys import Stores, get_typestore
 from softarm_ros.cli.viewer.bag_states import BagStates
 from softarm_ros.nodes.bag_messages import messages_of, topics_of
 from softarm_ros.nodes.bag_writer import BagError, BagWriter
+from softarm_ros.rigs.loader import load_rig
 
 STRING = 'std_msgs/msg/String'
 
@@ -70,7 +71,10 @@ def no_mcap(bag):
     mcap_of(bag).unlink()
 
 
-@pytest.mark.parametrize('read', [BagStates.read, lambda bag: list(messages_of(bag))])
+@pytest.mark.parametrize(
+    'read',
+    [lambda bag: BagStates.read(bag, load_rig('trunk')), lambda bag: list(messages_of(bag))],
+)
 @pytest.mark.parametrize(
     ('damage', 'said'),
     [

@@ -285,6 +285,18 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
         alone.until(state)
         alone.until(pose)
 
+        def unheard(text, send):
+            def heard():
+                send()
+                said = alone.health.values['unheard']
+                return text in said if text else not said
+
+            alone.until(heard)
+
+        # A driver that has come back is heard by each node in its own time.
+        unheard('actuator state stale', pose)
+        unheard('', state)
+
 
 def test_a_supervisor_that_starts_by_itself_does_not_after_an_emergency_stop_and_a_reset():
     from sensor_msgs.msg import JointState
