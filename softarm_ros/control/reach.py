@@ -113,8 +113,8 @@ def _solved(
             limits.check(solution.actuation)
             configuration_limits.check(configuration, model.configuration_names)
         except ValueError:
-            # The model's search does not know these limits: an arm with more actuators than a
-            # position needs may reach the point in another way.
+            # The model's search does not know all of these limits: an arm with more actuators than
+            # a position needs may reach the point in another way.
             within = nearest_within(
                 model, limits, configuration_limits, point, (configuration, last, None), miss
             )

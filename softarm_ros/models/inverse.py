@@ -9,7 +9,8 @@ compiled kernel to the same stop, for speed.
 Converged, for every model: the shape that belongs to the returned actuation misses the target by
 at most `TOLERANCE` of the arm's length. A rotation, where one was asked for, counts as the way of
 a point half an arm's length from the tip, so that miss and tolerance are one length [m]. And
-nothing forbids the actuation: no bound is passed, the equilibrium is the one the arm takes.
+nothing forbids the actuation: no bound is passed, the actuators can do it, the equilibrium is the
+one the arm takes.
 Everything else is `converged = False`, with what is left, the bounds reached and the reason in
 the message; the actuation is then that of the nearest pose found.
 """
@@ -17,13 +18,14 @@ the message; the actuation is then that of the nearest pose found.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.geometry.rotations import log_so3
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import InverseSolution, ModelError, Shape, Vector3
 
 TOLERANCE = 1e-6  # of the arm's length: the largest miss of a solution
@@ -174,13 +176,17 @@ class PoseProblem(Protocol):
 
 
 def find_pose(
-    problem: PoseProblem, target: PoseTarget, guess: Array | None = None
+    problem: PoseProblem,
+    target: PoseTarget,
+    guess: Array | None = None,
+    within: ActuationRange | None = None,
 ) -> InverseSolution:
     """
     Return the actuation for a pose.
 
     A guess (n,) that leads to the target decides. Otherwise the solution of least effort among
     those found from the model's own starts is returned, or the nearest approach if there is none.
+    An actuation that is not `within` the range of the actuators is no solution.
 
     Raises
     ------
@@ -197,7 +203,7 @@ def find_pose(
             nowhere = str(error)
             continue
         if near and end.residual_m <= target.tolerance_m:
-            solution = _solution(problem, end, target)
+            solution = _solution(problem, end, target, within)
             if solution.converged:
                 return solution
         ends.append(end)
@@ -207,14 +213,14 @@ def find_pose(
     refused: InverseSolution | None = None
     # Equal but for rounding: the first start wins.
     for end in sorted(reached, key=lambda end: round(problem.effort(end), 9)):
-        solution = _solution(problem, end, target)
+        solution = _solution(problem, end, target, within)
         if solution.converged:
             return solution
         refused = refused or solution
     if refused is not None:
         return refused
     nearest = min(ends, key=lambda end: round(end.residual_m / target.length_m, 9))
-    return _solution(problem, nearest, target)
+    return _solution(problem, nearest, target, within)
 
 
 def values_at_limits(
@@ -244,8 +250,12 @@ def _starts(
         yield start, False
 
 
-def _solution(problem: PoseProblem, end: End, target: PoseTarget) -> InverseSolution:
+def _solution(
+    problem: PoseProblem, end: End, target: PoseTarget, within: ActuationRange | None
+) -> InverseSolution:
     outcome = problem.outcome(end)
+    if within is not None and (beyond := within.refusal(outcome.actuation)):
+        outcome = replace(outcome, refusal='; '.join(filter(None, [outcome.refusal, beyond])))
     miss = target.miss_of(outcome.shape.tip)
     residual = float(np.linalg.norm(miss))
     reached = residual <= target.tolerance_m

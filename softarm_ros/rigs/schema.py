@@ -309,10 +309,11 @@ class Rig(ConfigBlock):
         """
         Return the rig's default model, or another one by name (see `model_name`).
 
-        The default is corrected by the rig's residual, if it has one.
+        The default is corrected by the rig's residual, if it has one. Actuations beyond the limits
+        are refused.
         """
         residual = self.learned_residual()
-        model = self.physics(name)
+        model = self._built(name, self.arm.commanded(self.around))
         if residual is None or name not in (None, self.default_model):
             return model
         from softarm_ros.models.corrected import CorrectedModel
@@ -350,12 +351,19 @@ class Rig(ConfigBlock):
         )
 
     def physics(self, name: str | None = None) -> ArmModel:
-        """Return a model as `model` does, without what was learned."""
+        """
+        Return a model as `model` does, without what was learned.
+
+        It takes all actuations that the mechanics admit, as recordings may have them.
+        """
+        return self._built(name, self.mechanics())
+
+    def _built(self, name: str | None, mechanics: Any) -> ArmModel:
         block = self.chosen_model
         if name not in (None, block.kind):
             block = PartBlock(kind=self.model_name(name))
         part, settings = chosen_part('model', block)
-        built: ArmModel = part.builder(self.mechanics_name)(settings, self.mechanics())
+        built: ArmModel = part.builder(self.mechanics_name)(settings, mechanics)
         return built
 
     def actuator_limits(self) -> ActuatorLimits:

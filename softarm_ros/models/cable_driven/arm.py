@@ -80,7 +80,7 @@ class CableDrivenArm(BendingArm):
         Cables that are just taut count as taut: at the switch to slack the derivative is that of
         pulling in, or of moving along consistently with the others. Slack cables: zero columns.
         """
-        contraction = self._checked_actuation(actuation)
+        contraction = self._commanded(actuation)
         bend = self.configuration_of(contraction)
         twists = self.twist_jacobian(bend)
         jacobian = np.empty((6, contraction.size))

@@ -13,6 +13,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.cable_driven.bending import configuration_of_tips
 from softarm_ros.models.cable_driven.constant_curvature_kernels import (
@@ -41,6 +42,8 @@ class BendingArm(PlainPostures, ABC):
         From base to tip.
     cables
         In any order; at least one for each section.
+    within
+        What the motors can do; see `ActuationRange`.
 
     Raises
     ------
@@ -51,9 +54,15 @@ class BendingArm(PlainPostures, ABC):
 
     name: str
 
-    def __init__(self, sections: Sequence[SectionConfig], cables: Sequence[CableConfig]) -> None:
+    def __init__(
+        self,
+        sections: Sequence[SectionConfig],
+        cables: Sequence[CableConfig],
+        within: ActuationRange | None = None,
+    ) -> None:
         self.sections = tuple(sections)
         self.cables = tuple(cables)
+        self.within = within
         _check_names(self.sections, self.cables)
         section_index = {section.name: k for k, section in enumerate(self.sections)}
         of_section = [section_index[cable.section] for cable in self.cables]
@@ -211,12 +220,13 @@ class BendingArm(PlainPostures, ABC):
         ValueError
             If the actuation has a wrong shape or is not finite (names the actuator).
         ModelError
-            As `configuration_of`, and for any tip load: these models know none.
+            As `configuration_of`, beyond the range of a motor (named with it), and for any tip
+            load: these models know none.
 
         """
         self._refuse_load('tip_force', tip_force)
         self._refuse_load('tip_moment', tip_moment)
-        return self.shape_of(self.configuration_of(actuation))
+        return self.shape_of(self.configuration_of(self._commanded(actuation)))
 
     def inverse(
         self,
@@ -252,7 +262,7 @@ class BendingArm(PlainPostures, ABC):
         self._refuse_load('tip_force', tip_force)
         target = pose_target(position, orientation, self.rest_length_m)
         start = None if guess is None else self._start_of(guess)
-        return find_pose(self._bend_problem, target, start)
+        return find_pose(self._bend_problem, target, start, self.within)
 
     def _start_of(self, guess: Array) -> Array | None:
         """Return the configuration (dof,) of a guessed actuation, None if it leads to none."""
@@ -263,6 +273,13 @@ class BendingArm(PlainPostures, ABC):
             return None
 
     # Checks.
+
+    def _commanded(self, actuation: Array) -> Array:
+        """Return a checked actuation (m,) [m] that is within the range of the motors."""
+        contraction = self._checked_actuation(actuation)
+        if self.within is not None:
+            self.within.check(contraction)
+        return contraction
 
     def _checked_actuation(self, actuation: Array, what: str = 'actuation') -> Array:
         values = np.array(actuation, dtype=np.float64)

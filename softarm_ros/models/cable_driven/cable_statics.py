@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven.arm import CableDrivenArm
 from softarm_ros.models.cable_driven.cable_equilibrium_kernels import (
@@ -257,8 +258,13 @@ class CableStaticsArm(CableDrivenArm):
 
     name: str = 'cable_statics'
 
-    def __init__(self, sections: Sequence[SectionConfig], cables: Sequence[CableConfig]) -> None:
-        super().__init__(sections, cables)
+    def __init__(
+        self,
+        sections: Sequence[SectionConfig],
+        cables: Sequence[CableConfig],
+        within: ActuationRange | None = None,
+    ) -> None:
+        super().__init__(sections, cables, within)
         self._statics = [
             CableSection(
                 section,

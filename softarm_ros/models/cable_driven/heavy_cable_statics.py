@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import (
     ZERO3,
     ModelError,
@@ -74,6 +75,8 @@ class HeavyCableStaticsArm(HeldBendingArm):
         What the tip always carries.
     bends, twists, pieces
         How finely a section is resolved: see `WeightedSections`.
+    within
+        As of `BendingArm`.
 
     """
 
@@ -90,8 +93,9 @@ class HeavyCableStaticsArm(HeldBendingArm):
         bends: int = 3,
         twists: int = 2,
         pieces: int = 8,
+        within: ActuationRange | None = None,
     ) -> None:
-        super().__init__(sections, cables)
+        super().__init__(sections, cables, within)
         gravity = finite_array(gravity_m_s2, (3,), 'gravity_m_s2')
         self.rod = WeightedSections(sections, gravity, self._paths, bends, twists, pieces)
         self._tip_weight = finite_array(tip_weight_N, (3,), 'tip_weight_N')
@@ -119,7 +123,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per contraction (6, m), base frame; slack cables: zero columns."""
-        contraction = self._checked_actuation(actuation)
+        contraction = self._commanded(actuation)
         held = self._rest_under(contraction, ZERO3, ZERO3)
         slope = held.stiffness.copy()
         by_contraction = np.zeros((len(held.bend), len(contraction)))

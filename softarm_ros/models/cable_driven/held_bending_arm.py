@@ -178,10 +178,11 @@ class HeldBendingArm(BendingArm):
         ValueError
             If the actuation has a wrong shape or is not finite (names the actuator).
         ModelError
-            If no stable rest is found on cables of these lengths.
+            Beyond the range of a motor (named with it); if no stable rest is found on
+            cables of these lengths.
 
         """
-        return self._shape(self._rest_under(actuation, tip_force, tip_moment))
+        return self._shape(self._rest_under(self._commanded(actuation), tip_force, tip_moment))
 
     def inverse(
         self,
@@ -211,4 +212,4 @@ class HeldBendingArm(BendingArm):
                 start = self._rest_under(guess, tip_force, ZERO3).bend
             except ModelError:
                 start = None
-        return find_pose(HeldBends(self, self._bend_problem, load), target, start)
+        return find_pose(HeldBends(self, self._bend_problem, load), target, start, self.within)

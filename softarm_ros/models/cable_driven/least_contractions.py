@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.actuation_range import bounds_of
 from softarm_ros.models.bounded_least_squares import Rows
 from softarm_ros.models.cable_driven.inverse import BendProblem
 from softarm_ros.models.inverse import End, Outcome, PoseTarget
@@ -21,7 +22,7 @@ _PASSED = 1e-6  # of a bending limit: rounding
 
 class LeastContractions(SteppedProblem):
     """
-    Contractions (m,) [m] of least norm, within the bending limits.
+    Contractions (m,) [m] of least norm, within the bending limits and the range of the motors.
 
     Not the least bends: pairs cross sections, so that bends that are small one by one may need
     much of a motor.
@@ -43,8 +44,7 @@ class LeastContractions(SteppedProblem):
         # One radian of bending moves the tip by about the length of the arm.
         self.scale = np.full(count, 1.0 / float(np.linalg.norm(self._matrix, 2)))
         self.max_step = np.full(count, np.inf)
-        anything = np.full(count, np.inf)
-        self.ranges = ((-anything, anything),)
+        self.ranges = (bounds_of(arm.within, count),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
         """Return the resting arm, and the least bends found for the pose."""

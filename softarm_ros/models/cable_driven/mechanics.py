@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.parts import CosseratSettings, HeavyCableSettings, NoSettings
 
@@ -17,34 +18,37 @@ class CableMechanics:
     """
     Sections in series from base to tip, and a cable (or a pair of cables) per actuator.
 
-    `tip_weight_N`: of what the arm carries, base frame, as gravity.
+    `tip_weight_N`: of what the arm carries, base frame, as gravity. `within`: what motors can do.
     """
 
     sections: tuple[SectionConfig, ...]
     cables: tuple[CableConfig, ...]
     tip_weight_N: tuple[float, float, float] = (0.0, 0.0, 0.0)
     gravity_m_s2: tuple[float, float, float] = (0.0, 0.0, 0.0)
+    within: ActuationRange | None = None
 
 
 def constant_curvature(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
     """Return arcs as long as their cables make them."""
     from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
 
-    return ConstantCurvatureArm(mechanics.sections, mechanics.cables)
+    return ConstantCurvatureArm(mechanics.sections, mechanics.cables, mechanics.within)
 
 
 def pairs_of_constant_curvature(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
     """Return arcs bent by pairs of cables."""
     from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
 
-    return PairedCablesArm(mechanics.sections, mechanics.cables, mechanics.tip_weight_N)
+    return PairedCablesArm(
+        mechanics.sections, mechanics.cables, mechanics.tip_weight_N, mechanics.within
+    )
 
 
 def cable_statics(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
     """Return the statics of cables that cut into the body."""
     from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 
-    return CableStaticsArm(mechanics.sections, mechanics.cables)
+    return CableStaticsArm(mechanics.sections, mechanics.cables, mechanics.within)
 
 
 def heavy_cable_statics(settings: HeavyCableSettings, mechanics: CableMechanics) -> ArmModel:
@@ -59,6 +63,7 @@ def heavy_cable_statics(settings: HeavyCableSettings, mechanics: CableMechanics)
         bends=settings.curvature_terms,
         twists=settings.twist_terms,
         pieces=settings.pieces,
+        within=mechanics.within,
     )
 
 
@@ -73,4 +78,5 @@ def cosserat(settings: CosseratSettings, mechanics: CableMechanics) -> ArmModel:
         mechanics.tip_weight_N,
         pretension_m=settings.pretension_m,
         steps=settings.steps,
+        within=mechanics.within,
     )

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
 from softarm_ros.models.cable_driven.least_contractions import LeastContractions
@@ -45,6 +46,8 @@ class PairedCablesArm(BendingArm):
         One for each pair; all with `bends` or none.
     tip_weight_N : (3,)
         What the tip always carries, base frame.
+    within
+        As of `BendingArm`.
 
     Raises
     ------
@@ -61,8 +64,9 @@ class PairedCablesArm(BendingArm):
         sections: Sequence[SectionConfig],
         cables: Sequence[CableConfig],
         tip_weight_N: Vector3 = ZERO3,
+        within: ActuationRange | None = None,
     ) -> None:
-        super().__init__(sections, cables)
+        super().__init__(sections, cables, within)
         self._gives = np.array([s.bend_per_moment_rad_N_m for s in self.sections])
         self._tip_weight = finite_array(tip_weight_N, (3,), 'tip_weight_N')
         self._sags = bool(np.any(self._gives) and np.any(self._tip_weight))
@@ -134,13 +138,14 @@ class PairedCablesArm(BendingArm):
         Raises
         ------
         ModelError
-            As `configuration_of`; for a load, if no section has a give; if there is no balance.
+            As `configuration_of`; beyond the range of a motor; for a load, if no section has a
+            give; if there is no balance.
 
         """
         if not np.any(self._gives):
             self._refuse_load('tip_force', tip_force)
             self._refuse_load('tip_moment', tip_moment)
-        return self.shape_of(self._bend_under(actuation, tip_force, tip_moment))
+        return self.shape_of(self._bend_under(self._commanded(actuation), tip_force, tip_moment))
 
     def section_tips_of(self, actuations: Array) -> Array:
         """
@@ -162,7 +167,7 @@ class PairedCablesArm(BendingArm):
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per contraction (6, m), base frame, linear first [m/m, rad/m]."""
-        bend = self.configuration_of(actuation)
+        bend = self.configuration_of(self._commanded(actuation))
         if not self._sags:
             return np.asarray(self.twist_jacobian(bend) @ self._bends)
         by_contraction = np.linalg.solve(np.eye(bend.size) - self._sag_slope(bend), self._bends)
@@ -185,7 +190,7 @@ class PairedCablesArm(BendingArm):
         self._refuse_load('tip_force', tip_force)  # of a search; the weight it carries is known
         target = pose_target(position, orientation, self.rest_length_m)
         start = None if guess is None else self._checked_actuation(guess, 'guess')
-        return find_pose(self._contraction_problem, target, start)
+        return find_pose(self._contraction_problem, target, start, self.within)
 
     def _cable_paths(self, k: int) -> Array:
         own = super()._cable_paths(k)

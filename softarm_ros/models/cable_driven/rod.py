@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import (
     ZERO3,
     InverseSolution,
@@ -71,6 +72,8 @@ class CableRodArm(HeldBendingArm):
         that every one keeps at least the tension it has at rest; of pairs that at rest.
     steps : int
         Of integration in each section.
+    within
+        As of `BendingArm`.
 
     Raises
     ------
@@ -93,8 +96,9 @@ class CableRodArm(HeldBendingArm):
         *,
         pretension_m: float = 0.0,
         steps: int = 3,
+        within: ActuationRange | None = None,
     ) -> None:
-        super().__init__(sections, cables)
+        super().__init__(sections, cables, within)
         if any(cable.pair != self.cables[0].pair for cable in self.cables):
             raise ValueError('some cables are pairs, others are not; expected all or none')
         gravity = finite_array(gravity_m_s2, (3,), 'gravity_m_s2')
@@ -182,7 +186,7 @@ class CableRodArm(HeldBendingArm):
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per contraction (6, m), base frame; slack cables: zero columns."""
-        contraction = self._checked_actuation(actuation)
+        contraction = self._commanded(actuation)
         wound = self.rod.wound(contraction)
         rest = self.rod.under(wound, self._own_load, self._start_bend(contraction))
         return self.rod.twist_by_contraction(rest, wound)
@@ -210,6 +214,5 @@ class CableRodArm(HeldBendingArm):
         if not self.rod.paired:
             return super()._found(target, load, guess, tip_force)
         limits = np.radians([s.max_bending_angle_deg for s in self.sections])
-        return find_pose(
-            RodContractions(self.rod, self._bend_problem, limits, load), target, guess
-        )
+        problem = RodContractions(self.rod, self._bend_problem, limits, load, self.within)
+        return find_pose(problem, target, guess, self.within)

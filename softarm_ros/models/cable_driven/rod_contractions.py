@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.actuation_range import ActuationRange, bounds_of
 from softarm_ros.models.arm_model import ModelError, Shape
 from softarm_ros.models.bounded_least_squares import Rows
 from softarm_ros.models.cable_driven.inverse import BendProblem
@@ -23,7 +24,7 @@ _PASSED = 1e-6  # of a bending limit: rounding
 
 class RodContractions(SteppedProblem):
     """
-    Contractions (m,) [m] of least norm, within the bending limits.
+    Contractions (m,) [m] of least norm, within the bending limits and the range of the motors.
 
     Pairs cross sections: bends that are small one by one may need much of a motor.
 
@@ -37,17 +38,24 @@ class RodContractions(SteppedProblem):
         Largest bends.
     load
         Weight and load.
+    within
+        The range.
 
     """
 
     def __init__(
-        self, rod: RodStatics, arcs: BendProblem, limits_rad: Array, load: DeadLoad
+        self,
+        rod: RodStatics,
+        arcs: BendProblem,
+        limits_rad: Array,
+        load: DeadLoad,
+        within: ActuationRange | None = None,
     ) -> None:
         self._rod, self._arcs, self._limits, self._load = rod, arcs, limits_rad, load
         count = len(rod.names)
         self.scale = np.full(count, 1.0 / rod.largest_gain_rad_m)
         self.max_step = np.full(count, np.inf)
-        self.ranges = ((np.full(count, -np.inf), np.full(count, np.inf)),)
+        self.ranges = (bounds_of(within, count),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
         """Return the resting arm, and the least bends of arcs found for the pose."""

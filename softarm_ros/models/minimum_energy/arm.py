@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import (
     ZERO3,
     InverseSolution,
@@ -77,7 +78,9 @@ class MinimumEnergyArm:
         gravity: Vector3 = (0.0, 0.0, 9.81),
         tip_load_kg: float = 0.0,
         commands_m: tuple[float, float] | None = None,
+        within: ActuationRange | None = None,
     ) -> None:
+        self.within = within
         self.modules = modules
         self.commands_m = commands_m or modules.command_range_m
         self.muscled = MuscledRod(backbone, modules, intervals, gravity, tip_load_kg)
@@ -122,7 +125,9 @@ class MinimumEnergyArm:
         tip = self.equilibrium(configuration).positions[-1]
         if np.linalg.norm(tip) >= (1.0 - _STRETCHED) * self.rest_length_m:
             return self.rest_configuration
-        solution = self.inverse(tip)
+        # Not a command: a pull may lead beyond what actuators take.
+        target = pose_target(tip, None, self.rest_length_m)
+        solution = find_pose(LengthProblem(self, ZERO3), target)
         arrived = solution.residual <= _STRETCHED * self.rest_length_m
         return solution.actuation if arrived else np.array(configuration, dtype=np.float64)
 
@@ -160,7 +165,8 @@ class MinimumEnergyArm:
         Raises
         ------
         ValueError, ModelError
-            As `equilibrium`; a moment at the tip is refused: it has no potential.
+            As `equilibrium`; beyond the range of an actuator, named with it; a moment at the tip
+            is refused: it has no potential.
 
         """
         if np.any(finite_array(tip_moment, (3,), 'tip_moment')):
@@ -168,7 +174,8 @@ class MinimumEnergyArm:
                 f'tip_moment = {np.asarray(tip_moment).tolist()}: the minimum-energy model takes '
                 f'forces only, a moment fixed in space has no potential energy'
             )
-        return self.muscled.shape(self.equilibrium(actuation, tip_force), np.array(actuation))
+        state = self.equilibrium(self._commanded(actuation), tip_force)
+        return self.muscled.shape(state, np.array(actuation))
 
     def inverse(
         self,
@@ -182,8 +189,9 @@ class MinimumEnergyArm:
 
         From the lengths of the rod whose tip alone is held, or from `guess`, by the smallest
         changes of length that close the remaining error, within the limits: those of the
-        actuators, and where that does not do, of the muscles. Not converged, with
-        the reason in the message, if an error remains or a muscle would have to pull too hard.
+        actuators, and for a model without a range, where that does not do, of the muscles. Not
+        converged, with the reason in the message, if an error remains or a muscle would have to
+        pull too hard.
 
         Raises
         ------
@@ -193,16 +201,16 @@ class MinimumEnergyArm:
         """
         target = pose_target(position, orientation, self.rest_length_m)
         start = None if guess is None else self.checked_lengths(guess).ravel()
-        return find_pose(LengthProblem(self, tip_force), target, start)
+        return find_pose(LengthProblem(self, tip_force, self.within), target, start, self.within)
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per length (6, 3 modules), base frame, linear first."""
-        state = self.equilibrium(actuation, tip_force)
+        state = self.equilibrium(self._commanded(actuation), tip_force)
         return self.muscled.jacobian(state, np.array(actuation, dtype=np.float64), tip_force)
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape without tip load for lengths (3 modules,) [m]."""
-        return self.forward(configuration)
+        return self.muscled.shape(self.equilibrium(configuration), np.array(configuration))
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of many lengths (n, 3 modules) [m]."""
@@ -256,6 +264,13 @@ class MinimumEnergyArm:
         """Return commands (3 modules,) [m] that nearly bend the rod held at its tip, and it."""
         rod = self.rod.reach(position, None, tip_force, guess)
         return commands_of_held(rod, self.modules), rod
+
+    def _commanded(self, actuation: Array) -> Array:
+        """Return lengths (3 modules,) [m] that actuators take."""
+        lengths = self.checked_lengths(actuation).ravel()
+        if self.within is not None:
+            self.within.check(lengths)
+        return lengths
 
     def checked_lengths(self, actuation: Array) -> Array:
         """Return lengths (modules, 3) [m]; raise for shape, value or limit."""

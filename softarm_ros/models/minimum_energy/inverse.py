@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ModelError, Vector3
 from softarm_ros.models.inverse import TOLERANCE, End, Outcome, PoseTarget, values_at_limits
 from softarm_ros.models.minimum_energy.muscles import (
@@ -47,13 +48,22 @@ def commands_of_held(held: RodEquilibrium, config: ParallelModulesConfig) -> Arr
 
 
 class LengthProblem(SteppedProblem):
-    """Commanded lengths (3 modules,) [m], by the least changes from those of the held rod."""
+    """
+    Commanded lengths (3 modules,) [m], by the least changes from those of the held rod.
 
-    def __init__(self, arm: MinimumEnergyArm, tip_force: Vector3) -> None:
+    Within a range; without one within what actuators take, and then what muscles can.
+    """
+
+    def __init__(
+        self, arm: MinimumEnergyArm, tip_force: Vector3, within: ActuationRange | None = None
+    ) -> None:
         self._arm, self._tip_force = arm, tip_force
         config, count = arm.modules, 3 * arm.modules.modules
         self.scale = arm.configuration_scale
         self.max_step = np.full(count, np.inf)
+        if within is not None:
+            self.ranges: tuple[tuple[Array, Array], ...] = ((within.low, within.high),)
+            return
         self.ranges = tuple(
             (np.full(count, low), np.full(count, high))
             for low, high in (arm.commands_m, config.command_range_m)

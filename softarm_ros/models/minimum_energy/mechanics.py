@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.models.parts import MinimumEnergySettings
 
@@ -17,7 +18,8 @@ class MuscleModules:
     """
     Modules of three parallel muscles on an elastic backbone; gravity in the base frame.
 
-    `commands_m` are the shortest and longest length that actuators take, if less than muscles can.
+    `commands_m` are the shortest and longest length that actuators take, if less than muscles can;
+    with `within`, lengths beyond its range are refused.
     """
 
     backbone: BackboneConfig
@@ -25,6 +27,7 @@ class MuscleModules:
     gravity_m_s2: tuple[float, float, float]
     tip_load_kg: float = 0.0
     commands_m: tuple[float, float] | None = None
+    within: ActuationRange | None = None
 
 
 def minimum_energy(settings: MinimumEnergySettings, mechanics: MuscleModules) -> MinimumEnergyArm:
@@ -38,4 +41,5 @@ def minimum_energy(settings: MinimumEnergySettings, mechanics: MuscleModules) ->
         mechanics.gravity_m_s2,
         mechanics.tip_load_kg,
         mechanics.commands_m,
+        mechanics.within,
     )

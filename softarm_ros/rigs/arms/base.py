@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from softarm_ros.control.configuration_limits import ConfigurationLimits
     from softarm_ros.control.limits import ActuatorLimits
+    from softarm_ros.models.actuation_range import ActuationRange
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.rigs.schema import Rig
 
@@ -93,6 +94,10 @@ class ArmBase(ConfigBlock):
     def mechanics(self, around: Surrounded) -> Any:
         """Return what a model of this role is built on."""
 
+    def commanded(self, around: Surrounded) -> Any:
+        """Return `mechanics` whose models keep to the limits of the actuators."""
+        return self.mechanics(around)
+
     @abstractmethod
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all actuators, arrays (m,) in the actuators' SI unit."""
@@ -113,6 +118,13 @@ class ArmBase(ConfigBlock):
             max_speed=self.column('max_speed_m_s'),
             max_acceleration=self.column('max_acceleration_m_s2'),
         )
+
+    def range_of_lengths(self) -> ActuationRange:
+        """Return the range of actuators that are lengths, for a model."""
+        from softarm_ros.models.actuation_range import ActuationRange
+
+        limits = self.limits_of_lengths()
+        return ActuationRange(limits.names, limits.position_min, limits.position_max, 'm')
 
     def column(self, field: str) -> NDArray[np.float64]:
         """Return a field of all actuators (m,)."""

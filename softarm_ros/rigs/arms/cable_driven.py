@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -73,6 +74,10 @@ class CableArm(ArmBase):
         """Return sections, cables, and what the tip carries."""
         x, y, z = (around.tip_load_kg * g for g in around.gravity_m_s2)
         return CableMechanics(self.sections, self.cables(), (x, y, z), around.gravity_m_s2)
+
+    def commanded(self, around: Surrounded) -> CableMechanics:
+        """Return `mechanics` with the range of the motors."""
+        return replace(self.mechanics(around), within=self.range_of_lengths())
 
     def cables(self) -> tuple[CableConfig, ...]:
         """Return where the cables run, one per actuator."""

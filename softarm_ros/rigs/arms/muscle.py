@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -72,6 +73,10 @@ class MuscleArm(ArmBase):
         return MuscleModules(
             self.backbone, self.modules, around.gravity_m_s2, around.tip_load_kg, (low, high)
         )
+
+    def commanded(self, around: Surrounded) -> MuscleModules:
+        """Return `mechanics` with the range of the lengths."""
+        return replace(self.mechanics(around), within=self.range_of_lengths())
 
     def muscle_model(self, around: Surrounded) -> MinimumEnergyArm:
         """Return what knows the tensions of the muscles, by which valves are timed."""
