@@ -112,6 +112,7 @@ class GoalLoop(Loop):
                 return
         asked, self.under_way.asked = self.under_way.asked, goal
         if asked is not None:
+            self._planner.break_off(asked.number)
             self._reports.add(asked, GoalState.PREEMPTED, f'by goal {goal.number}')
         self.goals += 1
         self._reports.add(goal, GoalState.PLANNING, '')
@@ -135,6 +136,7 @@ class GoalLoop(Loop):
         # All: also a stream that another goal has just replaced, and whose targets still come.
         self._given_up |= number is None
         for goal in given_up:
+            self._planner.break_off(goal.number)
             self._end(goal, GoalState.CANCELLED, reason)
         return bool(given_up)
 

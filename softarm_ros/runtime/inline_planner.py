@@ -18,6 +18,9 @@ class InlinePlanner:
         """Plan from a configuration (dof,)."""
         self._ready = [self._planner.plan(goal, start)]
 
+    def break_off(self, number: int) -> None:
+        """Do nothing: every plan is made by now."""
+
     def take(self) -> list[Plan]:
         """Return the plan, once."""
         ready, self._ready = self._ready, []

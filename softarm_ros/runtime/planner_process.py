@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pickle
 import signal
 import socket
+import struct
 import subprocess
 import sys
 import threading
+from functools import partial
 from multiprocessing.connection import Connection
 from typing import Any
 
@@ -25,11 +28,13 @@ RESTARTS = 3  # in a row, without a plan between them
 POINT_S = 60.0  # for a plan to a single target
 ANSWER_S = 600.0  # for any other plan; to load, and for the first plan, which may compile
 _NICE = 5  # the loop first
+_NUMBER = struct.Struct('q')
 
 
 class PlannerProcess:
     """
-    Asks a process for plans, one at a time; of those that wait only the newest counts.
+    Asks a process for plans, one at a time; of those that wait only the newest counts. One that
+    is broken off while it is being made ends at its next point, as refused.
 
     A thread talks to the process: neither one that loads, stands still or ends, nor a trajectory
     that is more than a socket holds, makes the loop wait.
@@ -74,7 +79,8 @@ class PlannerProcess:
         self._clock = clock
         self._awaited: tuple[float, float] | None = None  # an answer: since, and for how long [s]
         self._killed = ''  # why it was, empty if it was not
-        self._process, self._link = self._started()
+        self._at_work: int | None = None  # number of the goal that is being planned
+        self._process, self._link, self._breaks = self._started()
         self._talker = threading.Thread(target=self._talk, name='planner', daemon=True)
         self._talker.start()
 
@@ -83,6 +89,16 @@ class PlannerProcess:
         with self._changed:
             self._next = (goal, start)
             self._changed.notify()
+
+    def break_off(self, number: int) -> None:
+        """Have the plan of a goal, by its number, not made to its end; does not wait."""
+        with self._changed:
+            if self._next is not None and self._next[0].number == number:
+                self._next = None
+            if self._at_work == number:
+                # A process that is frozen, or has ended, is dealt with elsewhere.
+                with contextlib.suppress(OSError):
+                    self._breaks.send(_NUMBER.pack(number))
 
     def take(self) -> list[Plan]:
         """Return plans that are ready; does not wait. Kills a process that does not answer."""
@@ -114,15 +130,16 @@ class PlannerProcess:
 
     # -- the thread
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], Connection[Any, Any]]:
+    def _started(self) -> tuple[subprocess.Popen[bytes], Connection[Any, Any], socket.socket]:
         ours, theirs = socket.socketpair()
-        with theirs:
+        breaks, hears = socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+        breaks.setblocking(False)
+        with theirs, hears:
+            ends = (theirs.fileno(), hears.fileno())
             process = subprocess.Popen(
-                own_module(__name__, str(theirs.fileno())),
-                pass_fds=(theirs.fileno(),),
-                stdin=subprocess.DEVNULL,
+                own_module(__name__, *map(str, ends)), pass_fds=ends, stdin=subprocess.DEVNULL
             )
-        return process, Connection(ours.detach())
+        return process, Connection(ours.detach()), breaks
 
     def _talk(self) -> None:
         """Lead one process after another, until this is closed."""
@@ -140,7 +157,7 @@ class PlannerProcess:
                 )
                 return
             try:
-                process, link = self._started()
+                process, link, breaks = self._started()
             except OSError as error:
                 self._give_up(
                     lost,
@@ -149,7 +166,7 @@ class PlannerProcess:
                 return
             with self._changed:
                 self._say(lost, f'{why}; it is started again')
-                self._process, self._link = process, link
+                self._process, self._link, self._breaks = process, link, breaks
                 if self._closed:
                     process.kill()
 
@@ -166,17 +183,25 @@ class PlannerProcess:
                 if asked is None:
                     break
                 at_work = asked[0]
+                self._set_at_work(at_work.number)
                 self._wait(POINT_S if planned and len(at_work.points) == 1 else ANSWER_S)
                 self._link.send(asked)
                 plan = self._link.recv()
                 self._wait(None)
+                self._set_at_work(None)
                 with self._changed:
                     self._ready.append(plan)
                 planned, at_work = True, None
         except (EOFError, OSError):
             pass
+        self._set_at_work(None)
         self._link.close()
+        self._breaks.close()
         return planned, at_work
+
+    def _set_at_work(self, number: int | None) -> None:
+        with self._changed:
+            self._at_work = number
 
     def _wait(self, limit_s: float | None) -> None:
         """Note that an answer is awaited from now on, for so long [s]; None: no more."""
@@ -213,7 +238,23 @@ class PlannerProcess:
                 self._changed.wait()
 
 
-def _serve(descriptor: int) -> None:
+class _BrokenOff:
+    """Numbers of the goals whose plans nobody waits for, as the other end sends them."""
+
+    def __init__(self, descriptor: int) -> None:
+        self._socket = socket.socket(fileno=descriptor)
+        self._socket.setblocking(False)
+        self._numbers: set[int] = set()
+
+    def has(self, number: int) -> bool:
+        """Return whether the number of a goal has come; does not wait."""
+        with contextlib.suppress(OSError):  # no more has come
+            while len(data := self._socket.recv(_NUMBER.size)) == _NUMBER.size:
+                self._numbers.add(*_NUMBER.unpack(data))
+        return number in self._numbers
+
+
+def _serve(descriptor: int, breaks: int) -> None:
     """Make plans until the other end is gone."""
     # Ctrl-C in a terminal reaches this process too; it ends with the loop.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -221,16 +262,17 @@ def _serve(descriptor: int) -> None:
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(_NICE)
     link: Connection[Any, Any] = Connection(descriptor)
+    broken_off = _BrokenOff(breaks)
     try:
         rig, model, open_loop = pickle.loads(link.recv_bytes())
         planner = build_planner(rig, build_tracker(rig, rig.model(model), open_loop=open_loop))
         link.send(None)
         while True:
             goal, start = link.recv()
-            link.send(planner.plan(goal, start))
+            link.send(planner.plan(goal, start, partial(broken_off.has, goal.number)))
     except (EOFError, OSError):
         return
 
 
 if __name__ == '__main__':
-    _serve(int(sys.argv[1]))
+    _serve(int(sys.argv[1]), int(sys.argv[2]))

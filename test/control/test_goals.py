@@ -1,5 +1,7 @@
 """Goals without an arm: the smoothed motion, courses, what is refused, what is nearest."""
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -210,6 +212,17 @@ def test_a_path_out_of_reach_is_refused_and_one_partly_so_is_said(planner):
     partly = planner.plan(path_goal(1, [(0.0, 0.05, 0.23), (0.0, 0.4, 0.23)]), rest)
     assert partly.out_of_reach
     assert partly.miss_m > 0.1
+
+
+def test_a_plan_that_is_broken_off_ends_at_its_next_point(planner):
+    rest, names = planner.model.rest_configuration, planner.model.configuration_names
+    path = path_goal(1, [(0.0, 0.05, 0.23), (0.02, 0.05, 0.23)])
+    timetable = configuration_goal(2, names, [30.0, 60.0], [rest, rest], expected=names)
+    for goal in (path, timetable):
+        asked = itertools.count()
+        plan = planner.plan(goal, rest, lambda asked=asked: next(asked) >= 3)
+        assert (plan.course, plan.refusal) == (None, 'the plan was broken off')
+        assert next(asked) == 4
 
 
 @pytest.mark.parametrize(

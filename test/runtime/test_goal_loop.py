@@ -253,10 +253,13 @@ class SlowPlanner:
     """Answers only when it is asked to; keeps everything that was asked."""
 
     def __init__(self, planner):
-        self.planner, self.asked, self.ready = planner, [], []
+        self.planner, self.asked, self.ready, self.broken_off = planner, [], [], []
 
     def request(self, goal, start):
         self.asked.append((goal, start))
+
+    def break_off(self, number):
+        self.broken_off.append(number)
 
     def answer(self, index):
         self.ready.append(self.planner.plan(*self.asked[index]))
@@ -374,8 +377,12 @@ def test_a_plan_that_comes_late_is_of_the_newest_goal_alone(slow):
     slow.run(0.2)
     assert slow.states(1) == [GoalState.PLANNING, GoalState.PREEMPTED]
     assert slow.states(2) == [GoalState.PLANNING]
+    assert planner.broken_off == [1]
     planner.answer(1)
     slow.until(2, GoalState.REACHED)
+    slow.loop.submit(point_goal(3, A))
+    assert slow.loop.cancel()
+    assert planner.broken_off == [1, 3]
 
 
 def test_the_last_target_of_a_stream_counts_also_where_plans_come_late(slow):

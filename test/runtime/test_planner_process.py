@@ -94,6 +94,21 @@ def test_a_process_that_stands_still_is_not_waited_for(planner):
     assert plan_of(planner).course is not None
 
 
+def test_a_plan_that_nobody_waits_for_is_broken_off(planner):
+    planner.request(long_goal(), MODEL.rest_configuration)
+    wait_until(lambda: planner._at_work == 1, WITHIN_S, 'it is being planned')
+    planner.request(configuration_at_rest(2), MODEL.rest_configuration)
+    planner.break_off(2)  # has not begun
+    planner.break_off(1)
+    plan = plan_of(planner)
+    assert (plan.goal.number, plan.course, plan.refusal) == (1, None, 'the plan was broken off')
+    planner.break_off(1)  # is over
+    planner.request(configuration_at_rest(3), MODEL.rest_configuration)
+    plan = plan_of(planner)
+    assert plan.goal.number == 3
+    assert plan.course is not None
+
+
 def given_up(planner, clock, goal, limit_s):
     """Ask a frozen process for a plan, and let time pass until it is killed; return the news."""
     process = planner._process

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -70,6 +71,10 @@ class PlannerPort(Protocol):
         """Ask for a plan from a configuration (dof,); one that was asked for before is void."""
         ...
 
+    def break_off(self, number: int) -> None:
+        """Have the plan of a goal, by its number, not made to its end: nobody waits for it."""
+        ...
+
     def take(self) -> list[Plan]:
         """Return plans that are ready."""
         ...
@@ -109,13 +114,19 @@ class Planner:
         self.model, self.room, self.limits = model, room, configuration_limits
         self.windows_s, self.period_s = windows_s, period_s
 
-    def plan(self, goal: Goal, start: Array) -> Plan:
-        """Return the plan for a goal, from a configuration (dof,)."""
+    def plan(
+        self, goal: Goal, start: Array, broken_off: Callable[[], bool] = lambda: False
+    ) -> Plan:
+        """
+        Return the plan for a goal, from a configuration (dof,).
+
+        Paths and timetables ask again and again whether they are `broken_off`; then none is made.
+        """
         try:
             if goal.kind is GoalKind.CONFIGURATION:
-                return self._timetable(goal, start)
+                return self._timetable(goal, start, broken_off)
             if len(goal.points) > 1:
-                return self._path(goal, start)
+                return self._path(goal, start, broken_off)
             return self._point(goal, start)
         except ValueError as error:
             return Plan(goal, None, str(error))
@@ -173,10 +184,11 @@ class Planner:
 
     # -- paths
 
-    def _path(self, goal: Goal, start: Array) -> Plan:
+    def _path(self, goal: Goal, start: Array, broken_off: Callable[[], bool]) -> Plan:
         points = _sampled_curve(goal.points, self.model.rest_length_m)
         found = [self._near(points[0], start, anywhere=True)]
         for point in points[1:]:
+            _go_on(broken_off)
             found.append(self._near(point, found[-1].configuration, anywhere=False))
         misses = np.array([near.miss_m for near in found])
         worst = int(np.argmax(misses))
@@ -198,9 +210,10 @@ class Planner:
 
     # -- configurations
 
-    def _timetable(self, goal: Goal, start: Array) -> Plan:
+    def _timetable(self, goal: Goal, start: Array, broken_off: Callable[[], bool]) -> Plan:
         names = self.model.configuration_names
         for i, configuration in enumerate(goal.configurations):
+            _go_on(broken_off)
             try:
                 self.limits.check(configuration, names)
                 self._check(self.model.posture_of(configuration))
@@ -212,7 +225,7 @@ class Planner:
         table = Timetable(goal.times_s, goal.configurations, goal.velocities)
         if goal.times_s[0] <= 0.0:
             self._check_begin(goal.configurations[0], start)
-        return Plan(goal, table, tips=self._checked(table, start))
+        return Plan(goal, table, tips=self._checked(table, start, broken_off))
 
     def _check_begin(self, first: Array, start: Array) -> None:
         scale = np.asarray(self.model.configuration_scale, dtype=float)
@@ -225,7 +238,7 @@ class Planner:
                 f'{_BEGINS_WITHIN * scale[i]:.3g} of it, or a time_from_start'
             )
 
-    def _checked(self, table: Timetable, start: Array) -> Array:
+    def _checked(self, table: Timetable, start: Array, broken_off: Callable[[], bool]) -> Array:
         """Return the tips (n, 3) of a timetable; ValueError where it cannot be followed."""
         times, points, rates = table.knots_from(self.limits.clipped(start))
         trial = Timetable(times, points, np.zeros((0, 0)) if rates is None else rates)
@@ -242,6 +255,7 @@ class Planner:
             motion.advance(self.period_s, setpoint)
             if k % seen:
                 continue
+            _go_on(broken_off)
             place, rate, change = motion.state()
             try:
                 self.limits.check(place, self.model.configuration_names)
@@ -279,6 +293,12 @@ class Planner:
                 f'points: {self.room.names[i]} {what} {values[i]:.6g} {unit} after '
                 f'{step * self.period_s:.2f} s; limit {most[i]:.6g} {unit}'
             )
+
+
+def _go_on(broken_off: Callable[[], bool]) -> None:
+    """Raise ValueError if the plan that is being made is broken off."""
+    if broken_off():
+        raise ValueError('the plan was broken off')
 
 
 def _sampled_curve(points: Array, length_m: float) -> Array:
