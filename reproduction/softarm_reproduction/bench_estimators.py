@@ -7,6 +7,7 @@ that others use as well; how often a step goes into the loop differs less.
 
 from __future__ import annotations
 
+import time
 import timeit
 from itertools import count
 
@@ -67,8 +68,8 @@ def step_us(name: str, kind: str, repeats: int) -> tuple[float, float]:
         step()
     steps, loops = [], []
     for _ in range(repeats):
-        steps += timeit.repeat(step, number=1, repeat=10)
-        loops += timeit.repeat(_fixed_loop, number=1, repeat=10)
+        steps += timeit.repeat(step, timer=time.thread_time, number=1, repeat=10)
+        loops += timeit.repeat(_fixed_loop, timer=time.thread_time, number=1, repeat=10)
     return 1e6 * float(np.median(steps)), 1e6 * float(np.median(loops))
 
 
