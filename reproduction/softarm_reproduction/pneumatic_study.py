@@ -267,7 +267,9 @@ def strokes_in_water(
     for kilopascals in pressures_kPa:
         plant = simulated(wet, seed)
         rest = plant.body.base_wrench()
-        end = np.array([0.0, 0.0, 0.5 * rig.plant_of(PneumaticPlantConfig).gripper.length_m])
+        gripper = rig.plant_of(PneumaticPlantConfig).gripper
+        assert gripper is not None
+        end = np.array([0.0, 0.0, 0.5 * gripper.length_m])
         # Every step is looked at: their mean has no integration noise.
         h = rig.plant_of(PneumaticPlantConfig).time_step_s
         cycles, window = round(3.0 / frequency_hz / h), round(_FILTER_S / h)

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
     """
-    The DAQ host of a pneumatic arm, with regulators, their monitors and the force sensor.
+    The DAQ host of a pneumatic arm, with regulators, their monitors, a gripper and a force sensor.
 
     Parameters
     ----------
@@ -87,9 +87,10 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         volts = np.zeros(len(config.input_channels))
         span = arm.config.regulators.span_Pa
         volts[self._monitors] = monitor_volts(arm.chamber_pressures(), span)
-        volts[self._gripper_inputs] = compound_volts(arm.gripper_pressure())
+        if arm.gripping is not None:
+            volts[self._gripper_inputs] = compound_volts(arm.gripper_pressure())
         sensor = config.force_sensor
-        if sensor is not None:
+        if sensor is not None and arm.weighed is not None:
             volts[len(config.inputs) :] = gauge_volts(
                 arm.base_wrench(), sensor.calibration, sensor.bias_V
             )
@@ -97,16 +98,20 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
 
     def truth(self) -> dict[str, str]:
         """Return the true pressures, and what the gripper does."""
+        pressures = {'true_pressure_Pa': listed(self._arm.drives.true_pressures())}
+        if self._arm.gripping is None:
+            return pressures
         place = self._arm.drives.object_position()
-        return {
-            'true_pressure_Pa': listed(self._arm.drives.true_pressures()),
+        return pressures | {
             'gripper_pressure_Pa': f'{self._arm.gripper_pressure():.0f}',
             'holds_object': str(self._arm.drives.holds_object).lower(),
             'object_m': 'none' if place is None else listed(place),
         }
 
     def faults(self) -> Faults:
-        """Return `object put X_M Y_M Z_M KG`, for the gripper to take, and `object remove`."""
+        """Return `object put X_M Y_M Z_M KG` and `object remove`, of arms with a gripper."""
+        if self._arm.gripping is None:
+            return {}
         put = (('X_M', float), ('Y_M', float), ('Z_M', float), ('KG', float))
         return {
             'object put': InjectedFault(put, self._put_object),

@@ -117,8 +117,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         create = self.create_lifecycle_publisher
         # Looked at once: it takes Python long to find out.
         self._chambers = plant if isinstance(plant, ChamberPressures) else None
-        self._wrench = plant if isinstance(plant, BaseWrench) else None
-        self._gripping = plant if isinstance(plant, Gripping) else None
+        self._wrench, self._gripping = plant.weighed, plant.gripping
         if self._chambers is not None and 'chambers' not in self._extra:
             self._extra['chambers'] = create(FluidPressure, 'chambers/pressure', PER_CHAMBER)
         if self._wrench is not None and 'wrench' not in self._extra:

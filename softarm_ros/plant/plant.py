@@ -226,6 +226,16 @@ class Plant(Generic[BodyT, DrivesT]):
         """Simulated time at which the next measured poses can arrive [s]; never: infinite."""
         return math.inf if self._mocap is None else self._mocap.next_arrival_s
 
+    @property
+    def gripping(self) -> Gripping | None:
+        """What works its gripper; None: it has none."""
+        return self if isinstance(self, Gripping) else None
+
+    @property
+    def weighed(self) -> BaseWrench | None:
+        """What reads the force-torque sensor under its base; None: it has none."""
+        return self if isinstance(self, BaseWrench) else None
+
     def true_section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every measured tip in the base frame."""
         return self.body.section_tips()

@@ -151,7 +151,8 @@ def _tree(
     if body is not None and sensor is not None:
         tree.resolve(of(body))['properties']['pose_sensor'] = of(sensor)
     if body is not None and simulated is not None:
-        tree.resolve(of(body))['properties']['gripper'] = of(simulated)
+        held = tree.resolve(of(body))['properties']
+        held['gripper'] = {**held['gripper'], 'anyOf': [of(simulated), {'type': 'null'}]}
     fields['gripper'] = {**fields['gripper'], 'anyOf': [of(gripper), {'type': 'null'}]}
     if body is not None:
         fields['plant'] = {**fields['plant'], 'anyOf': [of(body), {'type': 'null'}]}

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.plant.plant import Gripping
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant, machine_facts
 from softarm_ros.runtime.assembly import build_loop, build_pose_intake, describe_reach
@@ -44,6 +43,7 @@ def run_direct(
     """
     loop = build_loop(rig, trajectory, task=task, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
+    gripping = body.gripping
     log = SampleLog(len(loop.model.configuration_names), len(loop.limits.names))
     events = _reach_events(loop)
     compute_ms: list[float] = []
@@ -81,8 +81,8 @@ def run_direct(
         )
         if progress is not None:
             progress(output)
-        if output.gripper_pressure_Pa is not None and isinstance(body, Gripping):
-            body.command_gripper(output.gripper_pressure_Pa)
+        if output.gripper_pressure_Pa is not None and gripping is not None:
+            gripping.command_gripper(output.gripper_pressure_Pa)
         if output.phase is Phase.DONE:
             completed = True
             break

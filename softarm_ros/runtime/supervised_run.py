@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.plant.plant import Gripping
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import (
     build_command_gate,
@@ -99,6 +98,7 @@ class SupervisedArm:
     ) -> None:
         self.loop = build_loop(rig, trajectory, task=task, laps=laps) if loop is None else loop
         self.plant = build_plant(rig, seed)
+        self._gripping = self.plant.gripping
         self.supervisor = build_supervisor(rig, [_TRACKER])
         self.watch = build_feedback_watch(rig)
         self.pressure_watch = build_pressure_watch(rig)
@@ -134,8 +134,8 @@ class SupervisedArm:
         self._gate.on_command(now, command)
         if self.pressure_watch is not None:
             self.pressure_watch.on_command(command)
-        if output.gripper_pressure_Pa is not None and isinstance(self.plant, Gripping):
-            self.plant.command_gripper(output.gripper_pressure_Pa)
+        if output.gripper_pressure_Pa is not None and self._gripping is not None:
+            self._gripping.command_gripper(output.gripper_pressure_Pa)
         return output
 
     def advance(self) -> None:

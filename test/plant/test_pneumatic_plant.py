@@ -16,6 +16,10 @@ from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chamber_kernels import follow_pressures
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
+from softarm_ros.plant.pneumatic.gripper import GrippedObject
+
+BARE = CONFIG.model_copy(update={'gripper': None, 'wrench_sensor': None})
+FEATHER = CONFIG.gripper.model_copy(update={'mass_kg': 0.0, 'length_m': 1e-3})  # 0.1 g
 
 # -- chambers and body ------------------------------------------------------------------------
 
@@ -294,6 +298,46 @@ def test_a_current_pushes_the_arm_with_the_drag_of_a_cylinder():
     np.testing.assert_allclose(loads[1], [-drag, 0.0, still], rtol=0.01, atol=1e-6)
     np.testing.assert_allclose(tips[0], tips[1] * [-1.0, 1.0, 1.0], atol=1e-6)
     assert tips[0][0] > 1e-4
+
+
+def bare(**changes):
+    return plant(config=BARE, **changes)
+
+
+def test_an_arm_without_gripper_and_wrench_sensor_is_the_same_arm():
+    p, light = bare(), plant(config=CONFIG.model_copy(update={'gripper': FEATHER}))
+    assert p.gripping is None and p.weighed is None
+    assert light.gripping is light and light.weighed is light
+    for other in (p, light):
+        other.step(TARGET, 1.0)
+    tip = p.true_section_tips()[-1]
+    np.testing.assert_allclose(tip, light.true_section_tips()[-1], atol=2e-4)
+    np.testing.assert_allclose(p.true_centerline(21)[-1], tip[:3, 3], atol=1e-12)
+    for wrong, name in (
+        (lambda: p.command_gripper(0.0), 'gripper'),
+        (p.gripper_pressure, 'gripper'),
+        (lambda: p.drives.place_object(GrippedObject((0.0, 0.0, 0.2), 0.1)), 'gripper'),
+        (p.base_wrench, 'wrench_sensor'),
+    ):
+        with pytest.raises(ValueError, match=rf'plant\.{name}'):
+            wrong()
+
+
+def test_without_a_gripper_the_payload_hangs_from_the_tip():
+    own = masses() - CONFIG.gripper.mass_kg
+    loaded, empty = bare(tip_load_kg=0.1).body, bare().body
+    assert loaded.base_wrench()[2] == pytest.approx(9.81 * (own + 0.1), rel=1e-9)
+    first, last = (b.arm.body.mass[-1] * b.arm.body.centre[-1] for b in (empty, loaded))
+    assert last - first == pytest.approx(0.1 * CONFIG.tip_length_m, rel=1e-9)
+
+
+def test_a_current_pushes_the_tip_of_an_arm_without_gripper_too():
+    speed, length = 0.05, 0.080 + 0.020 + 0.080 + 0.020
+    drag = 0.5 * 998.0 * 1.2 * 2.0 * 0.017 * length * speed**2
+    p = bare(fluid=Fluid(WaterConfig(), (speed, 0.0, 0.0)))
+    for _ in range(30):
+        p.step(np.zeros(6), 0.5)
+    assert p.body.base_wrench()[0] == pytest.approx(drag, rel=0.01)
 
 
 def weightless():

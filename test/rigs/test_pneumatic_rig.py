@@ -13,7 +13,7 @@ from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.graph import graph_plan
 from softarm_ros.rigs.loader import RigError, load_rig, validate_rig
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
-from softarm_ros.runtime.arm_assembly import build_driver, build_plant
+from softarm_ros.runtime.arm_assembly import build_driver, build_emulated_arm, build_plant
 
 ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / 'config' / 'rigs' / 'pneumatic_arm.yaml'
@@ -67,6 +67,8 @@ WRONG = {
         put(['arm', 'actuators', 2, 'pressure_max_Pa'], 9.5e4),
         'pressure_max_Pa',
     ),
+    'gripper that the simulated arm has not': (put(['plant', 'gripper'], None), 'plant.gripper'),
+    'force sensor likewise': (put(['plant', 'wrench_sensor'], None), 'plant.wrench_sensor'),
     'regulator missing': (put(['plant', 'regulators', 'gain'], [1.0] * 5), 'regulators.gain'),
     'driver limit': (put(['plant', 'regulators', 'max_pressure_Pa'], 8e4), 'max_pressure_Pa'),
     'plant of one section': (
@@ -117,6 +119,13 @@ WRONG_DEVICES = {
         put(['drives', 'gripper', 'vacuum_line'], 'nothing'),
         'drives.gripper.vacuum_line',
     ),
+    'gripper without what tasks know of it': (
+        all_of(
+            lambda data: data.pop('gripper'),
+            put(['drives', 'gripper', 'vacuum_line'], 'nothing'),
+        ),
+        'drives.gripper.vacuum_line',
+    ),
     'another gripper than that of tasks': (
         put(['drives', 'gripper', 'close_pressure_Pa'], 4e4),
         'drives.gripper.close_pressure_Pa',
@@ -149,6 +158,26 @@ def test_devices_without_a_gripper(shipped):
     assert rig.devices.gripper is None and set(rig.devices.blocks()) == {'daq'}
     assert build_driver(rig, rig.devices).gripper is None
     assert type(rig).model_validate(rig.model_dump(by_alias=True)) == rig
+
+
+def test_an_arm_without_gripper_and_force_sensor_says_nothing_of_them(shipped):
+    def bare(data):
+        for block, field in (
+            ('plant', 'gripper'),
+            ('plant', 'wrench_sensor'),
+            ('drives', 'gripper'),
+        ):
+            data[block].pop(field)
+        data['drives']['daq'].pop('force_sensor')
+        data.pop('gripper')
+
+    rig = load_changed(shipped, bare)
+    plant, arm = build_plant(rig, 0), build_emulated_arm(rig, 0)
+    assert plant.gripping is None and plant.weighed is None
+    assert 'holds_object' not in arm.report()
+    with pytest.raises(ValueError, match='object put'):
+        arm.inject('object put 0 0 0.2 0.1')
+    arm.close()
 
 
 @pytest.mark.parametrize(('change', 'field'), WRONG.values(), ids=WRONG)

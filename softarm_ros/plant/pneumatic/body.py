@@ -1,4 +1,4 @@
-"""The simulated body: sagging end parts, parts with chambers, gripper; in air or water."""
+"""The simulated body: sagging end parts, parts with chambers, a gripper; in air or water."""
 
 from __future__ import annotations
 
@@ -36,7 +36,8 @@ class PneumaticBody:
     The body as a chain of elastic joints, without regulators and sensors.
 
     From the frame down: for each section a soft end part, then the part with chambers; a rigid
-    part to the tip; the gripper. The end part of the first section lies behind the base's origin.
+    part to the tip; the gripper, if any. The end part of the first section lies behind the base's
+    origin.
 
     Parameters
     ----------
@@ -47,7 +48,7 @@ class PneumaticBody:
     fluid
         What it is immersed in: buoyancy, drag, added mass; None: air.
     tip_load_kg
-        Carried in the middle of the gripper for good.
+        Carried in the middle of the gripper for good; without a gripper at the tip.
 
     Attributes
     ----------
@@ -78,8 +79,10 @@ class PneumaticBody:
         # A section ends where the chambers of the next one begin, the last one at the tip.
         self._section_bodies = np.append(first[1:], (n + m) * count)
         self._rises = np.append(np.zeros(count - 1), config.tip_length_m)
-        self._middle = (n + m) * count + GRIPPER_SEGMENTS // 2
-        self.arm = _arm(config, parts, self.gravity, tip_load_kg, fluid, first)
+        self._beyond = 0 if config.gripper is None else GRIPPER_SEGMENTS
+        self._loaded = (n + m) * count + self._beyond // 2
+        body = body_of(parts, tip_load_kg, self.gravity, self._loaded)
+        self.arm = _arm(config, parts, body, fluid, first)
         self._displacing = self.arm.points
         self._damping_time = self.arm.body.damping_time.copy()
         self.free = np.zeros((count, 4))
@@ -91,7 +94,7 @@ class PneumaticBody:
         own = self._displacing
         self.arm = self.arm._replace(
             points=Points(
-                np.append(own.joint, self._middle - 1),
+                np.append(own.joint, self._loaded - 1),
                 np.vstack([own.place, offset]),
                 np.append(own.mass, mass_kg),
                 np.append(own.displaced, self.density * volume_m3),
@@ -103,8 +106,9 @@ class PneumaticBody:
         self.arm = self.arm._replace(points=self._displacing)
 
     def hang(self, mass_kg: float) -> None:
-        """Carry a mass in the middle of the gripper beside the payload."""
-        loaded, own = body_of(self._parts, self._payload_kg + mass_kg, self.gravity), self.arm.body
+        """Carry a mass beside the payload, where that is."""
+        carried, own = self._payload_kg + mass_kg, self.arm.body
+        loaded = body_of(self._parts, carried, self.gravity, self._loaded)
         own.mass[:], own.centre[:], own.inertia[:] = loaded.mass, loaded.centre, loaded.inertia
 
     # Motion.
@@ -169,14 +173,14 @@ class PneumaticBody:
 
     def fingers(self) -> Array:
         """Return the pose (4, 4) of the middle of the gripper's fingers, base frame."""
-        pose = body_poses(self.arm.body, self.arm.state, self.arm.scratch)[self._middle]
+        pose = body_poses(self.arm.body, self.arm.state, self.arm.scratch)[self._loaded]
         pose[:3, 3] += self._base
         return np.asarray(pose)
 
     def centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] from the base's origin to the tip, evenly spaced."""
         arm, start = self.arm, int(self.arm.chambered[0, 0])
-        end = len(arm.body.mass) - GRIPPER_SEGMENTS
+        end = len(arm.body.mass) - self._beyond if self._beyond else None
         return centerline(arm.body, arm.state, arm.scratch, n, start, end) + self._base
 
     def base_wrench(self) -> Array:
@@ -198,13 +202,11 @@ class PneumaticBody:
 def _arm(
     config: PneumaticPlantConfig,
     parts: list[Part],
-    gravity: Array,
-    tip_load_kg: float,
+    body: BodyParameters,
     fluid: Fluid | None,
     first: IntArray,
 ) -> Arm:
     """Return the straight arm at rest."""
-    body = body_of(parts, tip_load_kg, gravity)
     n, wet = len(body.mass), fluid is not None
     added, water = _water(parts, body, fluid)
     bending = np.array([s.bending_stiffness_N_m2 for s in config.sections])
@@ -243,6 +245,7 @@ def _water(
     exposed = body.segment_length + body.offset
     exposed[:dry] = 0.0
     length = lengths_at_nodes(exposed)
+    length[-1] += body.tip_offset[0]  # a rigid piece with nothing behind it
     around = Hydrodynamics(fluid.properties, length[dry - 1 :], diameter[dry - 1 :])
     added = np.zeros((len(length), 3))
     added[dry - 1 :] = around.added_mass_matrices()[:, [0, 2, 3], [0, 2, 3]]

@@ -127,10 +127,11 @@ class PneumaticPlantConfig(PlantBase):
     tip_part_mass_kg: NonNegative
     hysteresis: ChamberHysteresisConfig
     regulators: RegulatorConfig
-    gripper: SerializeAsAny[PlantGripperConfig] = Field(
-        description="at the tip, as it really is; its fields are those of the rig's `gripper`"
+    gripper: SerializeAsAny[PlantGripperConfig] | None = Field(
+        default=None,
+        description="at the tip, as it really is; its fields are those of the rig's `gripper`",
     )
-    wrench_sensor: WrenchSensorConfig
+    wrench_sensor: WrenchSensorConfig | None = None
 
     @field_validator('gripper', mode='before')
     @classmethod

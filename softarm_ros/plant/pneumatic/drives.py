@@ -22,7 +22,7 @@ from softarm_ros.plant.soft_arm import as_actuation
 
 class PneumaticDrives:
     """
-    Regulators of all chambers and of the gripper; they bring the arm to rest without pressure.
+    Regulators of all chambers and of a gripper; they bring the arm to rest without pressure.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class PneumaticDrives:
     body
         What they move.
     gripper
-        At its tip.
+        At its tip; None: it has none.
 
     """
 
@@ -41,7 +41,7 @@ class PneumaticDrives:
         compensation: PlayCompensationConfig,
         names: Sequence[str],
         body: PneumaticBody,
-        gripper: Gripper,
+        gripper: Gripper | None,
         seed: int,
     ) -> None:
         count = len(config.regulators.gain)
@@ -69,7 +69,7 @@ class PneumaticDrives:
         signal_Pa : (m,)
             Of the chambers' regulators, as their volts stand for it.
         gripper_Pa
-            Of the gripper's regulator.
+            Of the gripper's regulator; without a gripper nothing hears it.
         vacuum
             Whether the gripper's vacuum valve is open.
 
@@ -80,8 +80,9 @@ class PneumaticDrives:
 
         """
         self._regulators.drive(as_actuation(signal_Pa, self._count, 'signal_Pa'))
-        supply = self._config.gripper.vacuum_Pa if vacuum else 0.0
-        self._gripper.target_Pa = supply + max(float(gripper_Pa), 0.0)
+        if self._gripper is not None:
+            supply = self._gripper.config.vacuum_Pa if vacuum else 0.0
+            self._gripper.target_Pa = supply + max(float(gripper_Pa), 0.0)
 
     def hold(self, now_s: float) -> None:
         """Let the regulators keep the pressures there are."""
@@ -89,15 +90,17 @@ class PneumaticDrives:
 
     def advance(self, now_s: float, h: float, steps: int) -> None:
         """Advance pressures, arm and gripper; see `Drives`."""
-        if self._gripper.object is None:
+        gripper = self._gripper
+        if gripper is None or gripper.object is None:
             self._move(h, steps)
-            self._gripper.fill(h * steps)
+            if gripper is not None:
+                gripper.fill(h * steps)
             return
         for _ in range(steps):  # an object may be taken or let go after each
             self._move(h, 1)
-            self._gripper.fill(h)
-            if self._gripper.handle(self._body.fingers(), self._object_weight()):
-                self._reload()
+            gripper.fill(h)
+            if gripper.handle(self._body.fingers(), self._object_weight(gripper)):
+                self._reload(gripper)
 
     def state(self) -> ActuatorState:
         """Return measured pressure [Pa], its rate [Pa/s], and the same as effort, each (m,)."""
@@ -121,25 +124,28 @@ class PneumaticDrives:
         if not math.isfinite(pressure_Pa):
             raise ValueError(f'gripper pressure = {pressure_Pa}; expected a finite number of Pa')
         most = self._config.regulators.max_pressure_Pa
-        self._gripper.target_Pa = min(max(float(pressure_Pa), -1e5), most)
+        self._gripping().target_Pa = min(max(float(pressure_Pa), -1e5), most)
 
     def gripper_pressure(self) -> float:
         """Return the measured pressure of the gripper [Pa gauge]."""
-        return self._gripper.pressure_Pa
+        return self._gripping().pressure_Pa
 
     def place_object(self, item: GrippedObject | None) -> None:
         """Put an object into the world for the gripper to take; None takes it away."""
-        if self._gripper.holds:
+        gripper = self._gripping()
+        if gripper.holds:
             self._body.release()
-        self._gripper.place(item)
+        gripper.place(item)
 
     @property
     def holds_object(self) -> bool:
         """Whether the gripper holds the object."""
-        return self._gripper.holds
+        return self._gripper is not None and self._gripper.holds
 
     def object_position(self) -> Array | None:
         """Return where the object is (3,) [m], base frame; None without one."""
+        if self._gripper is None:
+            return None
         return self._gripper.object_position(self._body.fingers())
 
     def tips_at_rest(self, pressures_Pa: ArrayLike) -> Array:
@@ -166,16 +172,21 @@ class PneumaticDrives:
         noise = regulators.noise(steps)
         self._body.drive(regulators.valves, self._tight, noise, self._chambers.arrays, h)
 
-    def _object_weight(self) -> float:
-        item = self._gripper.object
+    def _gripping(self) -> Gripper:
+        if self._gripper is None:
+            raise ValueError('plant.gripper: this arm has none')
+        return self._gripper
+
+    def _object_weight(self, gripper: Gripper) -> float:
+        item = gripper.object
         if item is None:
             return 0.0
         heavy = item.mass_kg - self._body.density * item.volume_m3
         return abs(heavy) * float(np.linalg.norm(self._body.gravity))
 
-    def _reload(self) -> None:
-        item = self._gripper.object
-        if item is not None and self._gripper.holds:
-            self._body.carry(item.mass_kg, item.volume_m3, self._gripper.offset())
+    def _reload(self, gripper: Gripper) -> None:
+        item = gripper.object
+        if item is not None and gripper.holds:
+            self._body.carry(item.mass_kg, item.volume_m3, gripper.offset())
         else:
             self._body.release()

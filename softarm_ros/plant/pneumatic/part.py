@@ -1,4 +1,4 @@
-"""The part `body.chamber_chain`: pneumatic sections on mounts that sag, with a gripper."""
+"""The part `body.chamber_chain`: pneumatic sections on mounts that sag, gripper or not."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ PART = Part(
     'chamber_chain',
     PneumaticPlantConfig,
     {'regulated_chambers': f'{__name__}:build'},
-    'pneumatic sections on elastic joints with hysteresis; regulators, gripper, wrench sensor',
+    'pneumatic sections on elastic joints with hysteresis; regulators; gripper, wrench sensor',
     (
         'softarm_ros.rigs.arms.regulator_checks:CHECKS',
         'softarm_ros.rigs.arms.regulator_checks:OTHER_ARM',

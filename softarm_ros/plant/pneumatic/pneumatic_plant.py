@@ -9,7 +9,7 @@ import numpy as np
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.fluid import Fluid
-from softarm_ros.plant.plant import Plant
+from softarm_ros.plant.plant import BaseWrench, Gripping, Plant
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig, SoftFingersConfig
 from softarm_ros.plant.pneumatic.drives import PneumaticDrives
@@ -21,7 +21,7 @@ NO_COMPENSATION = PlayCompensationConfig()
 
 class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
     """
-    Body in air or water, regulators, gripper, force-torque sensor under the base.
+    Body in air or water, regulators; gripper and force-torque sensor under the base, if any.
 
     It starts at rest, hanging, without pressure.
 
@@ -36,13 +36,13 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
     fluid
         Around the arm; None: air.
     tip_load_kg
-        Payload in the gripper for good.
+        Payload in the gripper, or at the tip, for good.
     compensation
         What the driver in front of the regulators makes up for.
     names
         Of the chambers, for faults; their numbers without.
     gripper
-        At the tip; None: soft fingers.
+        At the tip; None: soft fingers where `config` has a gripper, otherwise none.
 
     """
 
@@ -60,10 +60,21 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
         gripper: Gripper | None = None,
     ) -> None:
         body = PneumaticBody(config, gravity_m_s2, fluid, tip_load_kg)
-        at_tip = gripper or soft_fingers(SoftFingersConfig.model_validate(config.gripper))
-        drives = PneumaticDrives(config, compensation, names, body, at_tip, seed)
+        if gripper is None and config.gripper is not None:
+            gripper = soft_fingers(SoftFingersConfig.model_validate(config.gripper))
+        drives = PneumaticDrives(config, compensation, names, body, gripper, seed)
         super().__init__(config, body, drives)
         self._wrench_noise = np.random.default_rng(np.random.SeedSequence([seed, 1]))
+
+    @property
+    def gripping(self) -> Gripping | None:
+        """The plant, if it has a gripper."""
+        return None if self.config.gripper is None else self
+
+    @property
+    def weighed(self) -> BaseWrench | None:
+        """The plant, if a force-torque sensor is under its base."""
+        return None if self.config.wrench_sensor is None else self
 
     def chamber_pressures(self) -> Array:
         """Return the measured gauge pressures (m,) [Pa]."""
@@ -80,6 +91,8 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
     def base_wrench(self) -> Array:
         """Return the measured load of the arm on its base (6,) [N, N m], about its origin."""
         c = self.config.wrench_sensor
+        if c is None:
+            raise ValueError('plant.wrench_sensor: this arm has none')
         noise = self._wrench_noise.standard_normal(6)
         noise *= np.repeat([c.force_noise_N, c.moment_noise_N_m], 3)
         most = np.repeat([c.force_range_N, c.moment_range_N_m], 3)

@@ -1,4 +1,4 @@
-"""From the configured arm to the parts of the chain: end parts, parts with chambers, gripper."""
+"""From the configured arm to the parts of the chain: end parts, chambers, gripper if any."""
 
 from __future__ import annotations
 
@@ -10,7 +10,11 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.layout import BodyParameters
 from softarm_ros.plant.lumps import Lump, Span, lumps_along, rises
-from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig, PneumaticPlantSectionConfig
+from softarm_ros.plant.pneumatic.config import (
+    PlantGripperConfig,
+    PneumaticPlantConfig,
+    PneumaticPlantSectionConfig,
+)
 
 GRIPPER_SEGMENTS = 2
 _GRIPPER_MODULUS_PA = 2e7  # stiff beside the arm: its own bending is nothing
@@ -50,22 +54,23 @@ def parts_of(config: PneumaticPlantConfig, density_kg_m3: float) -> list[Part]:
     Return the parts from the frame down, in a fluid of a density (0: air).
 
     For each section a soft end part, then the part with chambers; a rigid piece behind the last;
-    the gripper. The first end part sits in the frame, out of the fluid.
+    the gripper, if there is one. The first end part sits in the frame, out of the fluid.
     """
     parts = []
     for k, section in enumerate(config.sections):
         parts.append(_end_part(config, section, density_kg_m3 if k > 0 else 0.0))
         last = k == len(config.sections) - 1
         parts.append(_with_chambers(config, section, density_kg_m3, last))
-    parts.append(_gripper(config, density_kg_m3))
+    if config.gripper is not None:
+        parts.append(_gripper(config, config.gripper, density_kg_m3))
     return parts
 
 
-def body_of(parts: list[Part], tip_load_kg: float, gravity: Array) -> BodyParameters:
-    """Return the chain; the tip load is a point in the middle of the gripper."""
+def body_of(parts: list[Part], tip_load_kg: float, gravity: Array, loaded: int) -> BodyParameters:
+    """Return the chain; the tip load is a point at the end of body `loaded` (0: the mount)."""
     spans = [part.span for part in parts]
-    lumps = lumps_along(spans)
-    lumps[-1 - GRIPPER_SEGMENTS // 2].join(Lump(tip_load_kg))
+    lumps, rigid_m = lumps_along(spans), spans[-1].rigid_m
+    lumps[loaded].join(Lump(tip_load_kg, rigid_m))
     counts = [span.segments for span in spans]
     lengths = np.array([span.length_m / span.segments for span in spans])
     moved = lumps[1:]
@@ -81,7 +86,7 @@ def body_of(parts: list[Part], tip_load_kg: float, gravity: Array) -> BodyParame
         inertia=np.array([[lump.across, lump.along] for lump in moved]),
         base_rotation=np.eye(3),
         gravity=gravity,
-        tip_offset=np.zeros(1),
+        tip_offset=np.array([rigid_m]),
     )
 
 
@@ -148,8 +153,9 @@ def _with_chambers(
     )
 
 
-def _gripper(config: PneumaticPlantConfig, density_kg_m3: float) -> Part:
-    gripper = config.gripper
+def _gripper(
+    config: PneumaticPlantConfig, gripper: PlantGripperConfig, density_kg_m3: float
+) -> Part:
     radius, length = gripper.outer_radius_m, gripper.length_m
     bending = _GRIPPER_MODULUS_PA * math.pi * radius**4 / 4.0
     return Part(

@@ -68,11 +68,11 @@ def _ranges(rig: Any) -> Iterator[Problem]:
             )
 
 
-@check('gripper', 'devices')
-def _gripper(rig: Any) -> Iterator[Problem]:
-    if rig.devices.gripper is None:
-        return
+@check('devices')
+def _gripper_channels(rig: Any) -> Iterator[Problem]:
     gripper = rig.devices.gripper
+    if gripper is None:
+        return
     try:
         require_gripper_channels(gripper, rig.devices.daq)
     except ValueError as error:
@@ -80,6 +80,13 @@ def _gripper(rig: Any) -> Iterator[Problem]:
         known = field in type(gripper).model_fields
         path = ('drives', 'gripper', field) if known else ('drives', 'gripper')
         yield Problem(path, str(error), repr(getattr(gripper, field)) if known else 'beyond it')
+
+
+@check('gripper', 'devices')
+def _gripper_pressures(rig: Any) -> Iterator[Problem]:
+    gripper = rig.devices.gripper
+    if gripper is None:
+        return
     for field in ('open_pressure_Pa', 'close_pressure_Pa'):
         wanted, found = getattr(rig.gripper, field), getattr(gripper, field)
         if wanted != found:
@@ -87,6 +94,20 @@ def _gripper(rig: Any) -> Iterator[Problem]:
                 ('drives', 'gripper', field),
                 f'expected {wanted:g} as in gripper.{field}, which tasks use',
                 f'{found:g}',
+            )
+
+
+@check('devices', 'plant')
+def _simulated(rig: Any) -> Iterator[Problem]:
+    of_gripper = rig.devices.gripper is not None and getattr(rig, 'gripper', None) is None
+    of_sensor = rig.devices.daq.force_sensor is not None
+    for field, wired, block in (
+        ('gripper', of_gripper, 'drives.gripper'),
+        ('wrench_sensor', of_sensor, 'drives.daq.force_sensor'),
+    ):
+        if wired and getattr(rig.plant, field, True) is None:
+            yield Problem(
+                ('plant', field), f'expected a block: {block} is wired to what it states', 'none'
             )
 
 

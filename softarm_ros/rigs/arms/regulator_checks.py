@@ -50,6 +50,16 @@ def _angles(rig: Any) -> Iterator[Problem]:
                 )
 
 
-CHECKS = (_regulators,)
+@check('gripper', 'plant')
+def _gripper(rig: Any) -> Iterator[Problem]:
+    if rig.plant.gripper is None:
+        yield Problem(
+            ('plant', 'gripper'),
+            'expected a block: the rig has a `gripper`, and tasks would close nothing',
+            'none',
+        )
+
+
+CHECKS = (_regulators, _gripper)
 # Of the body under an arm of another kind than its own, which says where its chambers are.
 OTHER_ARM = (_sections, _angles)
