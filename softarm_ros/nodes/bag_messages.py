@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from pathlib import Path
+from pathlib import Path, PosixPath
 from typing import Any
 
 from softarm_ros.nodes.bag_writer import BagError
@@ -82,6 +82,15 @@ def custom_data_of(bag: Path) -> dict[str, str]:
         return {str(name): str(value) for name, value in found.items()}
 
 
+class _BagFolder(PosixPath):
+    """A folder of ROS 2, whatever its name: the reader takes `run.bag` for a file of ROS 1."""
+
+    @property
+    def suffix(self) -> str:
+        """The suffix of its name, but for `.bag`."""
+        return super().suffix.replace('.bag', '')
+
+
 @contextmanager
 def _reader(bag: Path) -> Iterator[Any]:
     try:
@@ -100,7 +109,9 @@ def _reader(bag: Path) -> Iterator[Any]:
     if not (folder / 'metadata.yaml').exists():
         raise BagError(f'{bag}: not a bag: no metadata.yaml{repair}')
     try:
-        with AnyReader([folder], default_typestore=get_typestore(Stores.LATEST)) as reader:
+        with AnyReader(
+            [_BagFolder(folder)], default_typestore=get_typestore(Stores.LATEST)
+        ) as reader:
             yield reader
     except Exception as error:  # of a damaged file: of the reader, of YAML, of whatever unpacks it
         raise BagError(f'{bag}: cannot be read: {error}{repair}') from None

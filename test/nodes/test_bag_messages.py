@@ -93,6 +93,11 @@ def test_what_is_no_whole_bag_is_one_error(bag, damage, said, read):
         read(bag)
 
 
+def test_a_folder_named_as_a_bag_of_ros_1_is_read(bag):
+    named = bag.rename(bag.with_name('monday.bag'))
+    assert len(list(messages_of(named))) == 300
+
+
 def test_damage_in_the_middle_is_told_when_it_is_come_to(bag):
     assert len(list(messages_of(bag))) == 300
     spoil_chunks(bag)
