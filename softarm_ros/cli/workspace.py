@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 _CHUNK = 100_000
 _DRAWN = 60_000
 _CELL_M = 0.004
+_TRIED = 20
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,14 @@ class Workspace:
     use: Array
     duration_s: float
     drawn: int
+
+
+def expected_s(rig: Rig, samples: int) -> float:
+    """Return about how long so many samples take [s], from a few."""
+    sample_workspace(rig, 1, 0)  # compiled code is loaded before time is taken
+    began = time.perf_counter()
+    sample_workspace(rig, _TRIED, 0)
+    return (time.perf_counter() - began) * samples / _TRIED
 
 
 def sample_workspace(rig: Rig, samples: int, seed: int) -> Workspace:

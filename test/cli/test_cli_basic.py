@@ -444,6 +444,13 @@ def test_workspace_tells_the_envelope_and_draws_it(tmp_path):
     assert 150.0 < reach < 1e3 * rig.model().rest_length_m
 
 
+def test_workspace_tells_beforehand_that_it_takes_long(monkeypatch):
+    monkeypatch.setattr('softarm_ros.cli.commands.workspace._LONG_S', 0.0)
+    status, _, err = softarm('workspace', 'cable_arm', '--samples', '50')
+    assert status == 0 and 'cable_arm: 50 configurations take about' in err
+    assert '--samples' in err
+
+
 def test_workspace_and_reach_are_those_of_the_actuators(tmp_path):
     """Motors that pull 5 mm bend a section by some 23 degrees, however far it may be bent."""
     path = tmp_path / 'short.yaml'

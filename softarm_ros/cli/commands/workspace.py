@@ -11,6 +11,8 @@ from softarm_ros.cli.options import RigArgument, command_app
 
 app = command_app()
 
+_LONG_S = 30.0
+
 
 @app.command(epilog='Example:  softarm workspace cable_arm --image workspace.png')
 def workspace(
@@ -22,10 +24,13 @@ def workspace(
     ] = None,
 ) -> None:
     """Show where the tip of an arm can be within its limits."""
-    from softarm_ros.cli.workspace import describe, draw_workspace, sample_workspace
+    from softarm_ros.cli.workspace import describe, draw_workspace, expected_s, sample_workspace
     from softarm_ros.rigs.loader import load_rig
 
     arm = load_rig(rig)
+    if (seconds := expected_s(arm, samples)) > _LONG_S:
+        told = f'{samples} configurations take about {seconds:.0f} s; --samples draws fewer'
+        typer.echo(f'{arm.name}: {told}', err=True)
     found = sample_workspace(arm, samples, seed)
     for line in describe(arm, found):
         typer.echo(line)
