@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED, stop_on_signals
+from softarm_ros.rigs.rig_files import argument_of
 from softarm_ros.rigs.schema import Rig
 
 if TYPE_CHECKING:
@@ -76,7 +78,8 @@ def require_arm(client: GoalClient, rig: Rig) -> None:
     """Raise UsageError, saying what to do, where no arm takes goals or it may not move."""
     missing = client.wait_until_heard()
     if missing is not None:
-        raise UsageError(f'{rig.name}: {missing}; start one: softarm run {rig.name} --goals')
+        argument = shlex.quote(argument_of(rig.name, rig.source))
+        raise UsageError(f'{rig.name}: {missing}; start one: softarm run {argument} --goals')
     held = why_held(client)
     if held:
         raise UsageError(f'{rig.name} may not move: {held}')

@@ -47,6 +47,12 @@ def find_rig(name_or_path: str | Path) -> Path:
     raise RigError('', f'unknown rig {text!r}{hint}; known: {listed(files)}, or a .yaml file')
 
 
+def argument_of(name: str, source: Path | None) -> str:
+    """Return what commands take for a rig: the name of one of the package's, else its file."""
+    own = source is None or source in (path.resolve() for path in _rig_files())
+    return name if own else str(source)
+
+
 def is_path(text: str) -> bool:
     """Return whether a word of the user names a file rather than a built-in thing."""
     separators = [os.sep, '/'] + ([os.altsep] if os.altsep else [])

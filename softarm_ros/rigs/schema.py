@@ -411,7 +411,8 @@ class Rig(ConfigBlock):
         if self.devices is None:
             raise RigError(
                 '',
-                f"rig {self.name!r} declares no devices for backend {backend!r}; it has: 'sim'",
+                f'rig {self.name!r} declares no devices for backend {backend!r}; it has: '
+                f'{"none" if self.plant is None else repr("sim")}',
             )
         return self.devices
 

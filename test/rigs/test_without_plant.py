@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from softarm_ros.cli.check_command import summary, warnings
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.goto_command import require_arm
 from softarm_ros.nodes.arm_drawing import drawing_of
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import graph_plan
@@ -153,3 +155,24 @@ def test_a_simulated_sensor_that_is_later_than_stated_counts():
     load_rig('cable_arm', settings[:1])
     with pytest.raises(RigError, match=r'both periods and plant\.pose_sensor\.delay_s'):
         load_rig('cable_arm', settings)
+
+
+def test_without_plant_and_drives_there_is_no_backend(tmp_path):
+    def no_drives(text):
+        return re.sub(r'^drives:\n(?:[ #].*\n|\n)*', '', text, flags=re.MULTILINE)
+
+    rig = load_rig(without_plant('cable_arm_single', tmp_path, no_drives))
+    with pytest.raises(RigError, match=r"backend 'hardware'; it has: none"):
+        rig.required_devices('hardware')
+
+
+class NobodyHeard:
+    def wait_until_heard(self):
+        return 'no graph is running'
+
+
+def test_an_arm_that_does_not_run_is_started_by_its_file(tmp_path):
+    path = without_plant('cable_arm_single', tmp_path)
+    for name, argument in ((str(path), str(path)), ('cable_arm_single', 'cable_arm_single')):
+        with pytest.raises(UsageError, match=rf'softarm run {re.escape(argument)} --goals'):
+            require_arm(NobodyHeard(), load_rig(name))
