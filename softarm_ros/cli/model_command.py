@@ -73,6 +73,16 @@ def require(value: str | None, option: str, direction: str) -> str:
     return value
 
 
+def refuse_unused(actuation: str | None, position_m: str | None, direction: str) -> None:
+    """Raise UsageError for the value of the other direction, which would not be used."""
+    other, value = {
+        'forward': ('--position-m', position_m),
+        'inverse': ('--actuation', actuation),
+    }[direction]
+    if value is not None:
+        raise UsageError(f'{other} {value}: {direction} does not use it; see softarm model --help')
+
+
 def _shape_lines(rig: Rig, shape: Shape) -> Iterator[str]:
     yield _line('tip', _millimetres(shape.tip[:3, 3]))
     yield _line('tip axis', '(' + ', '.join(f'{v:.6f}' for v in shape.tip[:3, 2]) + ')')

@@ -81,6 +81,8 @@ def test_the_listed_summary_is_that_of_the_command(name):
     command = get_command(import_module(f'{commands.__name__}.{name}').app)
     assert command.name == name
     assert command.help.partition('\n')[0] == SUMMARIES[name]
+    # A bracket that is not escaped is markup, and what stands in it is not shown.
+    assert not any(re.search(r'(?<!\\)\[', p.help or '') for p in command.params)
 
 
 def test_a_misspelt_command_is_guessed():
@@ -319,6 +321,14 @@ def test_model_inverse_beyond_the_actuators(tmp_path):
             ['cable_arm', 'inverse', '--position-m', '0,0,0.2', '--model', 'cable'],
             "unknown model 'cable'",
         ),
+        (
+            ['cable_arm', 'inverse', '--position-m', '0,0,0.2', '--actuation', '0,0,0,0,0,0'],
+            '--actuation 0,0,0,0,0,0: inverse does not use it; see softarm model --help',
+        ),
+        (
+            ['cable_arm', 'forward', '--actuation', '0,0,0,0,0,0', '--position-m', '0,0,0.2'],
+            '--position-m 0,0,0.2: forward does not use it',
+        ),
     ],
 )
 def test_model_bad_input_is_one_message_and_status_2(arguments, message):
@@ -389,6 +399,9 @@ def test_output_to_a_full_disk_is_one_message():
     [
         ['calibrate', 'board', '--columns=9', '--rows=6', '--square-mm=20', '--output'],
         ['faults', 'cable_arm_single', '--json'],
+        ['picture', 'cable_arm', '--output'],
+        ['render', 'cable_arm', '--output'],
+        ['workspace', 'cable_arm', '--image'],
     ],
 )
 def test_a_file_that_cannot_be_written_is_said_before_the_work(arguments, tmp_path):
@@ -533,8 +546,8 @@ def test_workspace_picture_of_a_tall_or_a_short_arm_is_not_cut_off(rig, tmp_path
         assert edge.min() == 1.0, 'something reaches beyond the picture'
 
 
-def test_workspace_picture_in_a_missing_folder(tmp_path):
-    image = tmp_path / 'missing' / 'w.png'
-    status, _, err = softarm('workspace', 'cable_arm', '--samples', '10', '--image', str(image))
-    assert status == 2
-    assert f'--image {image}: cannot be written' in err
+def test_workspace_picture_of_another_name(tmp_path):
+    image = tmp_path / 'w.jpg'
+    status, out, err = softarm('workspace', 'cable_arm', '--image', str(image))
+    assert (status, out) == (2, '')
+    assert err == f'softarm: --image {image}: expected a name that ends in .png\n'

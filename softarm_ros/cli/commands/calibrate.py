@@ -99,7 +99,7 @@ def calibrate(
         Path | None,
         typer.Option(
             metavar='FILE.yaml',
-            help='Of base: places of bright markers instead of a board, name: [x, y, z] in mm.',
+            help='Of base: places of bright markers instead of a board, name: \\[x, y, z] in mm.',
         ),
     ] = None,
     threshold: Annotated[

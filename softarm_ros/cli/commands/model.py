@@ -47,6 +47,7 @@ def model(
     from softarm_ros.cli import model_command
     from softarm_ros.rigs.loader import load_rig
 
+    model_command.refuse_unused(actuation, position_m, direction.value)
     arm = load_rig(rig)
     trouble = None
     if direction is Direction.FORWARD:

@@ -25,6 +25,7 @@ def picture(
 ) -> None:
     """Draw a simulated arm at a few moments, as PNG."""
     from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.motion import film
     from softarm_ros.cli.render import check_output, render
     from softarm_ros.rigs.loader import load_rig
@@ -32,5 +33,6 @@ def picture(
     check_output(output)
     if output.suffix.lower() != '.png':
         raise UsageError(f'--output {output}: a picture is a .png; animations: softarm render')
+    require_writable(output)
     arm = load_rig(rig, settings)
     typer.echo(f'picture: {render(arm, film(arm, trajectory, seed), output, 0.0)}')

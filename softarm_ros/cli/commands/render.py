@@ -42,6 +42,7 @@ def render(
 ) -> None:
     """Draw an arm in motion, simulated or from a bag: a picture, a GIF or a video."""
     from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.motion import film, film_of_bag
     from softarm_ros.cli.recorded_rig import rig_of_bag
     from softarm_ros.cli.render import check_output
@@ -50,6 +51,7 @@ def render(
     from softarm_ros.rigs.loader import load_rig
 
     check_output(output)
+    require_writable(output)
     folder = Path(what).expanduser()
     if is_bag(folder):
         if trajectory is not None:

@@ -24,9 +24,15 @@ def workspace(
     ] = None,
 ) -> None:
     """Show where the tip of an arm can be within its limits."""
+    from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.workspace import describe, draw_workspace, expected_s, sample_workspace
     from softarm_ros.rigs.loader import load_rig
 
+    if image is not None:
+        if image.suffix.lower() != '.png':
+            raise UsageError(f'--image {image}: expected a name that ends in .png')
+        require_writable(image)
     arm = load_rig(rig)
     if (seconds := expected_s(arm, samples)) > _LONG_S:
         told = f'{samples} configurations take about {seconds:.0f} s; --samples draws fewer'
