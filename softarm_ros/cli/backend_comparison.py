@@ -12,6 +12,7 @@ from rich.table import Table
 from softarm_ros.cli.run_command import RunOptions, compile_kernels, status_of, stop_on_signals
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.run_record import RunRecord
 
 
@@ -53,6 +54,7 @@ def compare_backends(
     found = [load_rig(name) for name in rigs or rigs_with_devices()]
     for rig in found:
         rig.required_devices('emulated')
+        resolve_trajectory(rig, trajectory)
     options = RunOptions(trajectory=trajectory, laps=laps, seed=seed)
     pairs: list[BackendPair] = []
     with stop_on_signals() as stopped:

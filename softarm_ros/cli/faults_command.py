@@ -22,6 +22,7 @@ from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.fault_trials import FaultTrials, Trial
 from softarm_ros.runtime.supervised_run import run_supervised
 
@@ -89,6 +90,8 @@ def faults_command(
     if json_file is not None:
         require_writable(json_file)
     found = [load_rig(name, settings) for name in rigs or [info.name for info in list_rigs()]]
+    for rig in found:
+        resolve_trajectory(rig, trajectory)
     for rig in found:
         compile_kernels(rig, console)
     labelled = dict(zip(rig_labels(found), found))

@@ -18,6 +18,8 @@ from softarm_ros.cli.run_view import run_bar
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.trajectory_config import MAX_LAPS
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.task_file import load_task
+from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.loop import CycleOutput
 from softarm_ros.runtime.run_record import RunRecord
 
@@ -68,6 +70,7 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
     from softarm_ros.cli.report_tables import run_table
 
     _check(options)
+    _check_motion(rig, options)
     if options.report is not None:
         from softarm_ros.cli.report_files import prepare_folder
 
@@ -121,6 +124,14 @@ def _check(options: RunOptions) -> None:
         raise InputError('--view shows topics and --direct has none; drop one of the two')
     if options.direct and options.bag is not None:
         raise InputError('--bag records topics and --direct has none; drop one of the two')
+
+
+def _check_motion(rig: Rig, options: RunOptions) -> None:
+    """Raise RigError for a trajectory or a task that is none: before minutes of compiling."""
+    if options.task is not None:
+        load_task(options.task)
+    elif not options.goals:
+        resolve_trajectory(rig, options.trajectory)
 
 
 def _check_writable(path: Path) -> None:

@@ -67,3 +67,9 @@ def test_rigs_without_devices_are_refused_before_anything_starts(tmp_path):
     bare.write_text(re.sub(r'(?ms)^drives:.*?^(?=#|sensors)', '', shipped), encoding='utf-8')
     with pytest.raises(RigError, match="'trunk' declares no devices"):
         compare_backends([str(bare)], None, None, 0, Console(quiet=True))
+
+
+def test_a_trajectory_that_one_rig_does_not_have_is_refused_before_any_runs():
+    """What the first had run was lost when the second had no such path."""
+    with pytest.raises(RigError, match="unknown trajectory 'sweep'"):
+        compare_backends(['pneumatic_arm', 'cable_arm'], 'sweep', None, 0, Console(quiet=True))

@@ -411,6 +411,17 @@ def test_a_file_that_cannot_be_written_is_said_before_the_work(arguments, tmp_pa
     assert done.output == f'softarm: {path}: cannot be written (No such file or directory)\n'
 
 
+@pytest.mark.parametrize('what', ['task', 'trajectory'])
+def test_a_misspelt_motion_is_said_before_kernels_are_compiled(what, monkeypatch):
+    def compiled(*_):
+        raise AssertionError('compiled first')
+
+    monkeypatch.setattr('softarm_ros.cli.run_command.compile_kernels', compiled)
+    status, _, err = softarm('run', 'pneumatic_arm', f'--{what}', 'pick', '--direct')
+    assert status == 2
+    assert err.startswith(f"softarm: unknown {what} 'pick'") and len(err.splitlines()) == 1
+
+
 @pytest.mark.parametrize('encoding', ['ascii:strict', 'utf-8:strict'])
 def test_what_a_terminal_cannot_show_is_no_traceback(encoding, tmp_path):
     path = tmp_path / 'caf\udce9.yaml'

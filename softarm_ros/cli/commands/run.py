@@ -16,7 +16,7 @@ app = command_app()
     epilog='Examples:  softarm run cable_arm   |   '
     'softarm run cable_arm --trajectory my.yaml --json out.json --report out   |   '
     'softarm run cable_arm --direct --seed 3 --laps 2   |   softarm run cable_arm --goals   |   '
-    'softarm run cable_arm --set tip_load_kg=0.01'
+    'softarm run cable_arm --trajectory circle_small --set tip_load_kg=0.01'
 )
 def run(
     rig: RigArgument,
