@@ -309,7 +309,12 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
     nodes: dict[str, Node] = {}
     name = ''
     try:
-        rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        try:
+            rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
+        except RuntimeError as error:  # of rcl; its classes are private to rclpy
+            refused = f'ROS 2 does not start with these arguments: {error}'
+            print(f'{" ".join(builders)}: {refused}', file=sys.stderr, flush=True)
+            return EXIT_BAD_INPUT
         for name, build in builders.items():
             nodes[name] = build()
         stop.note_only()

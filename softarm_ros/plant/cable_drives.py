@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantCable, PlantConfig
-from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
+from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word, millimetres
 from softarm_ros.plant.layout import Loads
 from softarm_ros.plant.packing import motor_count, pack_wiring
 from softarm_ros.plant.plant import require_duration
@@ -150,7 +150,7 @@ class CableDrives:
         return {
             'cable snap': InjectedFault((motor,), lambda i: self._let_out(i, _SNAPPED_M)),
             'cable slip': InjectedFault(
-                (motor, ('MM', float)), lambda i, length: self._let_out(i, 1e-3 * length)
+                (motor, ('MM', millimetres)), lambda i, length: self._let_out(i, 1e-3 * length)
             ),
         }
 

@@ -50,10 +50,26 @@ def usage(faults: Faults) -> list[str]:
 
 def kilograms(word: str) -> float:
     """Return a mass [kg]; ValueError for one that cannot be."""
-    value = float(word)
+    value = _number(word)
     if not (math.isfinite(value) and value >= 0.0):
         raise ValueError(f'{word} kg: expected a finite number of at least 0')
     return value
+
+
+def millimetres(word: str) -> float:
+    """Return a length [mm]; ValueError for one that is not finite."""
+    value = _number(word)
+    if not math.isfinite(value):
+        raise ValueError(f'{word} mm: expected a finite number')
+    return value
+
+
+def _number(word: str) -> float:
+    """Return a number, not a number for a word that is none."""
+    try:
+        return float(word)
+    except ValueError:
+        return math.nan
 
 
 def actuator_word(names: Sequence[str]) -> tuple[str, Callable[[str], int]]:

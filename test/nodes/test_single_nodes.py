@@ -60,6 +60,8 @@ def test_a_wrong_rig_is_one_clear_message_and_exit_status_2(started, name):
         ('supervisor', [], 'rig is empty'),
         ('recorder', ['rig:=cable_arm', 'bag:=/dev/null/bag'], 'cannot be written'),
         ('recorder', ['rig:=cable_arm'], 'bag is empty'),
+        ('tracker', ['rig:=cable_arm', 'task:='], "'-p task:='"),
+        ('tracker', ['rig:=cable_arm', '--foo'], '--foo'),
     ],
 )
 def test_bad_parameters_are_refused(started, name, parameters, expected):

@@ -121,3 +121,10 @@ def test_what_is_hung_on_in_motion_weighs_as_what_the_arm_was_built_with(name):
     assert np.linalg.norm(hung - built) < 0.15 * moved
     with pytest.raises(ValueError, match='expected a finite number of at least 0'):
         arms[1][0].inject('tip load -1')
+
+
+@pytest.mark.parametrize('length', ['inf', 'nan', 'far'])
+def test_a_cable_slips_by_a_finite_length(length):
+    plant, _ = bent(load_rig('cable_arm_single'))
+    with pytest.raises(ValueError, match=f'{length} mm: expected a finite number'):
+        plant.inject(f'cable slip cable_1 {length}')
