@@ -62,6 +62,8 @@ def repair(bag: Path, folder: Path | None) -> Iterator[str]:
     from softarm_ros.nodes import bag_repair
 
     old = bag.parent if bag.is_file() else bag
+    if old.name in ('', '..'):  # `.`, where a command is typed in the bag itself
+        old = old.resolve()
     saved = bag_repair.repair(bag, folder or old.with_name(f'{old.name}_repaired'))
     yield f'{saved.messages} messages: {saved.folder}'
     if saved.damaged:

@@ -411,6 +411,13 @@ def test_a_file_that_cannot_be_written_is_said_before_the_work(arguments, tmp_pa
     assert done.output == f'softarm: {path}: cannot be written (No such file or directory)\n'
 
 
+@pytest.mark.parametrize('unused', ['--rate=2', '--nodes=tracker'])
+def test_replay_in_one_process_takes_no_option_of_topics(unused):
+    status, _, err = softarm('replay', 'bag', '--direct', unused)
+    expected = 'softarm: --direct plays nothing over topics; drop --rate and --nodes\n'
+    assert (status, err) == (2, expected)
+
+
 @pytest.mark.parametrize('what', ['task', 'trajectory'])
 def test_a_misspelt_motion_is_said_before_kernels_are_compiled(what, monkeypatch):
     def compiled(*_):

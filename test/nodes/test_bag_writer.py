@@ -3,6 +3,7 @@ import re
 import struct
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -115,6 +116,17 @@ def test_a_file_cut_off_anywhere_gives_its_whole_chunks(tmp_path, share):
     assert 100 <= saved.messages <= 1000
     found = words(tmp_path / 'again')
     assert found == [(1000 + i, f'word {i}') for i in range(saved.messages)]
+
+
+@pytest.mark.parametrize('given', ['.', 'bag.mcap'])
+def test_a_bag_is_repaired_from_within(given, tmp_path, monkeypatch):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.cli.record_command import repair
+
+    written(tmp_path / 'bag', 10, flush_every=5)
+    monkeypatch.chdir(tmp_path / 'bag')
+    assert list(repair(Path(given), None)) == [f'10 messages: {tmp_path / "bag_repaired"}']
 
 
 @pytest.mark.parametrize(('damaged', 'index'), [(0, True), (4, True), (4, False), (0, False)])

@@ -42,7 +42,10 @@ def replay(
     """Play a recorded run over topics, with /clock; or run its tracker again."""
     if direct:
         from softarm_ros.cli import replay_direct
+        from softarm_ros.cli.cli_errors import UsageError
 
+        if rate != 1.0 or nodes:
+            raise UsageError('--direct plays nothing over topics; drop --rate and --nodes')
         for line in replay_direct.describe(replay_direct.replay_direct(bag)):
             typer.echo(line)
         return
