@@ -19,6 +19,7 @@ from rich.progress import Progress
 from rich.table import Table
 
 from softarm_ros.cli.beginning import beginning
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.own_module import own_module
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
@@ -28,6 +29,7 @@ from softarm_ros.runtime.direct import run_direct
 _LOOP = 'import os, sys\nwhile os.getppid() == int(sys.argv[1]): pass'
 DIRECT_SEEDS = 5  # runs that the same seeds of `--direct` are compared with
 _RUN_S = 1800.0  # after which a run is ended and counted as not completed
+SOAKED = ('sim', 'emulated')  # backends
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,20 @@ class SoakRow:
 
 
 def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[SoakRow]:
-    """Run every rig `starts` times in processes of its own; nothing is tried again."""
+    """
+    Run every rig `starts` times in processes of its own; nothing is tried again.
+
+    Raises
+    ------
+    UsageError
+        For real hardware, which nobody stands beside for so many starts, and a speed that no run
+        takes.
+
+    """
+    if options.backend not in SOAKED:
+        raise UsageError(f'--backend {options.backend}: expected {" or ".join(SOAKED)}')
+    if not 0.05 <= options.rate <= 50.0:
+        raise UsageError(f'--rate {options.rate:g}: expected 0.05 to 50 times real time')
     rigs = [load_rig(name) for name in names or [known.name for known in list_rigs()]]
     rows = []
     with (

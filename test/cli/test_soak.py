@@ -12,8 +12,9 @@ import pytest
 from rich.console import Console
 
 from softarm_ros.cli.beginning import beginning
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.run_command import TABLE_WIDTH
-from softarm_ros.cli.soak import SoakOptions, SoakRow, soak_table
+from softarm_ros.cli.soak import SoakOptions, SoakRow, soak, soak_table
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.direct import run_direct
 
@@ -87,3 +88,15 @@ def test_busy_loops_end_with_a_process_that_is_killed():
         ready, _, _ = select.select([handle], [], [], 20.0)  # readable once it has ended
         assert ready
         os.close(handle)
+
+
+@pytest.mark.parametrize(
+    ('options', 'why'),
+    [
+        (SoakOptions(1, backend='hardware'), '--backend hardware: expected sim or emulated'),
+        (SoakOptions(1, rate=float('nan')), '--rate nan: expected 0.05 to 50 times real time'),
+    ],
+)
+def test_no_real_arm_is_soaked(options, why):
+    with pytest.raises(UsageError, match=why):
+        soak([RIG], options, Console(quiet=True))
