@@ -51,6 +51,8 @@ def plan_move(rig: Rig, options: JogOptions) -> JogMove:
     ------
     UsageError
         For an unknown actuator or backend, or a number that cannot be.
+    RigError
+        If the rig has no devices.
 
     """
     limits = rig.actuator_limits()
@@ -59,6 +61,7 @@ def plan_move(rig: Rig, options: JogOptions) -> JogMove:
         raise UsageError(f'no actuator {options.actuator!r}{hint}; known: {listed(limits.names)}')
     if options.backend not in BACKENDS:
         raise UsageError(f'--backend {options.backend!r}: expected {" or ".join(BACKENDS)}')
+    rig.required_devices(options.backend)
     index = limits.names.index(options.actuator)
     unit, factor = edge_unit(limits.unit)
     full = float(limits.position_max[index] - limits.position_min[index])

@@ -6,6 +6,7 @@ from typer.testing import CliRunner
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.jog_command import SLOW, JogOptions, describe, plan_move
 from softarm_ros.cli.main import app
+from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 
 
@@ -52,6 +53,12 @@ def test_what_cannot_be_is_refused_with_its_limit(rig, changes, said):
     options = JogOptions(**({'actuator': 'proximal_1', 'amount': 1.0} | changes))
     with pytest.raises(UsageError, match=said):
         plan_move(rig, options)
+
+
+def test_a_rig_without_devices_is_refused_before_it_asks(rig):
+    bare = rig.model_copy(update={'devices': None})
+    with pytest.raises(RigError, match="declares no devices for backend 'hardware'"):
+        plan_move(bare, JogOptions('proximal_1', 1.0))
 
 
 def test_without_a_yes_nothing_is_connected(monkeypatch):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import queue
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,6 +21,7 @@ from softarm_ros.cli.viewer.panel import Panel
 from softarm_ros.cli.viewer.runs import RunControls
 from softarm_ros.cli.viewer.scene import ArmScene
 from softarm_ros.cli.viewer.standpoint import Standpoint, standpoint
+from softarm_ros.rigs.rig_files import argument_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import ViewState
 
@@ -69,6 +71,7 @@ class Viewer:
         self.panel = Panel(
             self._server.gui,
             rig.name,
+            shlex.quote(argument_of(rig.name, rig.source)),
             limits,
             names,
             rig.model_names,

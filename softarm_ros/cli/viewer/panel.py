@@ -39,6 +39,8 @@ class Panel:
         To add them to.
     name : str
         Of the rig.
+    argument : str
+        What commands take for it.
     limits : ActuatorLimits
         Of its actuators.
     coordinates, models : sequence of str
@@ -54,13 +56,14 @@ class Panel:
         self,
         gui: Any,
         name: str,
+        argument: str,
         limits: ActuatorLimits,
         coordinates: Sequence[str],
         models: Sequence[str],
         act: Callable[[str], None] | None,
         overlay: Callable[[list[str]], None],
     ) -> None:
-        self._name = name
+        self._name, self._argument = name, argument
         self._html = ''
         self._state = gui.add_html('')
         if act is not None:
@@ -124,7 +127,8 @@ class Panel:
 
     def show(self, state: ViewState) -> None:
         """Show state and health; nothing is sent where nothing has changed."""
-        words = _words(self._name, state, at_limits(self._limits, state.command))
+        reached = at_limits(self._limits, state.command)
+        words = _words(self._name, self._argument, state, reached)
         if words != self._html:
             self._state.content = self._html = words
         nodes = ''.join(_node(node) for node in state.nodes)
@@ -164,7 +168,7 @@ def at_limits(limits: ActuatorLimits, command: Array | None) -> list[str]:
     ]
 
 
-def _words(name: str, state: ViewState, reached: Sequence[str]) -> str:
+def _words(name: str, argument: str, state: ViewState, reached: Sequence[str]) -> str:
     colour = _COLOURS.get(state.state, '#868e96')
     title = state.state or 'no graph is running'
     lines = [state.reason] if state.reason and state.state != 'running' else []
@@ -179,7 +183,7 @@ def _words(name: str, state: ViewState, reached: Sequence[str]) -> str:
         rest = f' and {len(reached) - _SHOWN} more' if len(reached) > _SHOWN else ''
         lines.append(f'limits reached: {", ".join(reached[:_SHOWN])}{rest}')
     if not state.state:
-        lines = [f'start one: softarm run {name}']
+        lines = [f'start one: softarm run {argument}']
     body = ''.join(f'<div>{html.escape(line)}</div>' for line in lines)
     return (
         f'<div style="padding:4px 12px"><b style="color:{colour};font-size:1.2em">'

@@ -19,6 +19,7 @@ Ids = NDArray[np.int64]
 _WINDOW_OF_SPACING = 0.45
 _LARGEST_WINDOW_PX = 11
 _FEWEST_CORNERS = 6
+_MOST = 100  # columns or rows; cameras tell no smaller squares apart
 
 
 @dataclass(frozen=True)
@@ -80,6 +81,10 @@ class Board:
         if min(self.columns, self.rows) < 3:
             raise CameraError(
                 f'board: {self.columns} x {self.rows}: expected at least 3 columns and rows'
+            )
+        if max(self.columns, self.rows) > _MOST:
+            raise CameraError(
+                f'board: {self.columns} x {self.rows}: expected at most {_MOST} columns and rows'
             )
         if not (np.isfinite(self.square_m) and self.square_m > 0.0):
             raise CameraError(f'board: square = {1e3 * self.square_m:g} mm: expected more than 0')

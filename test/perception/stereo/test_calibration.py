@@ -189,6 +189,8 @@ def of_base(*views):
 
 def test_a_base_by_squares_of_another_size_is_refused_with_the_size_they_have():
     left, right = next(exact_pairs(1, 0.05))
+    with pytest.raises(CameraError, match='101 x 6: expected at most 100 columns and rows'):
+        Board('chessboard', 101, 6, 0.018)
     wrong = Board('chessboard', 9, 6, 0.018)
     with pytest.raises(CameraError, match=r'squares of 1[56]\.\d mm: 18 mm given'):
         base_from_board(small_pair(), wrong, [(left, right)], np.eye(4))
