@@ -75,14 +75,22 @@ class CommandGate:
         silent_s = wall_s - self._permit_time
         if silent_s <= self.permit_timeout_s:
             return ''
-        if np.isinf(self._permit_time):
-            return 'nothing received from the supervisor yet'
-        limit_ms = 1e3 * self.permit_timeout_s
-        return f'supervisor silent for {1e3 * silent_s:.0f} ms (limit {limit_ms:.0f} ms)'
+        return silence(silent_s, self.permit_timeout_s)
 
     def _staleness(self, now_s: float) -> str:
         age = now_s - self._command_time
         if age <= self.command_timeout_s or np.isinf(self._command_time):
             return ''
-        limit_ms = 1e3 * self.command_timeout_s
-        return f'command stale: {1e3 * age:.0f} ms old (limit {limit_ms:.0f} ms)'
+        return staleness('command', age, self.command_timeout_s)
+
+
+def silence(silent_s: float, limit_s: float) -> str:
+    """Return for how long the supervisor has been silent, in words; infinite: from the start."""
+    if np.isinf(silent_s):
+        return 'nothing received from the supervisor yet'
+    return f'supervisor silent for {1e3 * silent_s:.0f} ms (limit {1e3 * limit_s:.0f} ms)'
+
+
+def staleness(kind: str, age_s: float, limit_s: float) -> str:
+    """Return in words that the newest message of a kind is too old."""
+    return f'{kind} stale: {1e3 * age_s:.0f} ms old (limit {1e3 * limit_s:.0f} ms)'

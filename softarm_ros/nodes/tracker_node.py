@@ -14,6 +14,7 @@ from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState, TimeReference
 
+from softarm_ros.control.command_gate import silence, staleness
 from softarm_ros.control.estimator import Health
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
@@ -48,6 +49,7 @@ from softarm_ros.nodes.wire import (
     time_reference_bytes,
 )
 from softarm_ros.runtime.assembly import (
+    bridge_s,
     build_pose_intake,
     describe_reach,
     permit_timeout_s,
@@ -96,8 +98,9 @@ class TrackerNode(SelfPaced, Node):
         self._intake = build_pose_intake(self.rig, self.loop.model, time_scale=self._time_scale)
         self._refused, self._tell_refusal_s = 0, -np.inf
         self._last_cycle: int | None = None
-        self._actuators_ns = 0  # when their state was heard last
+        self._actuators_ns = self._poses_ns = 0  # when they were heard last
         self._permit_time = -np.inf
+        self._permit_timeout_s = permit_timeout_s(self.rig, real_time=self._time_scale == 1.0)
         self._cycles = CycleCount(self._period)
         self._compute, self._latency = DurationHistogram(), DurationHistogram()
         self._output: CycleOutput | None = None
@@ -199,6 +202,7 @@ class TrackerNode(SelfPaced, Node):
     def _on_pose(self, tip: StampedPoses) -> None:
         refusal = self._intake.on_tip(self._now_s(), tip.stamp_ns, *self._base.tip_of(tip))
         if refusal is None:
+            self._poses_ns = self._pacing_ns()
             self._cycle_on_pose()
             return
         self._refused += 1
@@ -227,8 +231,7 @@ class TrackerNode(SelfPaced, Node):
 
     def _watch_supervisor(self) -> None:
         silent = time.monotonic() - self._permit_time
-        limit = permit_timeout_s(self.rig, real_time=self._time_scale == 1.0)
-        if self._motion.allowed and silent > limit:
+        if self._motion.allowed and silent > self._permit_timeout_s:
             self._tell(
                 Event(
                     self._now_s(),
@@ -353,14 +356,22 @@ class TrackerNode(SelfPaced, Node):
         return ''
 
     def _unheard(self) -> str:
-        """Return what does not arrive here; a start from an old posture would be a jump."""
-        if self._motion.actuators is None:
-            return ''  # not ready
-        age_s = 1e-9 * (self._pacing_ns() - self._actuators_ns)
-        limit_s = self.rig.supervisor.state_timeout_s
-        if age_s <= limit_s:
+        """
+        Return what does not arrive here, the supervisor's word, states or poses; '' for nothing.
+
+        A start would be a jump from an old posture, or be led by an old pose.
+        """
+        if (silent_s := time.monotonic() - self._permit_time) > self._permit_timeout_s:
+            return silence(silent_s, self._permit_timeout_s)
+        if self._not_ready():
             return ''
-        return f'actuator state stale: {1e3 * age_s:.0f} ms old (limit {1e3 * limit_s:.0f} ms)'
+        watch = self.rig.supervisor
+        kinds = [('actuator state', self._actuators_ns, watch.state_timeout_s)]
+        if not self.loop.open_loop:
+            limit_s = bridge_s(self.rig) + watch.feedback_timeout_s
+            kinds.append(('pose', self._poses_ns, limit_s))
+        ages = [(kind, 1e-9 * (self._pacing_ns() - at), limit) for kind, at, limit in kinds]
+        return next((staleness(*aged) for aged in ages if aged[1] > aged[2]), '')
 
     def _values(self) -> dict[str, str]:
         output, not_ready = self._output, self._not_ready()

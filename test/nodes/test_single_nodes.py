@@ -262,8 +262,9 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
     """Somebody sends them, but discovery goes each way by itself: the arm must not start blind."""
     from geometry_msgs.msg import PoseStamped
     from sensor_msgs.msg import JointState
+    from std_msgs.msg import Bool
 
-    from softarm_ros.nodes.qos import MEASUREMENT
+    from softarm_ros.nodes.qos import MEASUREMENT, PERMIT
 
     rig = load_rig('cable_arm')
     rest = rig.model().forward(np.zeros(len(rig.actuators))).tip
@@ -295,9 +296,19 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
 
             alone.until(heard)
 
-        # A driver that has come back is heard by each node in its own time.
-        unheard('actuator state stale', pose)
-        unheard('', state)
+        # What has come back is heard by each node in its own time.
+        permit = alone.node.create_publisher(Bool, 'supervisor/permit', PERMIT)
+
+        def permit_and(*others):
+            permit.publish(Bool(data=False))
+            for send in others:
+                send()
+
+        unheard('nothing received from the supervisor yet', state)
+        unheard('actuator state stale', lambda: permit_and(pose))
+        unheard('pose stale', lambda: permit_and(state))
+        unheard('', lambda: permit_and(state, pose))
+        unheard('supervisor silent for', lambda: [state(), pose()])
 
 
 def test_a_supervisor_that_starts_by_itself_does_not_after_an_emergency_stop_and_a_reset():
