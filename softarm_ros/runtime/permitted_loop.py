@@ -7,8 +7,10 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.loop import Loop, Phase
 
-# Share of an actuator's range within which it stands where it was.
-STANDING = 0.05
+# Share of an actuator's range by which a measurement may be wrong: within it, it stands there.
+STANDING = 0.02
+# Share of it that no actuator moves between two messages.
+JUMP = 0.05
 # Share of it by which an actuator that is held never lags behind its command.
 LET_GO = 0.2
 
@@ -18,8 +20,9 @@ class PermittedLoop:
     Starts, holds and goes on as the supervisor allows.
 
     A start after the end of the trajectory, or where the actuators stand far from the command
-    (their driver was restarted, or let them go while the arm was held), drives it from its
-    beginning, from the posture that the actuators report.
+    (this loop or their driver was restarted, or let them go while the arm was held), drives it
+    from its beginning, from the posture that the actuators report. The command is there before
+    anything may move: who hears the permission first does not follow an older one.
     """
 
     def __init__(self, loop: Loop) -> None:
@@ -27,41 +30,50 @@ class PermittedLoop:
         self.allowed = False
         self.actuators: Array | None = None  # as reported last
         self._jumped = False
+        self._taken: Array | None = None  # where they stood when they were taken over last
 
     def on_actuators(self, position: Array) -> None:
         """Take the reported position of the actuators (m,); one that is not finite is left out."""
         if not np.isfinite(position).all():
             return
-        # No actuator moves that far between two messages: its driver was restarted.
-        self._jumped = self._jumped or self._far_from(position)
+        # Their driver was restarted, or told anew where they are.
+        share = JUMP if self.allowed else STANDING
+        self._jumped = self._jumped or self._apart(position, self.actuators, share)
         self.actuators = position
+        if not self.allowed:
+            self._take_over()
 
     def follow(self, allowed: bool, now_s: float) -> None:
         """Take the supervisor's word."""
         rising, self.allowed = allowed and not self.allowed, allowed
         loop = self.loop
-        self._jumped = self._jumped or (rising and self._far_from(loop.tracker.actuation, LET_GO))
-        if rising and (self._jumped or loop.phase in (Phase.IDLE, Phase.DONE)):
-            self._take_over()
-            loop.start(now_s)
-        elif rising:
-            loop.resume(now_s)
+        if rising:
+            if self._jumped or loop.phase in (Phase.IDLE, Phase.DONE):
+                loop.start(now_s)
+            else:
+                loop.resume(now_s)
+            self._jumped, self._taken = False, None
         elif not allowed:
             loop.hold(now_s)
+            self._take_over()
 
-    def _far_from(self, position: Array, share: float = STANDING) -> bool:
-        """Return whether an actuator stands a share of its range from a position (m,)."""
+    def _apart(self, position: Array, other: Array | None, share: float) -> bool:
+        """Return whether an actuator differs by a share of its range between positions (m,)."""
         limits = self.loop.limits
         tolerance = share * (limits.position_max - limits.position_min)
-        return self.actuators is not None and bool(
-            (np.abs(self.actuators - position) > tolerance).any()
-        )
+        return other is not None and bool((np.abs(other - position) > tolerance).any())
 
     def _take_over(self) -> None:
-        """Begin where the actuators stand: after a restart not where the loop believes."""
-        restarted = self._jumped or self.loop.phase is Phase.IDLE
-        self._jumped = False
-        if self.actuators is None or not restarted:
+        """Have the command where the actuators stand: after a restart not where it was."""
+        position, loop = self.actuators, self.loop
+        if position is None:
             return
-        if self._far_from(self.loop.tracker.actuation):
-            self.loop.take_over(self.actuators)
+        command = loop.tracker.actuation
+        self._jumped = self._jumped or self._apart(position, command, LET_GO)
+        if not (self._jumped or loop.phase is Phase.IDLE):
+            return
+        # Once: no command may be there, beyond the limits for example.
+        taken = self._taken is not None and not self._apart(position, self._taken, STANDING)
+        if not taken and self._apart(position, command, STANDING):
+            self._taken = position
+            loop.take_over(position)

@@ -60,6 +60,38 @@ def test_actuators_that_jumped_are_taken_over_and_the_path_begins_anew(rig, moti
     np.testing.assert_allclose(output.configuration, [0.5, -0.4], atol=1e-3)
 
 
+@pytest.mark.parametrize('bend', [0.5, 0.12])
+def test_the_command_of_a_restarted_loop_is_where_the_actuators_stand_before_it_may_move(
+    rig, motion, bend
+):
+    """A driver may hear the permission first, and follows the command that is there."""
+    motion.loop.cycle(0.0, None)
+    configuration = np.array([bend, -0.8 * bend])
+    stand = motion.loop.model.actuation_of(configuration)
+    motion.on_actuators(stand + rig.tracker.pretension_m)
+    waiting = motion.loop.cycle(PERIOD, None)
+    assert waiting.phase is Phase.IDLE
+    np.testing.assert_allclose(waiting.configuration, configuration, atol=1e-3)
+    motion.follow(True, PERIOD)
+    started = motion.loop.cycle(2 * PERIOD, None)
+    np.testing.assert_allclose(started.configuration, configuration, atol=1e-3)
+
+
+@pytest.mark.parametrize('held', [True, False])
+def test_a_small_jump_while_held_is_taken_over_at_once(motion, held):
+    """Told anew where they are, 3 mm away: a tenth of a second at full speed, and centimetres."""
+    motion.on_actuators(np.zeros(3))
+    motion.follow(True, 0.0)
+    now, before = drive(motion, 0.0, 6.0)
+    motion.follow(not held, now)
+    motion.on_actuators(before.actuation + np.array([3e-3, -1.5e-3, -1.5e-3]))
+    after = motion.loop.cycle(now + PERIOD, None)
+    moved = np.abs(after.actuation - before.actuation).max()
+    assert moved == pytest.approx(3e-3, abs=5e-4) if held else moved < 1e-3
+    motion.follow(True, now + PERIOD)
+    assert motion.loop.phase is (Phase.APPROACH if held else Phase.TRACK)
+
+
 def test_values_that_are_no_numbers_are_not_taken_for_a_posture(motion):
     motion.on_actuators(np.full(3, np.nan))
     assert motion.actuators is None
