@@ -122,14 +122,22 @@ class Supervisor:
     # -- messages
 
     def on_heartbeat(
-        self, name: str, wall_s: float, not_ready: str = '', unheard: str = ''
+        self,
+        name: str,
+        wall_s: float,
+        not_ready: str = '',
+        unheard: str = '',
+        *,
+        touched: bool = False,
     ) -> None:
         """
         A node is alive; a driver also says why its device is not ready, or what it does not hear.
 
         A node that has been restarted finds this one and the driver each in its own time: what
-        arrives here need not arrive there yet.
+        arrives here need not arrive there yet. `touched`: somebody has started the arm before,
+        though not here if this one has been restarted.
         """
+        self.untouched = self.untouched and not touched
         if name not in self.required_nodes:
             return
         self._alive[name] = wall_s

@@ -160,13 +160,16 @@ class SupervisorNode(SelfPaced, Node):
     def _on_heartbeat(self, health: Health) -> None:
         if health.name == self._me:
             return
+        touched = False
         if health.name == self._tracker:
             self._on_tracker(health.values)
+            touched = self._phase is not Phase.IDLE
         not_ready = ''
         if health.values.get('ready') == 'false':
             not_ready = health.values.get('not_ready') or health.message
         unheard = health.values.get('unheard', '')
-        self._supervisor.on_heartbeat(health.name, time.monotonic(), not_ready, unheard)
+        now = time.monotonic()
+        self._supervisor.on_heartbeat(health.name, now, not_ready, unheard, touched=touched)
         self._healths[health.name] = health
 
     def _on_pose(self, tip: StampedPoses) -> None:

@@ -151,6 +151,13 @@ def test_an_arm_that_somebody_has_touched_is_not_started_unasked_when_it_is_read
     assert not rig.supervisor.untouched
 
 
+def test_a_restarted_supervisor_does_not_start_an_arm_that_was_started_before_it():
+    rig = Rig()
+    rig.supervisor.on_heartbeat('tracker', 0.0, touched=True)
+    rig.supervisor.on_heartbeat('tracker', 0.1)  # restarted as well
+    assert not rig.supervisor.untouched
+
+
 def test_what_somebody_asked_for_has_no_other_cause():
     rig = Rig().running()
     assert not rig.supervisor.status(rig.now).on_request
