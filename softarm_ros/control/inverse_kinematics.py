@@ -11,6 +11,8 @@ from softarm_ros.control.pretension import Pretension
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 
+_STANDING = 0.1  # share of the pretension by which arms that were stopped in motion may be off
+
 
 class InverseKinematics:
     """
@@ -68,3 +70,17 @@ class InverseKinematics:
         self._posture = self.model.posture_of(values, self._posture)
         self._winding_s += self._period_s if moving else 0.0
         return self._posture.actuation + self.pretension.wound(self._winding_s)
+
+    def stand(self, position: Sequence[float] | Array) -> None:
+        """
+        Take from where the actuators (m,) stand, while nothing may move, how much is wound.
+
+        After a restart of this stage or of their driver that is not what it was.
+        """
+        if self.pretension.amount == 0.0 or self._posture is None:
+            return
+        further = float(np.mean(np.asarray(position, dtype=float) - self._posture.actuation))
+        wound = min(max(further, 0.0), self.pretension.amount)
+        apart = abs(wound - self.pretension.wound(self._winding_s))
+        if apart > _STANDING * self.pretension.amount:  # not for a value that is no number
+            self._winding_s = self.pretension.winding_s(wound)

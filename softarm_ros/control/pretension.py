@@ -14,6 +14,7 @@ from softarm_ros.control.minimum_jerk import PEAK_ACCELERATION, PEAK_SPEED, blen
 # has the rest until it is wound.
 WINDING_SHARE = 0.2
 _LENGTH = 'm'
+_BISECTIONS = 30
 
 
 @dataclass(frozen=True)
@@ -73,6 +74,18 @@ class Pretension:
         if time_s >= self.duration_s:
             return self.amount
         return self.amount * blend(time_s / self.duration_s)
+
+    def winding_s(self, wound_m: float) -> float:
+        """Return after what time of winding [s] so much is wound [m]."""
+        if wound_m <= 0.0 or self.amount == 0.0:
+            return 0.0
+        if wound_m >= self.amount:
+            return self.duration_s
+        low, high = 0.0, 1.0
+        for _ in range(_BISECTIONS):
+            middle = 0.5 * (low + high)
+            low, high = (middle, high) if self.amount * blend(middle) < wound_m else (low, middle)
+        return low * self.duration_s
 
     def room(self, limits: ActuatorLimits, *, winding: bool = False) -> ActuatorLimits:
         """

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
 from typing import Any
@@ -21,7 +22,7 @@ from softarm_ros.nodes.node_base import (
     run_node,
 )
 from softarm_ros.nodes.permit import listen_to_permit
-from softarm_ros.nodes.qos import SubscriptionEventCallbacks, command_qos, newest
+from softarm_ros.nodes.qos import MEASUREMENT, SubscriptionEventCallbacks, command_qos, newest
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.runtime.assembly import build_inverse_kinematics
@@ -60,11 +61,18 @@ class InverseKinematicsNode(Node):
             newest(command_qos(deadline)),
             event_callbacks=SubscriptionEventCallbacks(deadline=self._on_deadline),
         )
+        if self._stage.pretension.amount > 0.0:
+            listen(self, read_joints, 'actuators/state', self._on_actuators, MEASUREMENT)
         listen_to_permit(self, self._on_permit)
         self._heartbeat.ok(f'solving with {self._stage.model.name}')
 
     def _on_permit(self, allowed: bool) -> None:
         self._moving = allowed
+
+    def _on_actuators(self, state: JointValues) -> None:
+        if not self._moving:
+            with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
+                self._stage.stand(conversions.positions_of(state, self._actuators))
 
     def _on_command(self, command: JointValues) -> None:
         began = time.perf_counter()

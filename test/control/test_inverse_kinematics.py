@@ -34,6 +34,26 @@ def test_pretension_winds_all_cables_alike_and_without_a_jump():
     assert extra[-1] == pytest.approx(2.0e-3)
 
 
+@pytest.mark.parametrize('wound_m', [2.0e-3, 1.3e-3, 0.0])
+@pytest.mark.parametrize('before_s', [0.0, 5.0])
+def test_a_start_after_a_restart_winds_on_from_where_the_cables_stand(wound_m, before_s):
+    """That of this stage, which knows of nothing wound, or of the driver, which stands at rest."""
+    winding = stage(2.0e-3)
+    for _ in range(1 + round(before_s / PERIOD)):
+        winding.actuation_of(BEND, moving=before_s > 0.0)
+    stand = MODEL.actuation_of(BEND) + wound_m
+    winding.stand(stand)
+    assert winding.actuation_of(BEND, moving=False) == pytest.approx(stand, abs=1e-6)
+    first, last = (winding.actuation_of(BEND) for _ in range(2))
+    assert first == pytest.approx(stand, abs=0.2 * LIMITS.max_speed[0] * PERIOD)
+    assert np.all(last - first >= 0.0)
+    # Stopped in motion, and values that are no numbers, are no restart.
+    before = winding.actuation_of(BEND, moving=False)
+    for other in (before + 1e-4 * np.cos(np.arange(len(before))), np.full(len(before), np.nan)):
+        winding.stand(other)
+        assert np.array_equal(winding.actuation_of(BEND, moving=False), before)
+
+
 def test_pretension_waits_until_the_arm_may_move():
     """Else the arm would start with a jump to what was wound while it stood."""
     winding = stage(2.0e-3)
