@@ -34,7 +34,8 @@ class ActuationRange:
 
     def refusal(self, actuation: Array) -> str:
         """Return which command of an actuation (m,) is beyond its range; '' for none."""
-        return self._beyond(actuation, _ROUNDING)
+        text = self._beyond(actuation, _ROUNDING)
+        return text and f'beyond the actuators: {text}'
 
     def _beyond(self, actuation: Array, share: float) -> str:
         more = share * (self.high - self.low)
