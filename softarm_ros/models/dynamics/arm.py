@@ -15,11 +15,10 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
-from softarm_ros.models.dynamics.articulated_kernels import factorise, solve
 from softarm_ros.models.dynamics.body import build_body
 from softarm_ros.models.dynamics.config import DynamicSectionConfig, RigidBodyConfig
 from softarm_ros.models.dynamics.energy_kernels import energies, node_twists
-from softarm_ros.models.dynamics.integrator_kernels import accelerations_into
+from softarm_ros.models.dynamics.integrator_kernels import accelerations_into, solve_mass_into
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch, allocate_scratch
 from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual
 from softarm_ros.models.dynamics.segment_kernels import place_segment
@@ -213,11 +212,9 @@ class ArmDynamics:
     def solve_mass(self, strains: ArrayLike, right: ArrayLike, loads: Loads) -> Array:
         """Return M^-1 times generalised forces (n, 4), in linear time."""
         q, r = self._checked(strains, right)
-        place_arm(self.body, q, self.scratch)
-        if not factorise(self.body, loads, 0.0, 0.0, 0.0, self.scratch):
-            raise ModelError('mass matrix is not positive definite: a segment lacks inertia')
         out = np.empty_like(r)
-        solve(self.body, self.scratch, r, out)
+        if not solve_mass_into(self.body, loads, q, r, self.scratch, out):
+            raise ModelError('mass matrix is not positive definite: a segment lacks inertia')
         return out
 
     def energy(self, strains: ArrayLike, rates: ArrayLike, loads: Loads) -> Energy:

@@ -48,6 +48,18 @@ def accelerations_into(
 
 
 @kernel
+def solve_mass_into(
+    body: Body, loads: Loads, q: Array, right: Array, scratch: Scratch, out: Array
+) -> bool:
+    """Write M^-1 times forces (n, 4); False if the mass matrix is not positive."""
+    place_arm(body, q, scratch)
+    if not factorise(body, loads, 0.0, 0.0, 0.0, scratch):
+        return False
+    solve(body, scratch, right, out)
+    return True
+
+
+@kernel
 def _displacement(
     body: Body, scratch: Scratch, strains: Array, factor: float, out: Array
 ) -> float:
