@@ -42,7 +42,7 @@ KNOTS_PA = np.array([0.0, 0.35e5, 0.72e5, 1.12e5])
 COLUMN_OF_CHAMBER = (0, 2, 1)  # p1, p3, p2 sit at 90, 210 and 330 degrees
 PRESSED_N = 0.06
 _NO_MOUNT, _ROD_STEPS = MountConfig(deforming_length_m=1e-9), 4
-_TURNS, _RELAXATIONS = 100, (0.3, 0.1)
+_TURNS, _RELAXATIONS = 100, (0.7, 0.3, 0.1)
 SETTLING_S, STEADY_PA = 1.0, 3e3
 BEYOND = 0.01  # share of the last knot by which a pressure may exceed it; taken at the knot
 
