@@ -70,7 +70,7 @@ demo: setup
 # their time) go beside them and are printed when they are done; both end with Ctrl-C, and each goes
 # on if the other fails. Files go in their order: by default those with few tests, among them the
 # longest, would go last, while the other processors have nothing left to do.
-WORKERS := $(shell echo $$(($$(nproc) + 2)))
+WORKERS := $(shell echo $$(($$(nproc) + 1)))
 test: $(VENV)/.reproduction
 	@$(MAKE) --no-print-directory --jobs 2 test-packets test-main
 
