@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -78,7 +77,7 @@ def require_arm(client: GoalClient, rig: Rig) -> None:
     """Raise UsageError, saying what to do, where no arm takes goals or it may not move."""
     missing = client.wait_until_heard()
     if missing is not None:
-        argument = shlex.quote(argument_of(rig.name, rig.source))
+        argument = argument_of(rig.name, rig.source)
         raise UsageError(f'{rig.name}: {missing}; start one: softarm run {argument} --goals')
     held = why_held(client)
     if held:

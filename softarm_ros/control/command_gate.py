@@ -61,14 +61,14 @@ class CommandGate:
 
     def target(self, now_s: float, wall_s: float | None = None) -> tuple[Array | None, str]:
         """Return the command (m,) to follow and '', or None (hold) and the reason."""
-        if silence := self._silence(now_s if wall_s is None else wall_s):
-            return None, silence
+        if silent := self._silence(now_s if wall_s is None else wall_s):
+            return None, silent
         if not self._permit:
             return None, 'motion not allowed by the supervisor'
         if self._command is None:
             return None, self._refusal
-        if staleness := self._staleness(now_s):
-            return None, staleness
+        if stale := self._staleness(now_s):
+            return None, stale
         return self._command, ''
 
     def _silence(self, wall_s: float) -> str:

@@ -9,6 +9,7 @@ from enum import Enum
 
 import numpy as np
 
+from softarm_ros.control.command_gate import staleness
 from softarm_ros.control.config import SupervisorConfig
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.arrays import Array
@@ -370,7 +371,7 @@ class Supervisor:
                 continue
             age, limit = now_s - self._seen[kind], self._timeouts[kind]
             if age > limit:
-                late.append(f'{kind} stale: {1e3 * age:.0f} ms old (limit {1e3 * limit:.0f} ms)')
+                late.append(staleness(kind, age, limit))
         return late
 
     def _silent_nodes(self, wall_s: float) -> list[str]:

@@ -101,6 +101,8 @@ class TrackerNode(SelfPaced, Node):
         self._actuators_ns = self._poses_ns = 0  # when they were heard last
         self._permit_time = -np.inf
         self._permit_timeout_s = permit_timeout_s(self.rig, real_time=self._time_scale == 1.0)
+        # As the supervisor waits for them.
+        self._pose_timeout_s = bridge_s(self.rig) + self.rig.supervisor.feedback_timeout_s
         self._cycles = CycleCount(self._period)
         self._compute, self._latency = DurationHistogram(), DurationHistogram()
         self._output: CycleOutput | None = None
@@ -365,11 +367,9 @@ class TrackerNode(SelfPaced, Node):
             return silence(silent_s, self._permit_timeout_s)
         if self._not_ready():
             return ''
-        watch = self.rig.supervisor
-        kinds = [('actuator state', self._actuators_ns, watch.state_timeout_s)]
+        kinds = [('actuator state', self._actuators_ns, self.rig.supervisor.state_timeout_s)]
         if not self.loop.open_loop:
-            limit_s = bridge_s(self.rig) + watch.feedback_timeout_s
-            kinds.append(('pose', self._poses_ns, limit_s))
+            kinds.append(('pose', self._poses_ns, self._pose_timeout_s))
         ages = [(kind, 1e-9 * (self._pacing_ns() - at), limit) for kind, at, limit in kinds]
         return next((staleness(*aged) for aged in ages if aged[1] > aged[2]), '')
 

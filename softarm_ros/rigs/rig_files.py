@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -48,9 +49,9 @@ def find_rig(name_or_path: str | Path) -> Path:
 
 
 def argument_of(name: str, source: Path | None) -> str:
-    """Return what commands take for a rig: the name of one of the package's, else its file."""
+    """Return what is typed for a rig: the name of one of the package's, else its file, quoted."""
     own = source is None or source in (path.resolve() for path in _rig_files())
-    return name if own else str(source)
+    return name if own else shlex.quote(str(source))
 
 
 def is_path(text: str) -> bool:

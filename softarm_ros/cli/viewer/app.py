@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import queue
-import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -71,7 +70,7 @@ class Viewer:
         self.panel = Panel(
             self._server.gui,
             rig.name,
-            shlex.quote(argument_of(rig.name, rig.source)),
+            argument_of(rig.name, rig.source),
             limits,
             names,
             rig.model_names,
