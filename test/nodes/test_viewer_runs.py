@@ -83,9 +83,12 @@ def test_a_picked_trajectory_is_driven_and_the_emergency_stop_ends_it_in_time(
     client_until(client, lambda: last(client, 'path') == 'cancelled', 5.0, 'cancelled')
     bench.spin(0.6)
     assert bench.moved_at - stopped < HOLD_S
+    bench.until(lambda: 'the run has ended' in text(browser), 30.0, 'the end of a run at fault')
 
 
 def test_the_run_ends_where_it_was_begun(client, browser, bench):
+    press(browser, 'Run')
+    bench.until(lambda: bench.state == 'running', READY_S, 'another run')
     press(browser, 'End run')
     bench.until(lambda: 'the run has ended' in text(browser), 30.0, 'the end of the run')
     ended = bench.now_s()
