@@ -37,6 +37,7 @@ from softarm_ros.nodes.timing import Lateness
 from softarm_ros.nodes.wire import status_bytes
 from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.common_checks import HEARTBEAT_RATE_HZ
+from softarm_ros.rigs.errors import closest, listed
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.rig_files import find_rig
@@ -131,6 +132,31 @@ def command_deadline_s(rig: Rig, time_scale: float) -> float:
         return rig.supervisor.command_timeout_s
     # Off real time the plant waits for each command; only a process that does not live is late.
     return max(rig.supervisor.heartbeat_timeout_s, rig.supervisor.command_timeout_s / time_scale)
+
+
+def check_overrides(nodes: Sequence[Node]) -> None:
+    """
+    Refuse values given to parameters that no node has, if they look like one that a node has.
+
+    ROS ignores them, and an arm would run with a default instead of the value that was meant. Of
+    what looks like none there is a warning: a launch file may give a value to all its nodes. What
+    was given is no public part of rclpy; one without it is not checked.
+
+    Raises
+    ------
+    RefusedError
+        Names the parameter and the one that it looks like.
+
+    """
+    known = {name for node in nodes for name in node.get_parameters_by_prefix('')}
+    given = {name for node in nodes for name in getattr(node, '_parameter_overrides', {})}
+    unknown = sorted(name for name in given - known if not name.startswith('qos_overrides.'))
+    for name in unknown:
+        meant = closest(name, known)
+        if meant is not None:
+            raise RefusedError(f'parameter {name} is unknown (did you mean {meant!r}?)')
+    if unknown:
+        nodes[0].get_logger().warning(f'ignored, for no node here has them: {listed(unknown)}')
 
 
 def steady_clock() -> Clock:
@@ -317,11 +343,15 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
             return EXIT_BAD_INPUT
         for name, build in builders.items():
             nodes[name] = build()
+        check_overrides(list(nodes.values()))
         stop.note_only()
         return _spin(list(nodes.values()), stop)
     except NodeFailedError as error:
         print(f'{" ".join(builders)}: {error}', file=sys.stderr, flush=True)
         return EXIT_FAILED
+    except RefusedError as error:
+        print(f'{name}: {error}', file=sys.stderr, flush=True)
+        return EXIT_BAD_INPUT
     except (ValueError, OSError, ParameterException) as error:
         if len(nodes) == len(builders):
             raise
