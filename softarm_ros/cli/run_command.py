@@ -122,6 +122,10 @@ def _check(options: RunOptions) -> None:
         raise InputError(f'--direct simulates; it cannot use backend {options.backend!r}')
     if options.direct and options.view:
         raise InputError('--view shows topics and --direct has none; drop one of the two')
+    if options.direct and options.rate != 1.0:
+        raise InputError('--rate paces topics and --direct has none; drop one of the two')
+    if options.direct and options.processes != 'one':
+        raise InputError('--processes is of nodes and --direct has none; drop one of the two')
     if options.direct and options.bag is not None:
         raise InputError('--bag records topics and --direct has none; drop one of the two')
 

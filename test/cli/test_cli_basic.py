@@ -418,6 +418,13 @@ def test_replay_in_one_process_takes_no_option_of_topics(unused):
     assert (status, err) == (2, expected)
 
 
+@pytest.mark.parametrize('unused', ['--rate=2', '--processes=each', '--bag=b', '--view', '--goals'])
+def test_a_run_in_one_process_takes_no_option_of_topics(unused):
+    status, _, err = softarm('run', 'cable_arm', '--direct', unused)
+    assert status == 2
+    assert unused.partition('=')[0].lstrip('-') in err and 'has none; drop' in err
+
+
 @pytest.mark.parametrize('what', ['task', 'trajectory'])
 def test_a_misspelt_motion_is_said_before_kernels_are_compiled(what, monkeypatch):
     def compiled(*_):
