@@ -14,7 +14,7 @@ from ruamel.yaml.nodes import MappingNode, Node, ScalarNode, SequenceNode
 from softarm_ros.rigs.errors import FieldPath, Problem, RigError, format_path
 
 _MERGE_TAG = 'tag:yaml.org,2002:merge'
-_MAX_BYTES = 4_000_000
+_MAX_CHARACTERS = 4_000_000
 _KEPT = 32  # texts whose fields are remembered: all rigs that come with the package, and more
 
 
@@ -73,15 +73,16 @@ def read_yaml(path: Path) -> YamlDocument:
     if path.is_dir():
         raise RigError(source, 'is a folder; expected a YAML file')
     try:
-        if path.stat().st_size > _MAX_BYTES:
-            raise RigError(source, f'larger than {_MAX_BYTES} bytes; expected a YAML file')
-        text = path.read_text(encoding='utf-8')
+        with path.open(encoding='utf-8') as file:  # which may be a device without an end
+            text = file.read(_MAX_CHARACTERS + 1)
     except FileNotFoundError:
         raise RigError(source, 'no such file') from None
     except UnicodeDecodeError:
         raise RigError(source, 'is not text in UTF-8; expected a YAML file') from None
     except OSError as error:
         raise RigError(source, f'cannot be read ({error.strerror})') from None
+    if len(text) > _MAX_CHARACTERS:
+        raise RigError(source, f'larger than {_MAX_CHARACTERS} characters; expected a YAML file')
     return parse_yaml(text, source)
 
 

@@ -418,7 +418,9 @@ def test_replay_in_one_process_takes_no_option_of_topics(unused):
     assert (status, err) == (2, expected)
 
 
-@pytest.mark.parametrize('unused', ['--rate=2', '--processes=each', '--bag=b', '--view', '--goals'])
+@pytest.mark.parametrize(
+    'unused', ['--rate=2', '--processes=each', '--bag=b', '--view', '--goals']
+)
 def test_a_run_in_one_process_takes_no_option_of_topics(unused):
     status, _, err = softarm('run', 'cable_arm', '--direct', unused)
     assert status == 2

@@ -57,7 +57,7 @@ def test_a_wrong_rig_is_one_clear_message_and_exit_status_2(started, name):
         ('tracker', ['rig:=cable_arm', 'model:=hydraulic_statics'], 'hydraulic_statics'),
         ('plant', ['rig:=cable_arm', 'seed:=-5'], 'seed'),
         ('plant', ['rig:=cable_arm', 'time_scale:=0.0'], 'time_scale'),
-        ('tracker', ['rig:=cable_arm', 'trajektory:=line'], "trajektory is unknown (did you mean"),
+        ('tracker', ['rig:=cable_arm', 'trajektory:=line'], 'trajektory is unknown (did you mean'),
         ('supervisor', [], 'rig is empty'),
         ('recorder', ['rig:=cable_arm', 'bag:=/dev/null/bag'], 'cannot be written'),
         ('recorder', ['rig:=cable_arm'], 'bag is empty'),

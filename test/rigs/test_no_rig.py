@@ -45,6 +45,8 @@ def test_missing_file_folder_and_bytes(tmp_path):
     (tmp_path / 'bytes.yaml').write_bytes(b'\xff\xfe\x00\x01name')
     with pytest.raises(RigError, match='is not text in UTF-8'):
         load_rig(tmp_path / 'bytes.yaml')
+    with pytest.raises(RigError, match=r'/dev/zero: larger than 4000000 characters'):
+        load_rig('/dev/zero')
 
 
 def test_unknown_builtin_name(tmp_path, monkeypatch):
