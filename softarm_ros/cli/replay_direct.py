@@ -29,7 +29,7 @@ from softarm_ros.nodes.bag_messages import (
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_loop
-from softarm_ros.runtime.cycle_source import ALLOWED, POSE, SECTIONS, load_code
+from softarm_ros.runtime.cycle_source import ALLOWED, LATE, POSE, SECTIONS, load_code
 from softarm_ros.runtime.loop import Loop, PoseSample
 from softarm_ros.runtime.permitted_loop import PermittedLoop
 
@@ -200,6 +200,7 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
         allowed = ALLOWED in cycle.knew
         if allowed != motion.allowed:
             motion.follow(allowed, cycle.now_s)
+        loop.pace = 0.0 if LATE in cycle.knew else 1.0
         output = loop.cycle(cycle.now_s, _sample(loop, day, cycle))
         recorded = day.commands.get(cycle.stamp_ns)
         if recorded is None:

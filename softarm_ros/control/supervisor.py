@@ -18,6 +18,9 @@ from softarm_ros.geometry.arrays import Array
 OWN_PAUSE_S = 0.05
 # A hold for lateness ends when nothing has been late for this long.
 CALM_S = 0.2
+# What a node does not hear stops a moving arm when it has said so for this long: it may have said
+# so once of a time before the start, or before it took in what had come during a pause of its own.
+UNHEARD_S = 0.2
 
 
 class SafetyState(str, Enum):
@@ -117,8 +120,11 @@ class Supervisor:
         # Why the newest message of a kind is bad; cleared by the next good one.
         self._bad: dict[str, str] = {}
         self._not_ready: dict[str, str] = {}
-        # What does not arrive at nodes that move the arm: it delays a start and the end of a hold.
+        # What does not arrive at nodes that move the arm: it delays a start and the end of a hold,
+        # and stops a moving arm where it lasts.
         self._unheard: dict[str, str] = {}
+        self._unheard_since: dict[str, float] = {}
+        self._long_unheard: dict[str, str] = {}
 
     # -- messages
 
@@ -144,8 +150,11 @@ class Supervisor:
         self._alive[name] = wall_s
         if unheard:
             self._unheard[name] = named(name, unheard)
+            if wall_s - self._unheard_since.setdefault(name, wall_s) >= UNHEARD_S:
+                self._long_unheard[name] = self._unheard[name]
         else:
-            self._unheard.pop(name, None)
+            for said in (self._unheard, self._unheard_since, self._long_unheard):
+                said.pop(name, None)
         if not_ready:
             self._not_ready[name] = named(name, not_ready)
             self._fault_if_moving(self._not_ready[name])
@@ -289,7 +298,7 @@ class Supervisor:
     def _judge(self, now_s: float, wall_s: float) -> None:
         self._refresh_waiting(now_s, wall_s)
         if self._state is SafetyState.RUNNING:
-            late = self._late_causes(now_s, wall_s)
+            late = [*self._late_causes(now_s, wall_s), *self._long_unheard.values()]
             if wrong := self._wrong():
                 self._set(SafetyState.FAULT, '; '.join([*wrong, *late]))
             elif late:

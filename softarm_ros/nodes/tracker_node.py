@@ -255,7 +255,9 @@ class TrackerNode(SelfPaced, Node):
         # A command carries the time stamp of the pose it was computed from.
         answers_ns = stamp_ns if not self.loop.open_loop else now
         estimator = self._intake.estimator
-        self.loop.pace = estimator.pace(1e-9 * now)
+        pace = estimator.pace(1e-9 * now)
+        late = bool(self._stale())
+        self.loop.pace = 0.0 if late else pace
         began = time.perf_counter()
         output = self.loop.cycle(1e-9 * now, pose)
         self._compute.add(1e3 * (time.perf_counter() - began))
@@ -264,7 +266,7 @@ class TrackerNode(SelfPaced, Node):
             joint_bytes(self.loop.model.configuration_names, answers_ns, output.configuration)
         )
         if self._cycle_time.get_subscription_count() > 0:
-            knew = cycle_source(self._motion.allowed, pose)
+            knew = cycle_source(self._motion.allowed, pose, late=late)
             self._cycle_time.publish(time_reference_bytes(answers_ns, now, knew))
         if self._gripper is not None and output.gripper_pressure_Pa is not None:
             self._gripper.publish(
@@ -365,6 +367,14 @@ class TrackerNode(SelfPaced, Node):
         """
         if (silent_s := time.monotonic() - self._permit_time) > self._permit_timeout_s:
             return silence(silent_s, self._permit_timeout_s)
+        return self._stale()
+
+    def _stale(self) -> str:
+        """
+        Return which of the states and poses used to come here and do not any more; '' for none.
+
+        The supervisor may still hear them. An old pose leads a moving arm away from its path.
+        """
         if self._not_ready():
             return ''
         kinds = [('actuator state', self._actuators_ns, self.rig.supervisor.state_timeout_s)]

@@ -6,16 +6,22 @@ import numpy as np
 
 from softarm_ros.runtime.loop import Loop, PoseSample
 
-ALLOWED, HELD, POSE, SECTIONS = 'allowed', 'held', 'pose', 'sections'
+ALLOWED, HELD, POSE, SECTIONS, LATE = 'allowed', 'held', 'pose', 'sections', 'late'
 
 
-def cycle_source(allowed: bool, pose: PoseSample | None) -> str:
-    """Return whether motion was allowed, and whether there was a new pose, with its sections."""
+def cycle_source(allowed: bool, pose: PoseSample | None, *, late: bool = False) -> str:
+    """
+    Return whether motion was allowed, and whether there was a new pose, with its sections.
+
+    `late`: the command stood, as what leads it had not come for too long.
+    """
     words = [ALLOWED if allowed else HELD]
     if pose is not None:
         words.append(POSE)
         if pose.configuration is not None:
             words.append(SECTIONS)
+    if late:
+        words.append(LATE)
     return ' '.join(words)
 
 

@@ -344,6 +344,28 @@ def test_a_running_arm_is_judged_by_limits_not_by_what_a_heartbeat_of_before_the
     assert rig.run(0.1).state is SafetyState.RUNNING
 
 
+@pytest.mark.parametrize(
+    ('strict', 'stopped'), [(True, SafetyState.FAULT), (False, SafetyState.HELD)]
+)
+def test_what_lastingly_does_not_arrive_at_a_node_stops_a_moving_arm(strict, stopped):
+    rig = Rig(strict=strict).running()
+    rig.unheard['tracker'] = 'pose stale: 130 ms old (limit 120 ms)'
+    assert rig.run(0.15).state is SafetyState.RUNNING
+    rig.unheard.clear()
+    rig.run(0.02)
+    rig.unheard['tracker'] = 'pose stale: 140 ms old (limit 120 ms)'
+    assert rig.run(0.15).state is SafetyState.RUNNING  # it counts from the last time all came
+    status = rig.run(0.1)
+    assert status.state is stopped
+    assert status.reason == 'tracker: pose stale: 140 ms old (limit 120 ms)'
+    rig.unheard.clear()
+    rig.run(0.25)
+    if strict:
+        assert rig.supervisor.request_reset(rig.now)[0]
+        assert rig.supervisor.request_start(rig.now)[0]
+    assert rig.run(0.1).state is SafetyState.RUNNING
+
+
 def test_a_hold_lasts_until_commands_arrive_where_the_arm_is_driven():
     rig = Rig(strict=False).running()
     rig.commanding = False

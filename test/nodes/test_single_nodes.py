@@ -265,7 +265,7 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Bool
 
-    from softarm_ros.nodes.qos import MEASUREMENT, PERMIT
+    from softarm_ros.nodes.qos import MEASUREMENT, PERMIT, command_qos
 
     rig = load_rig('cable_arm')
     rest = rig.model().forward(np.zeros(len(rig.actuators))).tip
@@ -310,6 +310,28 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
         unheard('pose stale', lambda: permit_and(state))
         unheard('', lambda: permit_and(state, pose))
         unheard('supervisor silent for', lambda: [state(), pose()])
+
+        # A moving arm: without poses the command stands, whatever the supervisor hears.
+        alone.listen(JointState, 'configuration/command', command_qos(1.0))
+
+        def drive(*others):
+            alone.received.clear()
+            permit.publish(Bool(data=True))
+            for send in (state, *others):
+                send()
+            alone.spin(0.02)
+            return [list(command.position) for command in alone.received]
+
+        def moves():
+            commands = drive(pose)
+            return bool(commands) and commands[0] != commands[-1]
+
+        alone.until(moves)
+        alone.until(lambda: drive() and 'pose stale' in alone.health.values['unheard'])
+        stood = [command for _ in range(10) for command in drive()]
+        assert len(stood) > 5
+        assert stood == stood[:1] * len(stood)
+        alone.until(moves)
 
 
 def test_a_supervisor_that_starts_by_itself_does_not_after_an_emergency_stop_and_a_reset():
