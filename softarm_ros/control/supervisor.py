@@ -141,8 +141,8 @@ class Supervisor:
         A node is alive; a driver also says why its device is not ready, or what it does not hear.
 
         A node that has been restarted finds this one and the driver each in its own time: what
-        arrives here need not arrive there yet. `touched`: somebody has started the arm before,
-        though not here if this one has been restarted.
+        arrives here need not arrive there yet. `touched`: somebody has started or stopped the
+        arm before, though not here if this one has been restarted.
         """
         self.untouched = self.untouched and not touched
         if name not in self.required_nodes:

@@ -1,4 +1,9 @@
-"""The supervisor's word that motion is allowed: `<supervisor>/permit`, fifty times a second."""
+"""
+The supervisor's words.
+
+`<supervisor>/permit`, fifty times a second: whether motion is allowed. `<supervisor>/touched`,
+once: somebody has started or stopped the arm.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +13,7 @@ from rclpy.node import Node
 from std_msgs.msg import Bool
 
 from softarm_ros.nodes.node_base import declare
-from softarm_ros.nodes.qos import PERMIT, newest
+from softarm_ros.nodes.qos import LATCHED, PERMIT, newest
 
 
 def listen_to_permit(node: Node, on_permit: Callable[[bool], None]) -> None:
@@ -17,3 +22,9 @@ def listen_to_permit(node: Node, on_permit: Callable[[bool], None]) -> None:
     node.create_subscription(
         Bool, f'{supervisor}/permit', lambda message: on_permit(bool(message.data)), newest(PERMIT)
     )
+
+
+def listen_to_touch(node: Node, on_touch: Callable[[], None]) -> None:
+    """Call `on_touch` once somebody has started or stopped the arm; after `listen_to_permit`."""
+    supervisor = node.get_parameter('supervisor').value
+    node.create_subscription(Bool, f'{supervisor}/touched', lambda _: on_touch(), LATCHED)

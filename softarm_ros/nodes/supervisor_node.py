@@ -29,7 +29,7 @@ from softarm_ros.nodes.node_base import (
     run_node,
 )
 from softarm_ros.nodes.pacing import EARLY, LATE
-from softarm_ros.nodes.qos import HEARTBEAT, PERMIT, VISUAL, listening, newest
+from softarm_ros.nodes.qos import HEARTBEAT, LATCHED, PERMIT, VISUAL, listening, newest
 from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.nodes.wire import (
     JointValues,
@@ -116,6 +116,9 @@ class SupervisorNode(SelfPaced, Node):
         self._held_at = 0.0
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
         self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
+        # A tracker keeps it for the next supervisor, should this one end.
+        self._touched = self.create_publisher(Bool, '~/touched', LATCHED)
+        self._told_touched = False
         self._subscribe(rig)
         self._offer_services()
 
@@ -163,7 +166,7 @@ class SupervisorNode(SelfPaced, Node):
         touched = False
         if health.name == self._tracker:
             self._on_tracker(health.values)
-            touched = self._phase is not Phase.IDLE
+            touched = self._phase is not Phase.IDLE or health.values.get('touched') == 'true'
         not_ready = ''
         if health.values.get('ready') == 'false':
             not_ready = health.values.get('not_ready') or health.message
@@ -246,6 +249,9 @@ class SupervisorNode(SelfPaced, Node):
 
     def _tell(self, status: SupervisorStatus, wall_s: float) -> None:
         before, self._status = self._status, status
+        if not (self._told_touched or self._supervisor.untouched):
+            self._told_touched = True
+            self._touched.publish(Bool(data=True))
         if status.motion_allowed is not self._permitted or wall_s >= self._next_permit:
             self._permitted = status.motion_allowed
             self._next_permit = wall_s + 1.0 / PERMIT_RATE_HZ - 0.5 * UPDATE_S

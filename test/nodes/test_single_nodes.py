@@ -265,7 +265,7 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Bool
 
-    from softarm_ros.nodes.qos import MEASUREMENT, PERMIT, command_qos
+    from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, PERMIT, command_qos
 
     rig = load_rig('cable_arm')
     rest = rig.model().forward(np.zeros(len(rig.actuators))).tip
@@ -310,6 +310,12 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
         unheard('pose stale', lambda: permit_and(state))
         unheard('', lambda: permit_and(state, pose))
         unheard('supervisor silent for', lambda: [state(), pose()])
+
+        # Whoever stops the arm may stand beside it when the supervisor has been restarted.
+        assert alone.health.values['touched'] == 'false'
+        touched = alone.node.create_publisher(Bool, 'supervisor/touched', LATCHED)
+        touched.publish(Bool(data=True))
+        alone.until(lambda: alone.health.values['touched'] == 'true')
 
         # A moving arm: without poses the command stands, whatever the supervisor hears.
         alone.listen(JointState, 'configuration/command', command_qos(1.0))
@@ -376,6 +382,50 @@ def test_a_supervisor_that_starts_by_itself_does_not_after_an_emergency_stop_and
             seen.add(alone.health.values['state'])
         assert 'ready' in seen
         assert 'running' not in seen
+
+
+def test_a_restarted_supervisor_starts_no_arm_that_was_stopped_before_its_first_motion(context):
+    from diagnostic_msgs.msg import DiagnosticStatus
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+    from sensor_msgs.msg import JointState
+    from std_msgs.msg import Bool
+
+    from softarm_ros.nodes.qos import HEARTBEAT, LATCHED, command_qos
+    from softarm_ros.nodes.supervisor_node import SupervisorNode
+
+    rig, there = load_rig('cable_arm'), {'context': context, 'namespace': '/touched_arm'}
+    wants = {
+        'rig': 'cable_arm',
+        'twin_check_s': 0.0,
+        'autostart': True,
+        'feedback_required': False,
+        'required_nodes': ['tracker'],
+    }
+    overrides = [Parameter(name, value=value) for name, value in wants.items()]
+    supervisor = SupervisorNode(**there, parameter_overrides=overrides)
+    peer, told = Node('peer', **there), []
+    beats = peer.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
+    commands = peer.create_publisher(JointState, 'actuators/command', command_qos(1.0))
+    peer.create_subscription(Bool, 'supervisor/touched', told.append, LATCHED)
+    # It came to this before the supervisor that was there then has ended.
+    tracker = conversions.Health('tracker', 0, '', {'phase': 'idle', 'touched': 'true'})
+    executor = SingleThreadedExecutor(context=context)
+    for node in (supervisor, peer):
+        executor.add_node(node)
+    state, end = '', time.monotonic() + 20.0
+    while state != 'ready' or not told:
+        assert state != 'running'
+        assert time.monotonic() < end, state
+        beats.publish(conversions.status_message(tracker, rig.name))
+        now, names = peer.get_clock().now().to_msg(), rig.actuator_names
+        commands.publish(conversions.joint_message(names, np.zeros(len(names)), now))
+        executor.spin_once(timeout_sec=0.01)
+        supervisor.work()
+        state = supervisor._status.state.value
+    for node in (supervisor, peer):
+        node.destroy_node()
 
 
 def test_plant_follows_nobody_without_a_permit_and_says_what_does_not_arrive():
