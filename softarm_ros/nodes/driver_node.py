@@ -10,7 +10,7 @@ from std_srvs.srv import Trigger
 from softarm_ros.drivers.actuator_driver import DeviceDriver
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.node_base import declare
-from softarm_ros.nodes.permit import listen_to_permit
+from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.addresses import addressed
 
@@ -40,6 +40,7 @@ class DriverNode(HardwareNode):
         self.starting_up = bool(self._folder)
         self._next_reset_s = 0.0
         listen_to_permit(self, lambda allowed: self.on_permit(allowed))
+        self._touch = TouchMemory(self)
         self.create_service(Trigger, '~/reset', self._on_reset)
 
     @abstractmethod
@@ -119,12 +120,14 @@ class DriverNode(HardwareNode):
         """Return readiness, problems, and the values of node and driver."""
         driver = self.driver
         if driver is None:
-            return {'ready': 'false', 'not_ready': self.heartbeat.message}
+            not_ready = self.heartbeat.message
+            return {'ready': 'false', 'not_ready': not_ready, **self._touch.values()}
         inactive = '' if self.active else 'inactive'
         not_ready = driver.not_ready() or inactive or self.waits_for()
         return {
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,
+            **self._touch.values(),
             **{f'problem {i + 1}': str(p) for i, p in enumerate(driver.problems())},
             **self.values(),
             **driver.values(),

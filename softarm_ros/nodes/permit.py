@@ -24,7 +24,21 @@ def listen_to_permit(node: Node, on_permit: Callable[[bool], None]) -> None:
     )
 
 
-def listen_to_touch(node: Node, on_touch: Callable[[], None]) -> None:
-    """Call `on_touch` once somebody has started or stopped the arm; after `listen_to_permit`."""
-    supervisor = node.get_parameter('supervisor').value
-    node.create_subscription(Bool, f'{supervisor}/touched', lambda _: on_touch(), LATCHED)
+class TouchMemory:
+    """
+    Keeps that somebody has started or stopped the arm, for a supervisor that is restarted.
+
+    Made after `listen_to_permit`, which declares whom the node obeys.
+    """
+
+    def __init__(self, node: Node) -> None:
+        self._touched = False
+        supervisor = node.get_parameter('supervisor').value
+        node.create_subscription(Bool, f'{supervisor}/touched', self._on_touched, LATCHED)
+
+    def values(self) -> dict[str, str]:
+        """Return it as text for the heartbeat."""
+        return {'touched': str(self._touched).lower()}
+
+    def _on_touched(self, message: Bool) -> None:
+        self._touched = self._touched or bool(message.data)

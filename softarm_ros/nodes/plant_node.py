@@ -28,7 +28,7 @@ from softarm_ros.nodes.node_base import (
     run_node,
 )
 from softarm_ros.nodes.pacing import Lockstep, control_tick
-from softarm_ros.nodes.permit import listen_to_permit
+from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
 from softarm_ros.nodes.self_paced import SelfPaced
@@ -111,6 +111,7 @@ class PlantNode(SelfPaced, LifecycleNode):
             String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
         )
         listen_to_permit(self, self._on_permit)
+        self._touch = TouchMemory(self)
 
     def _offer(self, plant: Plant) -> None:
         """Offer the topics of what only some arms have, once."""
@@ -349,6 +350,7 @@ class PlantNode(SelfPaced, LifecycleNode):
             'not_ready': self._gate.not_ready(),
             'unheard': self._gate.unheard(self._loop_now_s(), time.monotonic()),
             'injected': self._injected,
+            **self._touch.values(),
             'commands': str(self._received),
             'refused': str(self._refused),
             'poses': str(self._poses.count),

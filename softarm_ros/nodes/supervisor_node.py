@@ -116,7 +116,7 @@ class SupervisorNode(SelfPaced, Node):
         self._held_at = 0.0
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
         self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
-        # A tracker keeps it for the next supervisor, should this one end.
+        # Tracker and drivers keep it for the next supervisor, should this one end.
         self._touched = self.create_publisher(Bool, '~/touched', LATCHED)
         self._told_touched = False
         self._subscribe(rig)
@@ -163,10 +163,10 @@ class SupervisorNode(SelfPaced, Node):
     def _on_heartbeat(self, health: Health) -> None:
         if health.name == self._me:
             return
-        touched = False
+        touched = health.values.get('touched') == 'true'
         if health.name == self._tracker:
             self._on_tracker(health.values)
-            touched = self._phase is not Phase.IDLE or health.values.get('touched') == 'true'
+            touched = touched or self._phase is not Phase.IDLE
         not_ready = ''
         if health.values.get('ready') == 'false':
             not_ready = health.values.get('not_ready') or health.message

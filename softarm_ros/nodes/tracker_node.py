@@ -31,7 +31,7 @@ from softarm_ros.nodes.node_base import (
     steady_clock,
 )
 from softarm_ros.nodes.pacing import EARLY, LATE, control_tick
-from softarm_ros.nodes.permit import listen_to_permit, listen_to_touch
+from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
 from softarm_ros.nodes.point_topic import listen_to_points
 from softarm_ros.nodes.qos import CYCLES, LATCHED, MEASUREMENT, VISUAL, command_qos, newest
 from softarm_ros.nodes.self_paced import SelfPaced
@@ -100,7 +100,6 @@ class TrackerNode(SelfPaced, Node):
         self._last_cycle: int | None = None
         self._actuators_ns = self._poses_ns = 0  # when they were heard last
         self._permit_time = -np.inf
-        self._touched = False  # somebody has started or stopped the arm
         self._permit_timeout_s = permit_timeout_s(self.rig, real_time=self._time_scale == 1.0)
         # As the supervisor waits for them.
         self._pose_timeout_s = bridge_s(self.rig) + self.rig.supervisor.feedback_timeout_s
@@ -140,7 +139,7 @@ class TrackerNode(SelfPaced, Node):
         listen(self, read_joints, 'actuators/state', self._on_actuators, MEASUREMENT)
         listen_to_points(self, self.rig, self._intake, self._now_s)
         listen_to_permit(self, self._on_permit)
-        listen_to_touch(self, self._on_touch)
+        self._touch = TouchMemory(self)
         self._goals: GoalTopics | None = None
         if isinstance(self.loop, GoalLoop):
             from softarm_ros.nodes.goal_topics import GoalTopics  # messages nobody else needs
@@ -232,9 +231,6 @@ class TrackerNode(SelfPaced, Node):
         self._permit_time = time.monotonic()
         if allowed != self._motion.allowed:
             self._motion.follow(allowed, self._now_s())
-
-    def _on_touch(self) -> None:
-        self._touched = True
 
     def _watch_supervisor(self) -> None:
         silent = time.monotonic() - self._permit_time
@@ -394,7 +390,7 @@ class TrackerNode(SelfPaced, Node):
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,
             'unheard': self._unheard(),
-            'touched': str(self._touched).lower(),
+            **self._touch.values(),
             'phase': self._phase[0],
             'lap': str(self._phase[1]),
             'phase_since_s': f'{self._phase_since:.6f}',

@@ -401,7 +401,7 @@ def test_a_restarted_supervisor_starts_no_arm_that_was_stopped_before_its_first_
         'twin_check_s': 0.0,
         'autostart': True,
         'feedback_required': False,
-        'required_nodes': ['tracker'],
+        'required_nodes': ['tracker', 'steppers'],
     }
     overrides = [Parameter(name, value=value) for name, value in wants.items()]
     supervisor = SupervisorNode(**there, parameter_overrides=overrides)
@@ -409,8 +409,9 @@ def test_a_restarted_supervisor_starts_no_arm_that_was_stopped_before_its_first_
     beats = peer.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
     commands = peer.create_publisher(JointState, 'actuators/command', command_qos(1.0))
     peer.create_subscription(Bool, 'supervisor/touched', told.append, LATCHED)
-    # It came to this before the supervisor that was there then has ended.
-    tracker = conversions.Health('tracker', 0, '', {'phase': 'idle', 'touched': 'true'})
+    # The tracker has ended with the supervisor that was there before; a driver lives on.
+    said = {'tracker': {'phase': 'idle', 'touched': 'false'}, 'steppers': {'touched': 'true'}}
+    others = [conversions.Health(name, 0, '', values) for name, values in said.items()]
     executor = SingleThreadedExecutor(context=context)
     for node in (supervisor, peer):
         executor.add_node(node)
@@ -418,7 +419,8 @@ def test_a_restarted_supervisor_starts_no_arm_that_was_stopped_before_its_first_
     while state != 'ready' or not told:
         assert state != 'running'
         assert time.monotonic() < end, state
-        beats.publish(conversions.status_message(tracker, rig.name))
+        for other in others:
+            beats.publish(conversions.status_message(other, rig.name))
         now, names = peer.get_clock().now().to_msg(), rig.actuator_names
         commands.publish(conversions.joint_message(names, np.zeros(len(names)), now))
         executor.spin_once(timeout_sec=0.01)
@@ -433,7 +435,7 @@ def test_plant_follows_nobody_without_a_permit_and_says_what_does_not_arrive():
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Bool
 
-    from softarm_ros.nodes.qos import MEASUREMENT, PERMIT, command_qos
+    from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, PERMIT, command_qos
 
     rig = load_rig('cable_arm')
     at_rest = np.zeros(len(rig.actuators))
@@ -471,8 +473,11 @@ def test_plant_follows_nobody_without_a_permit_and_says_what_does_not_arrive():
 
         unheard('nothing received from the supervisor', commanding=True, forbidding=False)
         unheard('', commanding=True, forbidding=True)
+        touched = alone.node.create_publisher(Bool, 'supervisor/touched', LATCHED)
+        touched.publish(Bool(data=True))
         unheard('command stale', commanding=False, forbidding=True)
         unheard('', commanding=True, forbidding=True)
+        assert alone.health.values['touched'] == 'true'
         unheard('supervisor silent', commanding=True, forbidding=False)
 
 
