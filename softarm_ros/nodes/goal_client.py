@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from builtin_interfaces.msg import Duration
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
+from rclpy.publisher import Publisher
+from rclpy.qos import DurabilityPolicy, QoSProfile, ReliabilityPolicy
 from sensor_msgs.msg import Joy
 from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -49,9 +51,26 @@ class GoalSender:
 
     @property
     def heard(self) -> bool:
-        """Whether somebody takes goals."""
+        """Whether the tracker takes goals from here; a recorder alone leads no arm."""
         publishers = (self._pose, self._stream, self._path, self._trajectory)
-        return all(publisher.get_subscription_count() > 0 for publisher in publishers)
+        return all(map(self._reaches_tracker, publishers))
+
+    def _reaches_tracker(self, publisher: Publisher) -> bool:
+        """
+        Return whether the tracker is among those whom this publisher reaches.
+
+        ROS tells how many it reaches, and of whom it knows that they listen, but not who of them
+        is reached: the tracker surely is when as many are reached as can be.
+        """
+        node, offered = self._listener.node, publisher.qos_profile
+        listening = [
+            info
+            for info in node.get_subscriptions_info_by_topic(publisher.topic_name)
+            if _can_reach(offered, info.qos_profile)
+        ]
+        tracker = (TRACKER, node.get_namespace())
+        known = any((info.node_name, info.node_namespace) == tracker for info in listening)
+        return known and publisher.get_subscription_count() >= len(listening)
 
     def pose(self, position: Sequence[float] | Array) -> int:
         """Send a target (3,) [m] in the base frame; return its stamp [ns]."""
@@ -142,3 +161,13 @@ class GoalClient(GraphListener):
 
     def _on_reference(self, pose: StampedPoses) -> None:
         self.reference = pose.rows[0, :3]
+
+
+def _can_reach(offered: QoSProfile, asked: QoSProfile) -> bool:
+    """Return whether a listener asks for no more than a publisher offers."""
+    unreliable = offered.reliability is ReliabilityPolicy.BEST_EFFORT
+    forgetful = offered.durability is DurabilityPolicy.VOLATILE
+    return not (
+        (unreliable and asked.reliability is ReliabilityPolicy.RELIABLE)
+        or (forgetful and asked.durability is DurabilityPolicy.TRANSIENT_LOCAL)
+    )

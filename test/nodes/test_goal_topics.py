@@ -359,7 +359,7 @@ def test_an_excitation_hears_a_goal_that_came_with_the_report_of_its_own(context
         values |= {'kind': kind, 'state': state, 'number': '5', 'stamp_ns': str(stamp)}
         status.publish(status_message(Health('goal', OK, state, values), rig.name))
 
-    peer, asked = Node('peer', namespace='/played_arm', context=context), []
+    peer, asked = Node('tracker', namespace='/played_arm', context=context), []
     status = peer.create_publisher(DiagnosticStatus, STATUS, REPORTS)
     beats = peer.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
     for kind, topic, callback in (
@@ -384,6 +384,44 @@ def test_an_excitation_hears_a_goal_that_came_with_the_report_of_its_own(context
     peer.destroy_node()
     assert why == 'somebody else leads the arm: goal pose 5'
     assert len(asked) == 1
+
+
+def test_a_recorder_alone_does_not_take_goals(context, rig):
+    """It hears all topics, and may be found before the tracker is: the goal would lead nowhere."""
+    from geometry_msgs.msg import PoseStamped
+    from nav_msgs.msg import Path
+    from rclpy.node import Node
+    from trajectory_msgs.msg import JointTrajectory
+
+    from softarm_ros.nodes.goal_client import GoalClient
+    from softarm_ros.nodes.qos import GOALS, newest
+
+    kinds = {
+        'configuration/trajectory': JointTrajectory,
+        'goal/pose': PoseStamped,
+        'goal/stream': PoseStamped,
+        'goal/path': Path,
+    }
+
+    def listener(name):
+        node = Node(name, namespace='/recorded_arm', context=context)
+        for topic, kind in kinds.items():
+            node.create_subscription(kind, topic, print, newest(GOALS))
+        return node
+
+    recorder = listener('recorder')
+    with GoalClient(rig.model_copy(update={'name': 'recorded_arm'})) as client:
+
+        def found():
+            return all(client.node.count_subscribers(topic) for topic in kinds)
+
+        client_until(client, found, 20.0, 'the recorder')
+        client.spin(0.1)
+        assert not client.send.heard
+        tracker = listener('tracker')
+        client_until(client, lambda: client.send.heard, 20.0, 'the tracker')
+    for node in (recorder, tracker):
+        node.destroy_node()
 
 
 def test_of_a_stream_nothing_is_kept_but_the_first_target(context):
