@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softarm_ros.cli.cli_errors import is_user_error
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.task_file import load_task
@@ -99,8 +100,9 @@ def test_hold_and_resume_lose_nothing(rig, write):
     ],
 )
 def test_steps_the_arm_cannot_do_are_refused_before_anything_moves(rig, write, steps, message):
-    with pytest.raises(TaskError, match=message):
+    with pytest.raises(TaskError, match=message) as caught:
         build_task_loop(rig, write('steps:\n' + steps + '\n'))
+    assert is_user_error(caught.value)  # the command line shows the message, not a traceback
 
 
 @pytest.mark.parametrize(
