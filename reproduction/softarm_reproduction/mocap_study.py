@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from softarm_reproduction.data_folder import folder_of
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, transforms_from_rows
 from softarm_ros.perception.base_frame import BaseFollower
@@ -216,7 +217,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('data', type=Path, metavar='DATA_DIR')
-    print(report(parser.parse_args().data))
+    print(report(folder_of(parser.parse_args().data, 'asu_pneumatic', '*.csv')))
 
 
 if __name__ == '__main__':

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import numpy as np
 
+from softarm_reproduction.data_folder import folder_of
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.perception.stereo.boards import Board, BoardView
 from softarm_ros.perception.stereo.calibrate_stereo import StereoFit, calibrate_stereo
@@ -159,7 +160,8 @@ def main() -> None:
     """Print the report."""
     if len(sys.argv) != 2:
         sys.exit('usage: python -m softarm_reproduction.stereo_real_study DATA_DIR')
-    print('\n'.join(report(Path(sys.argv[1]))))
+    folder = folder_of(Path(sys.argv[1]), 'aarhus_stereo_tendon', 'calib/left_*.png')
+    print('\n'.join(report(folder)))
 
 
 if __name__ == '__main__':

@@ -20,6 +20,7 @@ from scipy.interpolate import PchipInterpolator
 from scipy.optimize import least_squares
 from scipy.spatial.transform import Rotation
 
+from softarm_reproduction.data_folder import folder_of
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.models.arm_model import ModelError
@@ -288,9 +289,7 @@ def main() -> None:
     """Print what was identified and the table."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data_dir', type=Path, help='folder stiffflop_pneumatic, or its parent')
-    folder = parser.parse_args().data_dir
-    if (folder / 'stiffflop_pneumatic').is_dir():
-        folder = folder / 'stiffflop_pneumatic'
+    folder = folder_of(parser.parse_args().data_dir, 'stiffflop_pneumatic', 'noload.csv')
     try:
         found, rows = study(folder)
     except (OSError, ValueError) as error:

@@ -15,6 +15,7 @@ from pathlib import Path
 
 import numpy as np
 
+from softarm_reproduction.data_folder import folder_of
 from softarm_reproduction.identification_table import CASES, Case, from_all_rows
 from softarm_ros.cli.measured_run import MeasuredRun
 from softarm_ros.cli.score import predict
@@ -41,7 +42,7 @@ def main() -> None:
     """Print how far apart the predictions are."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path)
-    data = parser.parse_args().data
+    data = folder_of(parser.parse_args().data, '', 'tendon_tentacle/static_means.csv')
     found = [from_all_rows(case_of(name), data) for name in (MANY, FEW)]
     one = [(t, 0.0) for t in TENSIONS_N] + [(0.0, t) for t in TENSIONS_N]
     for what, tensions in (('one tendon', one), ('both', list(product(TENSIONS_N, repeat=2)))):

@@ -6,7 +6,7 @@ predicted; then the halves change places. Beside it: one constant-curvature arc 
 bending per tension, and what the authors of the data report for their model.
 
 Run `python -m softarm_reproduction.tentacle_study DATA_DIR`, DATA_DIR being the folder with
-`static_means.csv` (source: github tud-phi/soromox, MIT; see its README).
+`static_means.csv`, or the one above it (source: github tud-phi/soromox, MIT; see its README).
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import numpy as np
 from scipy.optimize import least_squares
 
+from softarm_reproduction.data_folder import folder_of
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cosserat.config import (
     CableRoute,
@@ -231,12 +232,11 @@ def report(results: Sequence[StudyResult]) -> str:
 
 def main(arguments: Sequence[str]) -> int:
     """Print the study for the folder named."""
-    if len(arguments) != 1 or not (Path(arguments[0]) / 'static_means.csv').is_file():
-        print(
-            'usage: python -m softarm_reproduction.tentacle_study DATA_DIR (with static_means.csv)'
-        )
+    if len(arguments) != 1:
+        print('usage: python -m softarm_reproduction.tentacle_study DATA_DIR')
         return 2
-    print(report(both_halves(load_runs(Path(arguments[0])))))
+    folder = folder_of(Path(arguments[0]), 'tendon_tentacle', 'static_means.csv')
+    print(report(both_halves(load_runs(folder))))
     return 0
 
 

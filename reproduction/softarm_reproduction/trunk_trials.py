@@ -19,6 +19,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_reproduction.data_folder import folder_of
 from softarm_reproduction.identification_table import RIGS
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen
@@ -128,7 +129,7 @@ def main() -> None:
     """Print the table."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path)
-    data = parser.parse_args().data
+    data = folder_of(parser.parse_args().data, '', 'asl_trunk/servo_*.csv')
     rig = spelled_out(load_rig(RIGS / 'asl_trunk.yaml'))
     print(repeats(rig, data), flush=True)
     halves = files(rig, data)

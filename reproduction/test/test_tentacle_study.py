@@ -1,12 +1,13 @@
 """Cosserat rod against the measured tentacle: prediction of the runs it was not fitted to."""
 
+import importlib
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from softarm_reproduction import tentacle_study
+from softarm_reproduction.data_folder import folder_of
 from softarm_reproduction.tentacle_study import (
     AUTHORS_RMS_MM,
     both_halves,
@@ -52,6 +53,27 @@ def test_the_other_tendon_mirrors_the_shape():
     assert second[:3, 3] == pytest.approx(first[:3, 3] * [-1.0, 1.0, 1.0], abs=1e-9)
 
 
-def test_names_what_is_missing(capsys, tmp_path):
-    assert tentacle_study.main([str(tmp_path)]) == 2
-    assert 'static_means.csv' in capsys.readouterr().out
+@pytest.mark.parametrize(
+    ('study', 'missing'),
+    [
+        ('tentacle_study', 'tendon_tentacle/static_means.csv or static_means.csv'),
+        ('stiffflop_study', 'stiffflop_pneumatic/noload.csv or noload.csv'),
+        ('mocap_study', r'asu_pneumatic/\*.csv or \*.csv'),
+        ('stereo_real_study', r'aarhus_stereo_tendon/calib/left_\*.png or calib/left_\*.png'),
+        ('tentacle_both_tendons', 'tendon_tentacle/static_means.csv'),
+        ('trunk_trials', r'asl_trunk/servo_\*.csv'),
+    ],
+)
+def test_a_folder_without_recordings_is_told(study, missing, monkeypatch, tmp_path):
+    module = importlib.import_module(f'softarm_reproduction.{study}')
+    monkeypatch.setattr('sys.argv', [study, str(tmp_path)])
+    arguments = [[str(tmp_path)]] if study == 'tentacle_study' else []
+    with pytest.raises(SystemExit, match=f'DATA_DIR {tmp_path}: no {missing} in it'):
+        module.main(*arguments)
+
+
+def test_data_dir_is_the_folder_of_one_arm_or_the_one_above_it(tmp_path):
+    one = tmp_path / 'arm'
+    one.mkdir()
+    (one / 'run.csv').touch()
+    assert folder_of(tmp_path, 'arm', '*.csv') == folder_of(one, 'arm', '*.csv') == one
