@@ -5,12 +5,23 @@ import pytest
 from scipy.linalg import expm, solve_discrete_lyapunov
 
 from softarm_ros.control.estimation.bank_kernels import take_in
+from softarm_ros.control.estimation.belief import Hindsight
 from softarm_ros.control.estimation.chain_kernels import places_into, strains_of, tangent_into
 from softarm_ros.control.estimation.commanded import CommandedStrains
-from softarm_ros.control.estimation.kalman_kernels import absorb, merged, predict
+from softarm_ros.control.estimation.kalman_kernels import (
+    absorb,
+    merged,
+    predict,
+    predict_past,
+)
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 
 OPEN = np.full(7, 1e9)  # gates that nothing is beyond
+
+
+def no_past(bank, n):
+    """Return that nothing earlier is kept."""
+    return np.zeros((bank, 0)), np.zeros((bank, 0, 2 * n)), np.zeros((bank, 0, 0))
 
 
 def chain(rng, sections=3):
@@ -127,7 +138,7 @@ def filtered(densities, memory, period, H, R, y, x0, P0, gates=OPEN):
             predict(x, P, np.ones(1), np.diag(densities), memory, period)
         absorb(
             x, P, weights, np.zeros(n), H[step][None], y[step][None], R[None], np.array([6]),
-            gates, np.zeros(1, dtype=np.int64), np.zeros(1),
+            gates, np.zeros(1, dtype=np.int64), np.zeros(1), *no_past(1, n),
         )  # fmt: skip
     return x[0], P[0]
 
@@ -215,7 +226,7 @@ def test_errors_on_draws_from_its_own_model_are_as_large_as_the_covariance_says(
             y = H[step] @ truth[:n] + 0.1 * rng.standard_normal(6)
             absorb(
                 x, P, weights, np.zeros(n), H[step][None], y[None], R[None], np.array([6]),
-                OPEN, np.zeros(1, dtype=np.int64), distance,
+                OPEN, np.zeros(1, dtype=np.int64), distance, *no_past(1, n),
             )  # fmt: skip
             nis.append(distance[0])
         error = truth - x[0]
@@ -223,6 +234,34 @@ def test_errors_on_draws_from_its_own_model_are_as_large_as_the_covariance_says(
     # Means of chi-square variables: 95 % bands, 1.96 standard deviations.
     assert abs(np.mean(nees) - 2 * n) < 1.96 * np.sqrt(4 * n / runs)
     assert abs(np.mean(nis) - 6) < 1.96 * np.sqrt(12 / (runs * steps))
+
+
+def test_later_measurements_tell_of_what_was_earlier_as_of_a_state_that_stands_still():
+    rng = np.random.default_rng(9)
+    densities, memory, period, F, Q, H, R, y = linear_case(rng)
+    n, earlier = len(densities), rng.normal(size=(3, 4))
+    root = rng.normal(size=(4, 4))
+    x, P = rng.normal(size=(1, 4)), (root @ root.T + np.eye(4))[None]
+    past = earlier @ x[0], earlier @ P[0], earlier @ P[0] @ earlier.T
+    past = tuple(one[None].copy() for one in past)
+    wide = np.vstack([np.eye(4), earlier])  # the textbook filter of state and what it was
+    z, Z = wide @ x[0], wide @ P[0] @ wide.T
+    for step in range(len(y)):
+        if step:
+            predict(x, P, np.ones(1), np.diag(densities), memory, period)
+            predict_past(past[1], memory, period)
+            z[:4], Z[:4] = F @ z[:4], F @ Z[:4]
+            Z[:, :4] = Z[:, :4] @ F.T
+            Z[:4, :4] += Q
+        absorb(
+            x, P, np.zeros(1), np.zeros(n), H[step][None], y[step][None], R[None], np.array([6]),
+            OPEN, np.zeros(1, dtype=np.int64), np.zeros(1), *past,
+        )  # fmt: skip
+        C = np.hstack([H[step], np.zeros((6, 5))])
+        K = Z @ C.T @ np.linalg.inv(C @ Z @ C.T + R)
+        z, Z = z + K @ (y[step] - C @ z), Z - K @ C @ Z
+    for ours, textbook in zip((x, *past), (z[:4], z[4:], Z[4:, :4], Z[4:, 4:])):
+        np.testing.assert_allclose(ours[0], textbook, rtol=1e-8, atol=1e-10)
 
 
 def test_what_is_beyond_the_gate_changes_nothing_and_a_flipped_body_keeps_its_position():
@@ -236,7 +275,7 @@ def test_what_is_beyond_the_gate_changes_nothing_and_a_flipped_body_keeps_its_po
         rows = np.zeros(1, dtype=np.int64)
         absorb(
             x, P, weights, np.zeros(n), H[None], residual[None], R[None], np.array([6]),
-            gates, rows, np.zeros(1),
+            gates, rows, np.zeros(1), *no_past(1, n),
         )  # fmt: skip
         return x[0], P[0], rows[0]
 
@@ -267,7 +306,7 @@ def test_of_a_bank_the_filter_that_fits_outweighs_the_others():
         y[0, 0] = truth[0] + 1e-3 * rng.standard_normal()
         absorb(
             x, P, weights, np.zeros(1), H, y, 1e-6 * np.eye(6)[None], np.array([3]), OPEN,
-            np.zeros(1, dtype=np.int64), np.zeros(1),
+            np.zeros(1, dtype=np.int64), np.zeros(1), *no_past(3, 1),
         )  # fmt: skip
     assert np.argmax(weights) == 1
     mean, covariance, _ = merged(x, P, weights)
@@ -334,11 +373,13 @@ def test_a_measurement_taken_in_at_once_is_the_steps_one_after_the_other():
     one, other = (moved_x, moved_P, doubted), (x.copy(), P.copy(), weights.copy())
     far, near = np.empty(2), np.empty(2)
     rows = np.empty(2, dtype=np.int64)
-    absorb(*one, mean[:n].copy(), jacobians, r, noise, sizes, gates, rows, far)
+    absorb(*one, mean[:n].copy(), jacobians, r, noise, sizes, gates, rows, far, *no_past(bank, n))
+    hindsight = Hindsight.first(bank, n)
     take_in(
         *other, learnt := rates.copy(), scales, memory, learning, np.full(n, 1e-9), period,
         commanded, np.arange(n), np.ones(n), which, whole, frames, seen, noise, sizes, gates,
-        rows, near,
+        rows, near, hindsight.expected, hindsight.past, hindsight.past_with_now, hindsight.past_P,
+        hindsight.tests,
     )  # fmt: skip
     for ours, theirs in zip((*other, near), (*one, far)):
         np.testing.assert_allclose(ours, theirs, rtol=1e-9, atol=1e-12)

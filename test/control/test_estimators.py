@@ -120,6 +120,10 @@ def test_points_on_the_centreline_are_enough(arm):
 
 
 def _place_of(strains, place):
+    return _pose_of(strains, place)[:3, 3]
+
+
+def _pose_of(strains, place):
     from softarm_ros.control.estimation.chain_kernels import places_into
 
     poses, jacobians = np.empty((1, 4, 4)), np.empty((1, 6, strains.size))
@@ -127,7 +131,7 @@ def _place_of(strains, place):
         strains, np.array([place.section]), np.array([place.fraction]), place.offset[None],
         poses, jacobians,
     )  # fmt: skip
-    return poses[0, :3, 3]
+    return poses[0]
 
 
 def test_out_of_order_is_as_in_order(arm):
@@ -219,6 +223,48 @@ def test_innovations_are_as_large_as_their_covariance_says_and_tell_noise_that_i
     assert found[1.0] == pytest.approx(1.0, abs=0.05)
     assert found[0.5] > 1.5
     assert found[2.0] < 0.5
+
+
+class WanderingBench(Bench):
+    """An arm that deviates as the filter at the learnt speed believes, but at another speed."""
+
+    def __init__(self, arm, estimator, share, seconds, seed=0):
+        super().__init__(arm, estimator, seed)
+        d, n = estimator._deviation, estimator._deviation.size
+        speeds = share * np.sqrt(np.diag(d.rates))
+        left = np.exp(-0.01 / d.memory_s)
+        gone, v, c = d.memory_s * (1.0 - left), speeds * self.rng.standard_normal(n), np.zeros(n)
+        self.path = []
+        for _ in range(round(100 * seconds) + 2):
+            self.path.append(c)
+            c = c + gone * v
+            v = left * v + speeds * np.sqrt(1.0 - left**2) * self.rng.standard_normal(n)
+
+    def truth(self, time):
+        d, (strains, _) = self.estimator._deviation, self.estimator._commanded.at(time)
+        c = self.path[round(100 * time)]
+        strains = strains + (d.shares * c[d.modes]).reshape(strains.shape)
+        return np.array([_pose_of(strains, Place(k)) for k in range(len(strains))])
+
+
+@pytest.mark.parametrize('share', [0.02, 1.0])
+def test_the_covariance_is_that_of_the_error_also_where_speeds_are_believed_wrong(arm, share):
+    seconds = 16.0
+    estimator = build(arm, deviation_speeds=(1.0,), learning_s=1e6, orientation_noise_rad=2e-3)
+    bench = WanderingBench(arm, estimator, share, seconds)
+    bench.run(0.0, 1.0)
+    filters, told = [], []
+    for time in np.arange(1.0, seconds, 0.01):
+        bench.run(time, time + 0.005)
+        estimate = estimator.estimate(time)
+        off = bench.truth(time)[-1, :3, 3] - estimate.tip[:3, 3]
+        told.append(off @ np.linalg.solve(estimate.tip_covariance[:3, :3], off))
+        filters.append(told[-1] * estimator._belief.hindsight.scale)
+    found = estimate.innovations
+    assert 0.94 < found.squares / found.rows < 1.02  # they hardly show it
+    assert 2.5 < np.mean(told) < 3.5
+    if share < 1.0:
+        assert np.mean(filters) < 2.2
 
 
 def test_innovations_are_of_measurements_that_were_used_and_each_counts_once(arm):

@@ -12,11 +12,16 @@ from softarm_ros.control.estimation.kalman_kernels import (
     mean_into,
     merged,
     predict,
+    predict_past,
     shares_into,
 )
 from softarm_ros.geometry.arrays import Array, IntArray
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import log_so3_of
+
+HINDSIGHT_S = 0.06  # after which what was expected is compared with what is known by then
+_REMEMBERED_S = 1.0  # over which comparisons count
+_LEAST_TOLD = 0.1  # of 3: a tip that was hardly measured since then tells nothing
 
 
 @kernel(allocates=False)
@@ -79,6 +84,11 @@ def take_in(
     gates: Array,
     rows: IntArray,
     distances: Array,
+    expected: Array,
+    past: Array,
+    past_with_now: Array,
+    past_P: Array,
+    tests: Array,
 ) -> None:
     """
     Move a bank on to an exposure and update it by what that measured, in place.
@@ -101,11 +111,17 @@ def take_in(
         As `Measured`.
     gates, rows, distances
         As `absorb`.
+    expected, past, past_with_now, past_P, tests
+        As `Hindsight`; overwritten.
 
     """
     n, blocks, count = len(rates), len(sizes), len(commanded)
     if period_s > 0.0:
         predict(x, P, scales, 2.0 / memory_s * rates, memory_s, period_s)
+        predict_past(past_with_now, memory_s, period_s)
+    tests[0] += period_s
+    undoubted, published = np.empty(len(scales)), np.empty(2 * n)
+    mean_into(x, weights, undoubted, published)
     _doubt(weights, -math.expm1(-period_s / memory_s))
     likely, mean = np.empty(len(scales)), np.empty(2 * n)
     mean_into(x, weights, likely, mean)
@@ -118,8 +134,100 @@ def take_in(
     for b in range(blocks):
         residual_into(poses[b], foreseen[b], sizes[b], turn, r[b])
         by_modes_into(jacobians[b], modes, shares, H[b])
-    absorb(x, P, weights, at, H, r, covariances, sizes, gates, rows, distances)
+    if tests[0] >= HINDSIGHT_S:
+        _compare(expected, past, past_P, weights, tests)
+        _expect(
+            strains, modes, shares, x, P, undoubted, published, expected, past, past_with_now,
+            past_P,
+        )  # fmt: skip
+        tests[0] = 0.0
+    absorb(
+        x, P, weights, at, H, r, covariances, sizes, gates, rows, distances, past, past_with_now,
+        past_P,
+    )  # fmt: skip
     _learn(rates, x, P, weights, scales, least_rates, -math.expm1(-period_s / learning_s))
+
+
+@kernel
+def _expect(
+    strains: Array,
+    modes: IntArray,
+    shares: Array,
+    x: Array,
+    P: Array,
+    likely: Array,
+    mean: Array,
+    expected: Array,
+    past: Array,
+    past_with_now: Array,
+    past_P: Array,
+) -> None:
+    """
+    Keep what is expected of the tip before it is measured, as `Hindsight`.
+
+    `likely` (K,) and `mean` (2 n,) are those of the estimate, without the doubt that comes next.
+    """
+    bank, n, count = len(x), len(mean) // 2, len(strains)
+    pose, jacobian = np.empty((1, 4, 4)), np.empty((1, 6, 6 * count))
+    offset, H = np.zeros((1, 4, 4)), np.empty((6, n))
+    for i in range(4):
+        offset[0, i, i] = 1.0
+    end, whole = np.full(1, count - 1), np.ones(1)
+    places_into(strains, end, whole, offset, pose, jacobian)
+    by_modes_into(jacobian[0], modes, shares, H)
+    expected[:, :] = 0.0
+    for k in range(bank):
+        for p in range(3):
+            value = 0.0
+            for j in range(n):
+                value += H[p, j] * (x[k, j] - mean[j])
+            past[k, p] = value
+            row = past_with_now[k, p]
+            row[:] = 0.0
+            for j in range(n):
+                for i in range(2 * n):
+                    row[i] += H[p, j] * P[k, j, i]
+        for p in range(3):
+            for q in range(3):
+                value = 0.0
+                for j in range(n):
+                    value += past_with_now[k, p, j] * H[q, j]
+                past_P[k, p, q] = value
+                expected[p, q] += likely[k] * (value + past[k, p] * past[k, q])
+
+
+@kernel
+def _compare(expected: Array, past: Array, past_P: Array, weights: Array, tests: Array) -> None:
+    """
+    Count by how much the tip was elsewhere than expected, as `Hindsight`.
+
+    Of a right covariance M, of which S is left when later measurements have told more, the squared
+    difference in units of M is 3 - tr(M^-1 S) in the mean.
+    """
+    if expected[0, 0] <= 0.0:
+        return
+    bank = len(past)
+    likely, off, left = np.empty(bank), np.zeros(3), np.zeros((3, 3))
+    shares_into(weights, likely)
+    for k in range(bank):
+        for p in range(3):
+            off[p] += likely[k] * past[k, p]
+    for k in range(bank):
+        for p in range(3):
+            for q in range(3):
+                apart = (past[k, p] - off[p]) * (past[k, q] - off[q])
+                left[p, q] += likely[k] * (past_P[k, p, q] + apart)
+    inverse = np.linalg.inv(expected)
+    found, told = 0.0, 3.0
+    for p in range(3):
+        for q in range(3):
+            found += inverse[p, q] * off[p] * off[q]
+            told -= inverse[p, q] * left[p, q]
+    if told < _LEAST_TOLD:
+        return
+    kept = math.exp(-tests[0] / _REMEMBERED_S)
+    tests[1] = kept * tests[1] + found
+    tests[2] = kept * tests[2] + told
 
 
 @kernel(allocates=False)

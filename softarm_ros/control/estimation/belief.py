@@ -15,6 +15,66 @@ from softarm_ros.control.estimation.deviation import DeviationModel
 from softarm_ros.control.estimation.measurements import Measured
 from softarm_ros.geometry.arrays import Array
 
+_LEAST_SCALE = 0.5  # of variances: about this part of them is noise of sensors alone
+_TRUST = 6.0  # in the covariance as it is: two comparisons' worth
+
+
+@dataclass(frozen=True)
+class Hindsight:
+    """
+    Whether what was expected of the tip agrees with what is known of it a little later.
+
+    Innovations hardly show that a covariance is too large, because most of theirs is the sensor's
+    noise. What is left of that when later measurements are in is a third or less.
+
+    Attributes
+    ----------
+    expected : (3, 3)
+        Covariance of the tip's position before an earlier measurement; zero: nothing is compared.
+    past, past_with_now, past_P : (K, 3), (K, 3, 2 n), (K, 3, 3)
+        How far from there each filter has the tip of that time by now, the covariance of that
+        with its state now, and its own.
+    tests : (3,)
+        Time since then [s]; sums over comparisons of the squared difference in units of
+        `expected`, and of what that should be.
+
+    """
+
+    expected: Array
+    past: Array
+    past_with_now: Array
+    past_P: Array
+    tests: Array
+
+    @staticmethod
+    def first(bank: int, size: int) -> Hindsight:
+        """Return it before anything is measured, of so many filters of so many deviations."""
+        return Hindsight(
+            np.zeros((3, 3)),
+            np.zeros((bank, 3)),
+            np.zeros((bank, 3, 2 * size)),
+            np.zeros((bank, 3, 3)),
+            np.array([0.0, _TRUST, _TRUST]),
+        )
+
+    def copied(self, anew: bool) -> Hindsight:
+        """Return a copy; `anew`: what was compared is given up."""
+        tests = self.tests.copy()
+        if anew:
+            tests[0] = 0.0
+        return Hindsight(
+            np.zeros((3, 3)) if anew else self.expected.copy(),
+            self.past.copy(),
+            self.past_with_now.copy(),
+            self.past_P.copy(),
+            tests,
+        )
+
+    @property
+    def scale(self) -> float:
+        """Times which covariances agree with hindsight."""
+        return max(float(self.tests[1] / self.tests[2]), _LEAST_SCALE)
+
 
 @dataclass(frozen=True)
 class Belief:
@@ -31,6 +91,7 @@ class Belief:
         the filter that fits.
     scales : (K,)
         Of the filters, on `rates`.
+    hindsight : Hindsight
     accepted_s : float
         Time of the newest measurement of which something was used; -inf: none.
     rejected_since_s : mapping
@@ -46,6 +107,7 @@ class Belief:
     weights: Array
     rates: Array
     scales: Array
+    hindsight: Hindsight
     accepted_s: float = -np.inf
     rejected_since_s: Mapping[str, float] = field(default_factory=dict)
     partly: str = ''
@@ -139,7 +201,10 @@ class Believer:
     def first(self, stamp_s: float) -> Belief:
         """Return the belief before anything is measured."""
         x, P = self.deviation.first()
-        return Belief(stamp_s, x, P, np.zeros(len(x)), self.deviation.rates, self.deviation.scales)
+        return Belief(
+            stamp_s, x, P, np.zeros(len(x)), self.deviation.rates, self.deviation.scales,
+            Hindsight.first(len(x), self.deviation.size),
+        )  # fmt: skip
 
     def foreseen(self, belief: Belief, time_s: float, places: PlacesAt) -> Foreseen:
         """Return what a belief says of places at a time [s]; as it is where that is past."""
@@ -166,9 +231,11 @@ class Believer:
         """Return the belief with a measurement in it, linearised at the predicted mean."""
         d, now = self.deviation, measured.stamp_s
         x, P, weights = belief.x.copy(), belief.P.copy(), belief.weights.copy()
-        if self.contradicted(belief, measured):
+        contradicted = self.contradicted(belief, measured)
+        if contradicted:
             _, wide = d.first()
             P += wide
+        hindsight = belief.hindsight.copied(anew=contradicted)
         count = len(measured.sizes)
         rates, rows, distances = (
             belief.rates.copy(), np.zeros(count, dtype=np.int64), np.empty(count),
@@ -178,6 +245,8 @@ class Believer:
             now - belief.stamp_s, self.commanded.strains_at(now), d.modes, d.shares,
             measured.sections, measured.fractions, measured.offsets, measured.poses,
             measured.covariances, measured.sizes, self.gates, rows, distances,
+            hindsight.expected, hindsight.past, hindsight.past_with_now, hindsight.past_P,
+            hindsight.tests,
         )  # fmt: skip
         left, partly, accepted_s = belief.rejected_since_s, '', now
         if left or (rows != measured.sizes).any():
@@ -187,8 +256,9 @@ class Believer:
             partly = _rejected(measured, rows)
             accepted_s = now if rows.any() else belief.accepted_s
         after = Belief(
-            max(now, belief.stamp_s), x, P, weights, rates, belief.scales, accepted_s, left, partly
-        )
+            max(now, belief.stamp_s), x, P, weights, rates, belief.scales, hindsight,
+            accepted_s, left, partly,
+        )  # fmt: skip
         return after, Taken(rows, distances)
 
 

@@ -62,6 +62,20 @@ def predict(
 
 
 @kernel(allocates=False)
+def predict_past(past_with_now: Array, memory_s: float, period_s: float) -> None:
+    """Move the covariance (K, p, 2 n) of what was earlier with x on in place, as `predict` x."""
+    left = math.exp(-period_s / memory_s)
+    a = memory_s * -math.expm1(-period_s / memory_s)
+    n = past_with_now.shape[2] // 2
+    for k in range(past_with_now.shape[0]):
+        for p in range(past_with_now.shape[1]):
+            row = past_with_now[k, p]
+            for i in range(n):
+                row[i] += a * row[n + i]
+                row[n + i] *= left
+
+
+@kernel(allocates=False)
 def innovate(
     x: Array,
     P: Array,
@@ -151,6 +165,39 @@ def apply_innovation(x: Array, P: Array, m: int, W: Array, L: Array, y: Array) -
                 row[j] -= f * first[j] + s * second[j] + t * third[j]
 
 
+@kernel(allocates=False)
+def _apply_to_past(
+    past: Array,
+    past_with_now: Array,
+    past_P: Array,
+    m: int,
+    H: Array,
+    W: Array,
+    L: Array,
+    y: Array,
+    told: Array,
+) -> None:
+    """Update what was earlier by what `apply_innovation` left; `told` (6, p) is overwritten."""
+    count = len(past)
+    for a in range(m):  # L^-1 H of the covariance with now
+        for p in range(count):
+            value = 0.0
+            for j in range(H.shape[1]):
+                value += H[a, j] * past_with_now[p, j]
+            for e in range(a):
+                value -= L[a, e] * told[e, p]
+            told[a, p] = value / L[a, a]
+    for p in range(count):
+        row = past_with_now[p]
+        for a in range(m):
+            factor = told[a, p]
+            past[p] += factor * y[a]
+            for i in range(len(row)):
+                row[i] -= factor * W[a, i]
+            for b in range(count):
+                past_P[p, b] -= factor * told[a, b]
+
+
 @kernel
 def absorb(
     x: Array,
@@ -164,6 +211,9 @@ def absorb(
     gates: Array,
     taken: NDArray[np.int64],
     distances: Array,
+    past: Array,
+    past_with_now: Array,
+    past_P: Array,
 ) -> None:
     """
     Update a bank in place by blocks of up to six rows, each gated on its own.
@@ -188,11 +238,15 @@ def absorb(
         position of a body whose attitude may be flipped.
     distances : (blocks,)
         Written: squared distance of all rows from the likeliest filter.
+    past, past_with_now, past_P : (K, p), (K, p, 2 n), (K, p, p)
+        What was earlier, its covariance with x, and its own: learnt of as well (a fixed-point
+        smoother).
 
     """  # fmt: skip
     bank, size = x.shape
     W, L, y = np.empty((bank, 6, size)), np.empty((bank, 6, 6)), np.empty((bank, 6))
     far, logs = np.empty(bank), np.empty(bank)
+    told = np.empty((6, past.shape[1]))
     for block in range(len(sizes)):
         m = sizes[block]
         taken[block] = 0
@@ -220,6 +274,9 @@ def absorb(
             continue
         for k in range(bank):
             apply_innovation(x[k], P[k], m, W[k], L[k], y[k])
+            _apply_to_past(
+                past[k], past_with_now[k], past_P[k], m, H[block], W[k], L[k], y[k], told
+            )
             weights[k] -= 0.5 * (far[k] + logs[k])
         best = -_FAR
         for k in range(bank):

@@ -206,12 +206,12 @@ class PredictingEstimator(Estimator):
             stamp_s=now_s,
             measured_s=belief.accepted_s,
             tip=tips[-1],
-            tip_covariance=now.last_covariance,
+            tip_covariance=belief.hindsight.scale * now.last_covariance,
             tip_twist=now.twist,
             section_tips=tips,
             strains=now.strains,
             strain_rates=now.strain_rates,
-            strain_covariance=now.strain_covariance,
+            strain_covariance=belief.hindsight.scale * now.strain_covariance,
             configuration=seen,
             tip_load=None if self._weighing is None else self._weighing.load(),
             innovations=self._innovations,
@@ -229,7 +229,7 @@ class PredictingEstimator(Estimator):
             now_s,
             (np.array([place.section]), np.array([place.fraction]), np.array([place.offset])),
         )
-        return now.poses[0], now.last_covariance
+        return now.poses[0], belief.hindsight.scale * now.last_covariance
 
     def pace(self, now_s: float) -> float:
         """Return how fast a reference may go on: slower towards the end of `bridge_s`."""
