@@ -124,7 +124,6 @@ class Supervisor:
         # and stops a moving arm where it lasts.
         self._unheard: dict[str, str] = {}
         self._unheard_since: dict[str, float] = {}
-        self._long_unheard: dict[str, str] = {}
 
     # -- messages
 
@@ -150,11 +149,10 @@ class Supervisor:
         self._alive[name] = wall_s
         if unheard:
             self._unheard[name] = named(name, unheard)
-            if wall_s - self._unheard_since.setdefault(name, wall_s) >= UNHEARD_S:
-                self._long_unheard[name] = self._unheard[name]
+            self._unheard_since.setdefault(name, wall_s)
         else:
-            for said in (self._unheard, self._unheard_since, self._long_unheard):
-                said.pop(name, None)
+            self._unheard.pop(name, None)
+            self._unheard_since.pop(name, None)
         if not_ready:
             self._not_ready[name] = named(name, not_ready)
             self._fault_if_moving(self._not_ready[name])
@@ -298,7 +296,7 @@ class Supervisor:
     def _judge(self, now_s: float, wall_s: float) -> None:
         self._refresh_waiting(now_s, wall_s)
         if self._state is SafetyState.RUNNING:
-            late = [*self._late_causes(now_s, wall_s), *self._long_unheard.values()]
+            late = [*self._late_causes(now_s, wall_s), *self._long_unheard()]
             if wrong := self._wrong():
                 self._set(SafetyState.FAULT, '; '.join([*wrong, *late]))
             elif late:
@@ -382,6 +380,14 @@ class Supervisor:
             if age > limit:
                 late.append(staleness(kind, age, limit))
         return late
+
+    def _long_unheard(self) -> list[str]:
+        """Return what nodes that move the arm have said for long that they do not hear."""
+        return [
+            said
+            for name, said in self._unheard.items()
+            if self._alive[name] - self._unheard_since[name] >= UNHEARD_S
+        ]
 
     def _silent_nodes(self, wall_s: float) -> list[str]:
         limit = self._heartbeat_timeout_s

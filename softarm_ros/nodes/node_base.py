@@ -349,11 +349,8 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
     except NodeFailedError as error:
         print(f'{" ".join(builders)}: {error}', file=sys.stderr, flush=True)
         return EXIT_FAILED
-    except RefusedError as error:
-        print(f'{name}: {error}', file=sys.stderr, flush=True)
-        return EXIT_BAD_INPUT
     except (ValueError, OSError, ParameterException) as error:
-        if len(nodes) == len(builders):
+        if len(nodes) == len(builders) and not isinstance(error, RefusedError):
             raise
         print(f'{name}: {error}', file=sys.stderr, flush=True)
         return EXIT_BAD_INPUT
