@@ -116,6 +116,16 @@ CASES = (
         (Part(_TRUNK, hold_out='later'), Part(f'{_LOADED}:tip_load_kg=0.1', hold_out='later')),
         groups=(*_PAIRS, 'compliance'), most_rows=1200, written='asl_trunk',
     ),
+    # The rig file was identified from the first half: priors so wide that this tells nothing.
+    Case(
+        'trunk, first half from the second', 'asl_trunk', (Part(_TRUNK, '30s:'),),
+        (Part(_TRUNK, ':29.5s'),), _PAIRS, prior_factor=20.0,
+    ),
+    Case(
+        'trunk with 100 g, first half from the second', 'asl_trunk', (Part(_LOADED, '30s:'),),
+        (Part(_LOADED, ':29.5s'),), (*_PAIRS, 'compliance'), settings=('tip_load_kg=0.1',),
+        prior_factor=20.0,
+    ),
     Case(
         'trunk, steps from both files', 'asl_trunk',
         (Part(_TRUNK), Part(f'{_LOADED}:tip_load_kg=0.1')), (Part(_STEPS),),
@@ -129,6 +139,11 @@ CASES = (
         'tentacle, other session, few groups', 'tendon_tentacle',
         (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),), (Part(_TENTACLE, '0,2,4,7,9,11'),), _FEW,
         written='tendon_tentacle',
+    ),
+    Case(
+        'tentacle, one session from the other', 'tendon_tentacle',
+        (Part(_TENTACLE, '0,2,4,7,9,11'),), (Part(_TENTACLE, '1,3,5,6,8,10,12,13'),), _ROD,
+        settings=_STATED, prior_factor=4.0,
     ),
     Case(
         'tentacle, tendon 2 from tendon 1', 'tendon_tentacle', (_TENDON_1,), (_TENDON_2,),
@@ -160,6 +175,12 @@ CASES = (
         (Part(f'{_MODULE}noload.csv'), Part(f'{_MODULE}load1.csv', hold_out='later')),
         groups=('curves', 'radii', 'compliance', 'softening', 'mount', 'markers'), most_rows=120,
         written='stiffflop_pneumatic',
+    ),
+    Case(
+        'module, first half of load1 from the rest', 'stiffflop_pneumatic',
+        (Part(f'{_MODULE}noload.csv'), Part(f'{_MODULE}load1.csv', '446:')),
+        (Part(f'{_MODULE}load1.csv', ':436'),),
+        ('curves', 'radii', 'compliance', 'softening', 'mount', 'markers'), most_rows=120,
     ),
     Case(
         'planar arm, second halves', 'asu_pneumatic',
