@@ -66,7 +66,7 @@ setup(
         'ruckig>=0.12',  # jerk-limited timing of trajectories
         'pydantic>=2.5',  # validated rig files
         'ruamel.yaml>=0.18',  # YAML with line numbers
-        'typer>=0.12',  # command line
+        'typer>=0.16',  # command line
         'rich>=13',  # progress bars and tables
         'matplotlib>=3.7',  # report figures
         'psutil>=5.9',  # processor time and memory of a graph's processes
@@ -102,7 +102,7 @@ setup(
             'pytest-xdist>=3.7',  # tests on all cores, but for those that time a running arm
             'hypothesis>=6.90',
             'dynamixel-sdk>=4.0',  # the maker's library, whose packets ours must equal
-            'import-linter>=2.16',
+            'import-linter>=2.15',  # the last that runs on Python 3.10
             'motioncapture>=1.1',  # the VRPN project's client, to try the emulated server with
             'mcap-ros2-support>=0.5',  # reads our bags, as others will
             'setuptools>=70.1',  # builds the wheel that a test looks into

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import deque
-from typing import Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from softarm_ros.perception.stereo.cameras import SIDES, Side
 
@@ -12,7 +13,8 @@ _KEPT = 8
 _CLOCK_SET_NS = 1_000_000_000
 
 
-class Pair(NamedTuple, Generic[T]):
+@dataclass(frozen=True)
+class Pair(Generic[T]):
     """What the two cameras saw, and the mean of both times [ns]."""
 
     stamp_ns: int
