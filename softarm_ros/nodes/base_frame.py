@@ -12,15 +12,19 @@ from rclpy.time import Time
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose, transforms_from_rows
 from softarm_ros.geometry.rotations import matrix_from_quaternion
+from softarm_ros.nodes.conversions import nanoseconds_of
 from softarm_ros.nodes.wire import StampedPoses
+
+MAX_AGE_S = 1.0  # of a transform that is not static: who published it has fallen silent
 
 
 class BaseFrame:
     """
     Brings poses of foreign frames into the base frame.
 
-    TF is listened to from the first foreign frame on, where tf2_ros is installed. A frame that TF
-    does not know (yet) stays foreign: whoever reads the pose refuses it.
+    TF is listened to from `listen` or the first foreign frame on, where tf2_ros is installed. A
+    frame that TF does not know (yet), or whose transform is older than `MAX_AGE_S`, stays foreign:
+    whoever reads the pose refuses it. A static transform has no age.
 
     Parameters
     ----------
@@ -28,6 +32,11 @@ class BaseFrame:
         That listens.
     names : sequence of str
         Of the base frame.
+
+    Attributes
+    ----------
+    too_old : str
+        Why the last foreign frame was not transformed though TF knows it; otherwise empty.
 
     """
 
@@ -37,6 +46,20 @@ class BaseFrame:
         self._buffer: Any = None
         self._errors: tuple[type[Exception], ...] = ()
         self._looked = False
+        self.too_old = ''
+
+    def listen(self) -> None:
+        """Listen to TF from now on, where tf2_ros is installed: a single pose cannot wait."""
+        if self._looked:
+            return
+        self._looked = True
+        try:
+            import tf2_ros
+        except ImportError:
+            return
+        self._errors = (tf2_ros.TransformException,)
+        self._buffer = tf2_ros.Buffer()
+        self._listener = tf2_ros.TransformListener(self._buffer, self._node)
 
     def tip_of(self, measured: StampedPoses) -> tuple[str, Array]:
         """Return the frame and position (3,) [m] of a pose, in the base frame if possible."""
@@ -54,30 +77,32 @@ class BaseFrame:
 
     def _to_base(self, frame: str) -> Array | None:
         """Return the transform (4, 4) of a foreign frame to the base, None if there is none."""
+        self.too_old = ''
         if not frame or frame in self._names:
             return None
-        if not self._looked:
-            self._listen()
+        self.listen()
         if self._buffer is None:
+            self._node.get_logger().warning(
+                'a pose is not in the base frame, and tf2_ros is not installed to transform it',
+                once=True,
+            )
             return None
         for name in reversed(self._names):
             try:
-                found = self._buffer.lookup_transform(name, frame, Time()).transform
+                found = self._buffer.lookup_transform(name, frame, Time())
             except self._errors:
                 continue
-            p, q = found.translation, found.rotation
+            self.too_old = self._aged(frame, nanoseconds_of(found.header.stamp))
+            if self.too_old:
+                self._node.get_logger().warning(self.too_old, throttle_duration_sec=5.0)
+                return None
+            p, q = found.transform.translation, found.transform.rotation
             return pose(matrix_from_quaternion([q.x, q.y, q.z, q.w]), [p.x, p.y, p.z])
         return None
 
-    def _listen(self) -> None:
-        self._looked = True
-        try:
-            import tf2_ros
-        except ImportError:
-            self._node.get_logger().warning(
-                'a pose is not in the base frame, and tf2_ros is not installed to transform it'
-            )
-            return
-        self._errors = (tf2_ros.TransformException,)
-        self._buffer = tf2_ros.Buffer()
-        self._listener = tf2_ros.TransformListener(self._buffer, self._node)
+    def _aged(self, frame: str, stamp_ns: int) -> str:
+        """Return what is wrong with the age of a transform, by its stamp; 0: it is static."""
+        age_s = 1e-9 * (self._node.get_clock().now().nanoseconds - stamp_ns)
+        if stamp_ns == 0 or age_s <= MAX_AGE_S:
+            return ''
+        return f'TF of frame {frame!r} is {age_s:.3g} s old; expected at most {MAX_AGE_S:g} s'

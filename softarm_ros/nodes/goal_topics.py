@@ -57,6 +57,7 @@ class GoalTopics:
 
     def __init__(self, node: Node, rig: Rig, loop: GoalLoop, base: BaseFrame) -> None:
         self._node, self._rig, self._loop, self._base = node, rig, loop, base
+        base.listen()  # the first goal of a foreign frame comes only once
         self._intake = GoalIntake(node, rig.name, loop)
         listen(node, read_pose, 'goal/pose', self._on_pose, GOALS)
         listen(node, read_pose, 'goal/stream', self._on_stream, MEASUREMENT)
@@ -131,6 +132,8 @@ class GoalTopics:
         found, point = self._base.tip_of(StampedPoses(0, frame, row.reshape(1, 7)))
         if found in self._rig.base_frames:
             return point
+        if self._base.too_old:
+            raise GoalError(f'header.frame_id = {frame!r}: {self._base.too_old}')
         names = ' or '.join(repr(name) for name in self._rig.base_frames)
         raise GoalError(
             f'header.frame_id = {frame!r}: expected {names}, or a frame that TF leads there from'

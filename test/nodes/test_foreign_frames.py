@@ -1,0 +1,89 @@
+"""Poses of foreign frames, by what TF knows of them and how old that is."""
+
+import sys
+from types import ModuleType, SimpleNamespace
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+
+from geometry_msgs.msg import TransformStamped
+from rclpy.logging import get_logger
+from rclpy.time import Time
+
+from softarm_ros.nodes.base_frame import MAX_AGE_S, BaseFrame
+from softarm_ros.nodes.conversions import time_message
+from softarm_ros.nodes.wire import StampedPoses
+
+NOW_NS = 50 * 10**9
+
+
+class UnknownFrameError(Exception):
+    """What tf2_ros raises for a frame that it does not know."""
+
+
+@pytest.fixture
+def transforms(monkeypatch):
+    """Stand in for tf2_ros, which the wheels lack; return what it has heard, by frame."""
+    heard = {}
+
+    class Buffer:
+        def lookup_transform(self, _, frame, __):
+            if frame not in heard:
+                raise UnknownFrameError
+            return heard[frame]
+
+    tf2_ros = ModuleType('tf2_ros')
+    tf2_ros.Buffer, tf2_ros.TransformException = Buffer, UnknownFrameError
+    tf2_ros.TransformListener = lambda buffer, node: node.listeners.append(buffer)
+    monkeypatch.setitem(sys.modules, 'tf2_ros', tf2_ros)
+    return heard
+
+
+def node():
+    clock = SimpleNamespace(now=lambda: Time(nanoseconds=NOW_NS))
+    return SimpleNamespace(
+        listeners=[], get_clock=lambda: clock, get_logger=lambda: get_logger('foreign_frames')
+    )
+
+
+def at(stamp_ns):
+    found = TransformStamped()
+    found.header.stamp = time_message(stamp_ns)
+    found.transform.translation.x, found.transform.rotation.w = 0.5, 1.0
+    return found
+
+
+def pose_in(frame):
+    return StampedPoses(0, frame, np.array([[0.1, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0]]))
+
+
+def test_tf_is_listened_to_before_the_first_foreign_pose_where_that_is_asked_for(transforms):
+    own = node()
+    base = BaseFrame(own, ('base', 'arm/base'))
+    assert not own.listeners
+    base.listen()
+    base.listen()
+    base.tip_of(pose_in('camera'))
+    assert len(own.listeners) == 1
+
+
+@pytest.mark.parametrize('age_s, used', [(0.0, True), (0.9 * MAX_AGE_S, True), (6.3, False)])
+def test_a_moving_frame_of_which_tf_is_silent_is_not_used(transforms, age_s, used):
+    transforms['cart'] = at(NOW_NS - round(1e9 * age_s))
+    base = BaseFrame(node(), ('base', 'arm/base'))
+    frame, position = base.tip_of(pose_in('cart'))
+    assert frame == ('base' if used else 'cart')
+    np.testing.assert_allclose(position, [0.6 if used else 0.1, 0.0, 0.2])
+    told = '' if used else "TF of frame 'cart' is 6.3 s old; expected at most 1 s"
+    assert base.too_old == told
+    assert base.sections_of(pose_in('cart'))[0] == frame
+
+
+def test_a_static_frame_has_no_age_and_an_unknown_one_stays_foreign(transforms):
+    transforms['camera'] = at(0)
+    base = BaseFrame(node(), ('base', 'arm/base'))
+    assert base.tip_of(pose_in('camera'))[0] == 'base'
+    assert base.tip_of(pose_in('nowhere'))[0] == 'nowhere'
+    assert base.too_old == ''
