@@ -20,6 +20,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.substitutions import ExecutableInPackage
 
+from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.process import node_environment
 from softarm_ros.requirements import missing_package, require, ros_package_hint
 
@@ -184,6 +185,8 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
         devices_folder=devices_folder(rig.name),
     )
     require(devices=text['backend'] != 'sim', bag=bool(text['bag']))
+    if text['bag']:
+        check_bag_folder(Path(text['bag']).expanduser().resolve())
     if with_rviz and not installed('rviz2'):
         raise RuntimeError(f'rviz:=true: {ros_package_hint("rviz2")}')
     namespace, simulated = plan[0].namespace, rate != 1.0

@@ -88,6 +88,18 @@ def test_backends_are_those_of_the_rigs(tree):
     assert 'sim' in BACKENDS
 
 
+def test_the_folder_of_a_bag_is_looked_at_before_anything_starts(tree):
+    (function,) = (
+        node
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and node.name == 'launch_nodes'
+    )
+    lines = [ast.unparse(statement) for statement in function.body]
+    (checked,) = (i for i, line in enumerate(lines) if 'check_bag_folder(' in line)
+    (started,) = (i for i, line in enumerate(lines) if line.startswith('nodes = [translate'))
+    assert checked < started
+
+
 def test_rviz_shows_the_rig_s_own_configuration(tree):
     (function,) = (
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == 'rviz'

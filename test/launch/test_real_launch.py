@@ -3,6 +3,7 @@
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from real_launch import RealLaunch, alive, environment, short_trajectory, wait_until, why_not
@@ -26,6 +27,8 @@ RED = ('[ERROR]', '[FATAL]', 'Traceback', 'process has died', 'leaked', 'Excepti
         ('home:=True', "home: the simulated arm of backend 'sim' starts at rest"),
         ('rig:=cable_arn', "did you mean 'cable_arm'"),
         ('trajectory:=nowhere', 'nowhere'),
+        ('bag:=/proc/none', 'bag folder /proc/none cannot be written'),
+        (f'bag:={Path(__file__).parent}', 'is not empty; expected a new or empty folder'),
     ],
 )
 def test_a_wrong_argument_is_refused_before_anything_starts(argument, expected):
