@@ -234,7 +234,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         tip_force=_force(table, config, path),
         commanded=None if measured is None else commands,
     )
-    run = _told(run)
+    run, lacking = _told(run, config.time)
     run = replace(run, commands=_si_commands(rig, config, run.commands, path))
     if run.commanded is not None:
         commanded = _si_commands(rig, config, run.commanded, path)
@@ -245,7 +245,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         every = np.arange(len(run))
         run = replace(run, followed=Followed(run.time_s, run.commands, run.commanded, every))
     complete = _complete(run)
-    gone = len(table) - len(complete)
+    gone = lacking + len(run) - len(complete)
     run = run.rows(complete, *([f'left out: {gone} incomplete rows'] if gone else []))
     run, settled = without_flips(run), np.flatnonzero(stands[complete])
     if not len(settled):
@@ -424,19 +424,36 @@ def _other_units(rig: Rig, config: RecordingConfig, run: MeasuredRun) -> Iterato
         )
 
 
-def _told(run: MeasuredRun) -> MeasuredRun:
-    """Return the rows that have commands, and times that increase."""
+def _told(run: MeasuredRun, column: str | None) -> tuple[MeasuredRun, int]:
+    """
+    Return the rows that have commands, and times that increase; and how many rows lack some.
+
+    Of rows with one time the first is kept: programs write a row again until there is a new one.
+    """
     parts = [run.commands, *([] if run.commanded is None else [run.commanded])]
     whole = np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0)
     if run.time_s is not None:
         whole &= np.isfinite(run.time_s)
-    found = run.rows(np.flatnonzero(whole))
-    if not len(found):
+    kept = np.flatnonzero(whole)
+    if not len(kept):
         raise _none_whole(run)
-    if found.time_s is not None and np.any(np.diff(found.time_s) <= 0.0):
-        row = int(np.flatnonzero(np.diff(found.time_s) <= 0.0)[0]) + 1
-        raise MeasurementError(f'{run.source}: time does not increase at {found.time_s[row]:g} s')
-    return found
+    if run.time_s is None:
+        return run.rows(kept), len(run) - len(kept)
+    time = run.time_s[kept]
+    step = np.diff(time)
+    if np.any(step < 0.0):
+        before, row = kept[[first := int(np.argmax(step < 0.0)), first + 1]]
+        raise MeasurementError(
+            f'{run.source}: {column} goes back from {run.time_s[before]:.12g} to '
+            f'{run.time_s[row]:.12g} s at row {row} (the first is 0); expected times that '
+            'increase: divide the file there, if it has several runs'
+        )
+    again = int(np.count_nonzero(step == 0.0))
+    told = run.rows(
+        kept[np.r_[True, step > 0.0]],
+        *([f'left out: {again} rows of the same {column} as the row before'] if again else []),
+    )
+    return told, len(run) - len(kept)
 
 
 def _none_whole(run: MeasuredRun) -> MeasurementError:

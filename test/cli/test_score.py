@@ -173,6 +173,23 @@ def test_times_have_the_unit_that_the_rig_names(rig, tmp_path):
     assert note.startswith('rows are 20 s apart by t in s; ')
 
 
+def test_rows_written_twice_count_once_and_times_that_go_back_are_refused(rig, tmp_path):
+    path = write(rig, tmp_path / 'a.csv', commands_of(rig))
+    heading, *lines = path.read_text().splitlines()
+    once = read_run(mapped(rig), path)
+    lines[20] = lines[20].rsplit(',', 1)[0]  # an incomplete row, counted apart
+    path.write_text('\n'.join([heading, *lines[:10], lines[9], lines[9], *lines[10:]]))
+    run = read_run(mapped(rig), path)
+    assert run.notes == (
+        'left out: 2 rows of the same t as the row before',
+        'left out: 1 incomplete rows',
+    )
+    np.testing.assert_array_equal(run.commands, np.delete(once.commands, 20, axis=0))
+    path.write_text('\n'.join([heading, *lines[30:], *lines[:30]]))
+    with pytest.raises(MeasurementError, match=r'a.csv: t goes back from 1.18 to 0 s at row 30'):
+        read_run(mapped(rig), path)
+
+
 def test_a_marker_at_zero_is_told(rig, tmp_path):
     def lost(i, values):
         if i in (10, 11, 40):
