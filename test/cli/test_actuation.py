@@ -1,6 +1,7 @@
 """Recordings in which actuators were measured: read, identified from, and done without."""
 
 import csv
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -111,6 +112,9 @@ def test_what_actuators_reach_is_found_written_and_predicts_from_commands_alone(
     lines = list(run(load_rig(source), asked))
     assert any('each actuator reaches: base_1 0.7' in line for line in lines)
     assert not any(line.startswith('delay ') for line in lines)  # poses were not asked for it
+    alone = list(run(load_rig(source), replace(asked, groups=('delay',))))  # told by them alone
+    assert any('each actuator reaches: base_1 0.7' in line for line in alone)
+    assert not any(line.startswith('parameter') for line in alone)
     new = load_rig(output)
     assert new.recording.reached['base_1'] == pytest.approx(0.76, abs=0.006)
     bare = read_run(new, write(new, tmp_path / 'b.csv', list(new.recording.measured.values())))

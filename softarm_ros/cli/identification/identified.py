@@ -60,5 +60,8 @@ def identified(
     driven = with_values(rig, drives)
     if parameters is None:
         return Identified(driven, drives, None)
-    found = fit(driven, recorded, told_by_poses(parameters, drives), most_rows)
+    left = told_by_poses(parameters, drives)
+    if drives and not left:  # measured actuators told all that was asked for
+        return Identified(driven, drives, None)
+    found = fit(driven, recorded, left, most_rows)
     return Identified(found.rig(driven), drives, found)
