@@ -16,7 +16,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.measured_run import MeasuredRun
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.cli.work_bar import Show, show_nothing
-from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.limits import ActuatorLimits, LimitError
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.models.arm_model import ArmModel, ModelError, Shape
@@ -179,11 +179,13 @@ def predict(
     many = getattr(model, 'section_tips_of', None)
     if many is not None and run.tip_force is None:
         show(None)
-        frames = many(commands)
+        frames, reason = _of_many(rig, many, commands)
         refused = int(np.isnan(frames[:, -1, 0, 3]).sum())
+        if strict and len(commands) and refused == len(commands):
+            raise ModelError(f'{run.source}: model {model.name} refuses every row: {reason}')
         notes = _clipped_note(clipped)
         if refused:
-            notes.append(f'{refused} rows refused: an arc would close, or the arm falls aside')
+            notes.append(f'{refused} rows refused, as: {reason}')
         points, axes = _of_frames(rig, run, frames)
         return Prediction(model.name, points, axes, tuple(notes))
     causes = commands if run.tip_force is None else np.hstack([commands, run.tip_force])
@@ -217,6 +219,29 @@ def predict(
         {name: values[chosen] for name, values in axes.items()},
         tuple(notes),
     )
+
+
+def _of_many(
+    rig: Rig, section_tips_of: Callable[[Array], Array], commands: Array
+) -> tuple[Array, str]:
+    """
+    Return the section tips (n, sections, 4, 4) of a model that takes commands (n, m) at once.
+
+    NaN where it refuses them, and beyond the limits of an actuator, as `ArmModel.forward` refuses;
+    and why it does at first.
+    """
+    limits = rig.actuator_limits()
+    low, high = limits.position_min - limits.rounding, limits.position_max + limits.rounding
+    within = (commands >= low) & (commands <= high)
+    inside = within.all(axis=1)
+    frames = np.full((len(commands), len(rig.section_names), 4, 4), np.nan)
+    if inside.any():
+        frames[inside] = section_tips_of(commands[inside])
+    if inside.all():
+        return frames, 'an arc would close, or the arm falls aside'
+    i, k = np.argwhere(~within)[0]
+    least, most = limits.position_min[k], limits.position_max[k]
+    return frames, str(LimitError(limits.names[k], commands[i, k], least, most, limits.unit))
 
 
 def loaded(model: ArmModel, command: Array, force: Array) -> Shape:
