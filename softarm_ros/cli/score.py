@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -359,11 +359,17 @@ def check_models(rig: Rig, models: Sequence[str]) -> list[str]:
     return [rig.model_name(name) for name in models] or [rig.default_model]
 
 
-def save_json(path: Path, rig: Rig, scores: Sequence[Score]) -> None:
-    """Write all scores."""
+def save_json(
+    path: Path, rig: Rig, scores: Sequence[Score], notes: Mapping[str, Sequence[str]] = {}
+) -> None:
+    """Write all scores, and what is to be known of each run (`MeasuredRun.notes`) by its name."""
     import json
 
-    written = {'rig': rig.name, 'scores': [s.as_json() for s in scores]}
+    written = {
+        'rig': rig.name,
+        'notes': {run: list(of_run) for run, of_run in notes.items()},
+        'scores': [s.as_json() for s in scores],
+    }
     write_file(json.dumps(written, indent=2) + '\n', path, '--json')
 
 

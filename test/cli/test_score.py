@@ -608,7 +608,8 @@ def test_errors_where_a_model_refuses_every_row(rig, tmp_path):
     found = scoring.score(scoring.Prediction('refuses', nothing, axes), run)
     assert all(e.rows == 0 and np.isnan(e.rms) for e in found.errors)
     written = tmp_path / 'score.json'
-    scoring.save_json(written, rig, [found])
+    scoring.save_json(written, rig, [found], {'a.csv': ('left out: 3 incomplete rows',)})
+    assert json.loads(written.read_text())['notes'] == {'a.csv': ['left out: 3 incomplete rows']}
     assert json.loads(written.read_text())['scores'][0]['errors'][0]['rms'] is None
     assert 'NaN' not in written.read_text()
 

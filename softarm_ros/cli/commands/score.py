@@ -58,16 +58,18 @@ def score(
         except OSError as error:
             raise UsageError(f'--report {report}: {error.strerror}') from None
     scores: list[scoring.Score] = []
+    notes: dict[str, tuple[str, ...]] = {}
     for path in data:
         with WorkBar() as bar:
             bar.show(f'reading {path.name}', None)
             whole = read_run(arm, path)
-            if any(score.run == whole.source for score in scores):
+            if whole.source in notes:
                 whole = replace(whole, source=str(path))  # of another folder, or other weight
             run = scoring.chosen_rows(whole, rows, every)
             predictions = scoring.predictions(arm, models, run, bar.show)
             found = [scoring.score(prediction, run) for prediction in predictions]
         scores += found
+        notes[run.source] = run.notes
         for line in scoring.table(arm, found):
             typer.echo(line)
         for note in run.notes:
@@ -78,4 +80,4 @@ def score(
             for figure in score_figures.draw(report, run, predictions):
                 typer.echo(f'  {figure}')
     if json_file is not None:
-        scoring.save_json(json_file, arm, scores)
+        scoring.save_json(json_file, arm, scores, notes)

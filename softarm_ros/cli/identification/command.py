@@ -99,6 +99,14 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
     if after.drives:
         yield describe_drives(after.drives)
     if after.found is not None:
+        total = sum(len(r.train) for r in recorded)
+        if after.found.rows < total:
+            yield f'{after.found.rows} of the {total} rows are searched with (--most-rows)'
+        if after.found.refused:
+            yield (
+                f'warning: the model refuses {after.found.refused} of the {after.found.rows} rows '
+                'searched with; they tell nothing'
+            )
         yield ''
         yield from describe(after.found)
     learned = None
@@ -190,7 +198,9 @@ def table(
                     f'{one.whole.source[:22] if name == "mean pose" and i == 0 else "":<23}'
                     f'{name if i == 0 else "":<23}{errors.what:<12}{errors.rms:8.2f}'
                     f'   {low:8.2f} to {high:.2f} {errors.unit}'
+                    + (f'  ({errors.rows} of {len(rows)} rows)' if errors.rows < len(rows) else '')
                 )
+            yield from (f'{"":<23}{note}' for note in entry.notes)
         by = {name: [e.rms for e in entry.errors] for name, entry, _ in scores}
         last = list(by)[-1]
         # Nor is it better where every row is refused, which has no error.

@@ -14,7 +14,7 @@ that shows a lower place, the search goes on there. `intervals` uses the same ex
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -65,6 +65,8 @@ class Fit:
         As minimised, and how many times the model was asked.
     tried : TriedDelay, optional
         What each delay costs, where commands jump.
+    rows, refused : int
+        That were asked for, and how many of these the model refuses at x: they tell nothing.
 
     """
 
@@ -80,6 +82,8 @@ class Fit:
     cost: float
     evaluations: int
     tried: TriedDelay | None = None
+    rows: int = 0
+    refused: int = 0
 
     @property
     def values(self) -> dict[str, float]:
@@ -131,8 +135,11 @@ def fit(
             'least as many'
         )
     if errors.jump_period_s is not None:
-        return _fit_with_delay(errors, tuple(parameters), errors.jump_period_s)
-    return fit_of(errors, parameters, errors.known)
+        found = _fit_with_delay(errors, tuple(parameters), errors.jump_period_s)
+    else:
+        found = fit_of(errors, parameters, errors.known)
+    refused = np.unique(errors.row[np.isnan(errors.at(found.x))])
+    return replace(found, rows=len(np.unique(errors.row)), refused=len(refused))
 
 
 def _fit_with_delay(errors: Misfit, parameters: tuple[Parameter, ...], period_s: float) -> Fit:
