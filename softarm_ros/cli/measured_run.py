@@ -493,13 +493,14 @@ def without_flips(run: MeasuredRun) -> MeasuredRun:
         return run
     axes, notes = {}, []
     for name, measured in run.axes.items():
-        kept = measured.copy()
-        last = measured[_usual(measured)]
-        for i, axis in enumerate(measured):
-            if axis @ last < np.cos(FLIP_RAD):
-                kept[i] = np.nan
-            else:
-                last = axis
+        kept, first = measured.copy(), _usual(measured)
+        for way in (range(first, len(measured)), range(first, -1, -1)):
+            last = measured[first]
+            for i in way:
+                if measured[i] @ last < np.cos(FLIP_RAD):
+                    kept[i] = np.nan
+                else:
+                    last = measured[i]
         axes[name] = kept
         flipped = int(np.isnan(kept[:, 0]).sum())
         if flipped:

@@ -217,6 +217,17 @@ def test_a_flipped_body_is_left_out_and_counted(rig, tmp_path):
     assert found['distal axis'].rms < 1e-3
 
 
+def test_an_arm_that_bends_far_from_where_it_began_has_no_flips(rig, tmp_path):
+    def bent(i, values):
+        half = 0.5 * np.deg2rad(min(8.0 * i, 150.0))  # at rest, then bent by 150 deg for long
+        values[13:17] = [np.sin(half), 0.0, 0.0, np.cos(half)]
+        return values
+
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig), bent))
+    assert run.notes == ()
+    assert np.all(np.isfinite(run.axes['distal']))
+
+
 def test_of_two_axes_that_point_apart_the_first_is_believed(rig, tmp_path):
     def flipped(i, values):
         values[13:17] = [1.0, 0.0, 0.0, 0.0] if i == 1 else [0.0, 0.0, 0.0, 1.0]
