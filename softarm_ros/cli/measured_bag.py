@@ -31,10 +31,10 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
 
     Commands are those on `actuators/command`, each in effect until the next; measurements the
     poses of the sections, or the tip alone where there are none. Times are those of the
-    measurements, from the first on. Poses that another clock stamped than the recorder's stand
-    beside the commands in effect when they were received. Rows with a number that is none are left
-    out. The weight on the tip and how the arm lay are those of the rig that the bag was recorded
-    with.
+    measurements, from the first on. Each pose that another clock stamped than the recorder's
+    stands beside the command in effect when it was received. Rows with a number that is none are
+    left out. The weight on the tip and how the arm lay are those of the rig that the bag was
+    recorded with.
 
     Raises
     ------
@@ -84,9 +84,9 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
             f'{bag}: nothing on {missing}; there are {", ".join(sorted(seen)) or "no messages"}'
         )
     given = np.array([at for at, _ in commands])
-    late_s = max((1e-9 * (received[stamp] - stamp) for stamp in whole), key=abs)
-    two_clocks = abs(late_s) > _LATE_S
-    when = {stamp: received[stamp] if two_clocks else stamp for stamp in whole}
+    late_s = {stamp: 1e-9 * abs(received[stamp] - stamp) for stamp in whole}
+    off = [late for late in late_s.values() if late > _LATE_S]
+    when = {stamp: received[stamp] if late_s[stamp] > _LATE_S else stamp for stamp in whole}
     stamps = np.array(sorted(stamp for stamp in whole if when[stamp] >= given[0]), dtype=np.int64)
     if not len(stamps):
         raise MeasurementError(f'{bag}: no pose was measured after the first command')
@@ -116,10 +116,11 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
             *([unknown] if unknown else []),
             *(
                 [
-                    f'poses were received up to {abs(late_s):.0f} s off their stamps, by clocks '
-                    'that differ or jumped: beside each is the command before it was received'
+                    f'{len(off)} of {len(whole)} poses were received up to {max(off):.3g} s off '
+                    'their stamps, by clocks that differ or jumped, or a computer that was busy: '
+                    'beside each of these is the command before it was received'
                 ]
-                if two_clocks
+                if off
                 else []
             ),
             *(

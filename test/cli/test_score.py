@@ -415,6 +415,20 @@ def test_poses_of_another_clock_stand_beside_the_commands_received_before(rig, t
     assert any('s off their stamps, by clocks that differ or jumped' in n for n in run.notes)
 
 
+def test_a_pose_that_came_late_stands_alone_beside_the_command_before_it_came(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    commands = commands_of(rig, 6)
+
+    def busy(at):  # the pose of the second command is kept for longer than a second
+        return at + 2 * 10**9 if at == 1_010_001_000 else at
+
+    run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands, clock=busy))
+    expected = commands.copy()
+    expected[1] = commands[5]
+    np.testing.assert_allclose(run.commands, expected, atol=1e-12)
+    assert run.notes[0].startswith('1 of 6 poses were received up to 2 s off their stamps, ')
+
+
 def test_a_topic_of_another_type_is_told(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from softarm_ros.nodes.bag_writer import BagError, BagWriter
