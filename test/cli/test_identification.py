@@ -156,6 +156,10 @@ def test_a_load_is_identified_with_the_weight_it_hangs_on(tmp_path):
         200,
     )
     np.testing.assert_allclose(list(found.values.values()), 0.15, atol=0.03)
+    # What is stated of two files is told apart by its names, not by its values alone.
+    stated = [Path(f'{path}:tip_load_kg=0'), Path(f'{path}:gravity_m_s2[2]=0')]
+    recorded = read_recordings(heavy, stated, 'nothing', '0:20')
+    assert fit(heavy, recorded, chosen(all_parameters(heavy), ['tip length']), 40).rows == 40
 
 
 def test_the_command_writes_a_rig_that_predicts_as_it_says(trunk, changed, tmp_path):

@@ -195,7 +195,7 @@ class Misfit(Errors):
 
     def _errors(self, x: Array, asked: NDArray[np.bool_]) -> Array:
         changed = with_values(self._rig, moved_by(self._parameters, self.known, x))
-        models: dict[tuple[float, ...], tuple[Rig, ArmModel]] = {}
+        models: dict[tuple[tuple[str, float], ...], tuple[Rig, ArmModel]] = {}
         parts, first = [], 0
         for (one, rows), weight, width in zip(self._recorded, self._weights, self._widths):
             last = first + width * len(rows)
@@ -206,7 +206,7 @@ class Misfit(Errors):
             if not kept.any():
                 continue
             run = one.seen_by(changed, rows[kept])
-            around = tuple(run.around.values())
+            around = tuple(run.around.items())
             if around not in models:
                 then = run.as_it_was(changed)
                 models[around] = (then, then.physics())
