@@ -16,6 +16,7 @@ from softarm_ros.cli.measured_run import (
     without_flips,
 )
 from softarm_ros.nodes.bag_messages import is_bag
+from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.schema import Rig
 
 
@@ -34,7 +35,16 @@ def read_run(rig: Rig, path: Path) -> MeasuredRun:
     """
     path, around = _stated(path)
     run = _read(rig, path)
-    return replace(run, around={**run.around, **around}) if around else run
+    run = replace(run, around={**run.around, **around}) if around else run
+    ours = values_of(rig, list(run.around))
+    other = [
+        f'{field} = {value:g} (rig file: {ours[field]:g})'
+        for field, value in run.around.items()
+        if value != ours[field]
+    ]
+    if not other:
+        return run
+    return replace(run, notes=(*run.notes, f'recorded with {", ".join(other)}'))
 
 
 def _stated(path: Path) -> tuple[Path, dict[str, float]]:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.models.arm_model import ArmModel, ModelError, Shape
 from softarm_ros.models.residual import Residual
+from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.schema import Rig
 
 Rows = NDArray[np.int64]
@@ -28,6 +29,7 @@ Rows = NDArray[np.int64]
 # Share of an actuator's range by which a recorded command may lie beyond it; it is then clipped.
 BEYOND = 0.01
 _TURNS, _RELAXATION, _STILL_RAD = 100, 0.3, 1e-5
+_COMPARED = 3  # rows, with the weight on the tip and without
 _SHOWN = 50  # rows predicted until their share is shown again
 STRAIGHT, MEAN = 'arm at rest', 'mean of the measured'
 
@@ -104,10 +106,26 @@ def _of_model(rig: Rig, name: str, run: MeasuredRun, show: Show) -> list[Predict
     """Return what a model predicts, and the same with the rig's residual, if it has one."""
     rig = run.as_it_was(rig)
     physics = predict(rig, rig.physics(name), run, show=partial(show, f'{run.source} by {name}'))
+    physics = replace(physics, notes=(*physics.notes, *ignored_load(rig, name, run, physics)))
     residual = rig.learned_residual()
     if residual is None or run.remembered is None or name != rig.default_model:
         return [physics]
     return [physics, corrected_by(rig, residual, run.remembered, physics, run)]
+
+
+def ignored_load(rig: Rig, name: str, run: MeasuredRun, loaded: Prediction) -> Iterator[str]:
+    """Yield that a model predicts the same without the weight on the tip, if it does."""
+    weight_kg = rig.around.tip_load_kg
+    if weight_kg == 0.0:
+        return
+    few = np.linspace(0, len(run) - 1, _COMPARED).astype(np.int64)
+    rig = with_values(rig, {'tip_load_kg': 0.0})
+    light = replace(run.rows(few), around={})
+    bare = predict(rig, rig.physics(name), light, strict=False)
+    pairs = [(bare.points[n], values[few]) for n, values in loaded.points.items()]
+    pairs += [(bare.axes[n], values[few]) for n, values in loaded.axes.items()]
+    if all(np.array_equal(free, under, equal_nan=True) for free, under in pairs):
+        yield f'tip_load_kg = {weight_kg:g} changes nothing of what {loaded.name} predicts'
 
 
 def corrected_by(

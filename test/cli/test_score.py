@@ -457,6 +457,10 @@ def test_a_bag_states_which_weight_hung_on_the_tip(rig, tmp_path):
     assert found['by'] == 'heavy_cable_statics'
     assert all(error['rms'] < 1e-3 for error in found['errors']), found
     assert read_run(rig, Path(f'{bag}:tip_load_kg=0.1')).around['tip_load_kg'] == 0.1
+    assert 'recorded with tip_load_kg = 0.05 (rig file: 0)' in run.notes
+    deaf = scoring.predictions(rig, ['constant_curvature', 'heavy_cable_statics'], run)[2:]
+    ignored = 'tip_load_kg = 0.05 changes nothing of what constant_curvature predicts'
+    assert [ignored in one.notes for one in deaf] == [True, False]
 
 
 def test_a_flipped_body_in_a_bag_is_left_out_and_counted(rig, tmp_path):
