@@ -32,7 +32,8 @@ Rows = NDArray[np.int64]
 FLIP_RAD = np.deg2rad(60.0)
 _ROUNDING_S = 1e-6
 _OTHER_LENGTH = 4.0  # times the arm's: beyond it, more often a mistaken unit
-_OTHER_COMMAND = 0.01  # of what actuators can: below it, likewise
+_AT_ORIGIN = 0.01  # of the arm's length: more often lengths in m that are read as mm
+_OTHER_COMMAND = 0.0175  # of what actuators can: below it, likewise; a radian for a degree
 _SLOW_S = 1.0  # between rows of an arm that moves: more often a mistaken unit
 
 
@@ -235,6 +236,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         commanded=None if measured is None else commands,
     )
     run, lacking = _told(run, config.time)
+    as_recorded = run.commands
     run = replace(run, commands=_si_commands(rig, config, run.commands, path))
     if run.commanded is not None:
         commanded = _si_commands(rig, config, run.commanded, path)
@@ -249,10 +251,13 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     run = run.rows(complete, *([f'left out: {gone} incomplete rows'] if gone else []))
     run, settled = without_flips(run), np.flatnonzero(stands[complete])
     if not len(settled):
+        since_s = 0.0 if run.time_s is None else float(run.time_s[-1] - run.time_s[0])
+        most = ', '.join(f'{c:.3g}' for c in np.max(np.abs(as_recorded), axis=0))
         raise MeasurementError(
             f'{path.name}: the commands stand within recording.settled_within = '
             f'{config.settled_within:g} {config.command_unit} for recording.settled_s = '
-            f'{config.settled_s:g} s nowhere'
+            f'{config.settled_s:g} s nowhere; the file lasts {since_s:.3g} s, its commands '
+            f'are up to {most}'
         )
     return in_effect(rig, with_memory(rig, run)).rows(
         settled,
@@ -408,9 +413,15 @@ def _other_units(rig: Rig, config: RecordingConfig, run: MeasuredRun) -> Iterato
     length_m = rig.physics().rest_length_m
     far = [np.linalg.norm(points - run.mount.position, axis=1) for points in run.points.values()]
     far_m = max((float(np.max(d[np.isfinite(d)], initial=0.0)) for d in far), default=0.0)
-    if far_m > 0.0 and not length_m / _OTHER_LENGTH < far_m < length_m * _OTHER_LENGTH:
+    # Lengths a thousandth as long lie at the origin, which the mount may hide.
+    all_m = [np.linalg.norm(points, axis=1) for points in run.points.values()]
+    most_m = max((float(np.max(d[np.isfinite(d)], initial=0.0)) for d in all_m), default=0.0)
+    place, seen_m = 'the mount', far_m
+    if 0.0 < most_m < _AT_ORIGIN * length_m:
+        place, seen_m = 'its origin', most_m
+    if seen_m > 0.0 and not length_m / _OTHER_LENGTH < seen_m < length_m * _OTHER_LENGTH:
         yield (
-            f'what was measured is at most {1e3 * far_m:.3g} mm from the mount by '
+            f'what was measured is at most {1e3 * seen_m:.3g} mm from {place} by '
             f'recording.length_unit = {config.length_unit}; the arm is {1e3 * length_m:.3g} mm '
             'long'
         )

@@ -324,6 +324,10 @@ def test_settled_rows_and_units_and_zero(tmp_path):
     np.testing.assert_allclose(run.time_s, 0.1 * np.array([*range(5, 20), *range(25, 40)]))
     np.testing.assert_allclose(run.commands[-1], [1e4, 0, 0, 0, 0, 0], atol=1e-6)
     assert run.notes == ('left out: 10 rows not settled',)
+    short = tmp_path / 'short.csv'
+    short.write_text('\n'.join(lines[:5]))
+    with pytest.raises(MeasurementError, match=r'the file lasts 0.3 s, its .* up to 1.03, 1.03'):
+        read_run(rig, short)
     wrong = recording.model_copy(update={'command_unit': 'mm'})
     with pytest.raises(MeasurementError, match="command_unit = 'mm': expected one of Pa, kPa, ba"):
         read_run(rig.model_copy(update={'recording': wrong}), path)
@@ -610,6 +614,9 @@ def test_units_that_cannot_be_the_arms_are_told(rig, tmp_path, columns, factor, 
     assert not read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands)).notes
     run = read_run(at_base, write(rig, tmp_path / 'b.csv', commands, other_unit))
     assert any(re.search(note, said) for said in run.notes), run.notes
+    if factor == 1e-3 and columns.start == 7:  # a mount about as far away as the arm is long
+        (said,) = read_run(mapped(rig), tmp_path / 'b.csv').notes
+        assert re.search(r'at most 0\.\d+ mm from its origin by recording.length_unit = mm', said)
 
 
 @pytest.mark.parametrize(
