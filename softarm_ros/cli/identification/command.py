@@ -16,7 +16,7 @@ from softarm_ros.cli.identification.drives import describe as describe_drives
 from softarm_ros.cli.identification.fit import Fit, chosen, untold
 from softarm_ros.cli.identification.identified import identified
 from softarm_ros.cli.identification.intervals import intervals
-from softarm_ros.cli.identification.learn import Learned, learn_best
+from softarm_ros.cli.identification.learn import Learned, learn_best, require_learnable
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.cli.measured_excitation import require_writable
@@ -80,6 +80,8 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
         require_writable(asked.output)
         if asked.output.exists() and not asked.output.is_file():  # a device would be replaced
             raise UsageError(f'--output {asked.output}: expected the name of a file')
+    for features in asked.residual:  # before minutes of identification
+        require_learnable(features)
     show('reading recordings', None)
     recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows, stood_s=asked.stood_s)
     files = files_of([r.whole.source for r in recorded if len(r.train)])

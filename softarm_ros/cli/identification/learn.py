@@ -50,6 +50,20 @@ class Learned:
         return self.left < 1.0
 
 
+def require_learnable(features: Sequence[str]) -> None:
+    """Raise UsageError without scikit-learn, or if a feature is unknown."""
+    try:
+        import sklearn.linear_model  # noqa: F401
+    except ImportError:
+        raise UsageError(
+            '--residual needs scikit-learn: pip install "softarm_ros[learning]"'
+        ) from None
+    try:
+        parsed(features)
+    except ValueError as error:
+        raise UsageError(f'--residual: {error}') from None
+
+
 def learn_best(
     rig: Rig,
     recorded: Sequence[Recorded],
@@ -184,16 +198,9 @@ def learn(
         If there is no such feature, scikit-learn is not installed, or rows are too few.
 
     """
-    try:
-        from sklearn.linear_model import Ridge
-    except ImportError:
-        raise UsageError(
-            '--residual needs scikit-learn: pip install "softarm_ros[learning]"'
-        ) from None
-    try:
-        parsed(features)
-    except ValueError as error:
-        raise UsageError(f'--residual: {error}') from None
+    require_learnable(features)
+    from sklearn.linear_model import Ridge
+
     limits = rig.actuator_limits()
     middle = 0.5 * (limits.position_min + limits.position_max)
     half = 0.5 * (limits.position_max - limits.position_min)
