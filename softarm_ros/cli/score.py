@@ -190,20 +190,22 @@ def predict(
     """
     if run.as_it_was(rig) is not rig:
         raise ValueError(f'{run.source} was recorded with {run.around}; expected a rig with these')
-    commands, clipped = within_limits(run.commands, rig.actuator_limits())
+    limits = rig.actuator_limits()
+    commands, clipped = within_limits(run.commands, limits)
     hysteresis = rig.operator()
     if hysteresis is not None and run.lagging is not None and np.any(hysteresis.weights):
         commands = commands - hysteresis.lacking(run.lagging)
     many = getattr(model, 'section_tips_of', None)
     if many is not None and run.tip_force is None:
         show(None)
-        frames, reason = _of_many(rig, many, commands)
-        refused = int(np.isnan(frames[:, -1, 0, 3]).sum())
-        if strict and len(commands) and refused == len(commands):
+        frames = many(commands)
+        refused = np.isnan(frames[:, -1, 0, 3])
+        reason = 'an arc would close, or the arm falls aside'
+        if strict and len(commands) and refused.all():
             raise ModelError(f'{run.source}: model {model.name} refuses every row: {reason}')
-        notes = _clipped_note(clipped)
-        if refused:
-            notes.append(f'{refused} rows refused, as: {reason}')
+        notes = [*_clipped_note(clipped), *_beyond(limits, commands, ~refused)]
+        if refused.any():
+            notes.append(f'{refused.sum()} rows refused: {reason}')
         points, axes = _of_frames(rig, run, frames)
         return Prediction(model.name, points, axes, tuple(notes))
     causes = commands if run.tip_force is None else np.hstack([commands, run.tip_force])
@@ -223,14 +225,15 @@ def predict(
             shapes.append(None)
             text = str(error)
             refusals[text] = refusals.get(text, 0) + int(count)
-    notes = _clipped_note(clipped)
+    chosen = index.reshape(-1)
+    predicted = np.array([shape is not None for shape in shapes], dtype=bool)[chosen]
+    notes = [*_clipped_note(clipped), *_beyond(limits, commands, predicted)]
     if refusals:
         first = max(refusals, key=lambda text: refusals[text])
         notes.append(f'{sum(refusals.values())} rows refused, as: {first}')
     if strict and len(refusals) and all(shape is None for shape in shapes):
         raise ModelError(f'{run.source}: model {model.name} refuses every row: {first}')
     points, axes = _seen(rig, run, shapes)
-    chosen = index.reshape(-1)
     return Prediction(
         model.name,
         {name: values[chosen] for name, values in points.items()},
@@ -239,27 +242,19 @@ def predict(
     )
 
 
-def _of_many(
-    rig: Rig, section_tips_of: Callable[[Array], Array], commands: Array
-) -> tuple[Array, str]:
-    """
-    Return the section tips (n, sections, 4, 4) of a model that takes commands (n, m) at once.
-
-    NaN where it refuses them, and beyond the limits of an actuator, as `ArmModel.forward` refuses;
-    and why it does at first.
-    """
-    limits = rig.actuator_limits()
-    low, high = limits.position_min - limits.rounding, limits.position_max + limits.rounding
-    within = (commands >= low) & (commands <= high)
-    inside = within.all(axis=1)
-    frames = np.full((len(commands), len(rig.section_names), 4, 4), np.nan)
-    if inside.any():
-        frames[inside] = section_tips_of(commands[inside])
-    if inside.all():
-        return frames, 'an arc would close, or the arm falls aside'
-    i, k = np.argwhere(~within)[0]
+def _beyond(limits: ActuatorLimits, commands: Array, predicted: NDArray[np.bool_]) -> list[str]:
+    """Return that rows (n,) which a model predicts lie beyond the limits of actuators, if any."""
+    over = np.maximum(limits.position_min - commands, commands - limits.position_max)
+    over = np.where(
+        over > limits.rounding, over / (limits.position_max - limits.position_min), 0.0
+    )
+    rows = predicted & over.any(axis=1)
+    if not rows.any():
+        return []
+    i, k = np.unravel_index(np.argmax(np.where(rows[:, None], over, 0.0)), over.shape)
     least, most = limits.position_min[k], limits.position_max[k]
-    return frames, str(LimitError(limits.names[k], commands[i, k], least, most, limits.unit))
+    furthest = LimitError(limits.names[k], commands[i, k], least, most, limits.unit)
+    return [f'{rows.sum()} rows predicted beyond the limits of actuators; furthest: {furthest}']
 
 
 def loaded(model: ArmModel, command: Array, force: Array) -> Shape:
