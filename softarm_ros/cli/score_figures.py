@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.cli.measured_run import MeasuredRun
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, new_figure, save
@@ -17,6 +18,7 @@ from softarm_ros.geometry.arrays import Array
 
 _ROW_IN = 1.7
 _MAX_POINTS = 4000
+_GAP = 5.0  # median steps in time; no line leads over a longer one, where nothing was measured
 
 
 def draw(folder: Path, run: MeasuredRun, predictions: Sequence[Prediction]) -> list[Path]:
@@ -32,6 +34,14 @@ def draw(folder: Path, run: MeasuredRun, predictions: Sequence[Prediction]) -> l
     return written
 
 
+def gaps(time_s: Array) -> NDArray[np.int64]:
+    """Return the rows of times (n,) before which nothing was measured for long."""
+    step = np.diff(time_s)
+    if not len(step):
+        return np.zeros(0, dtype=np.int64)
+    return np.flatnonzero(step > _GAP * np.median(step)) + 1
+
+
 def _figure(
     run: MeasuredRun, title: str, measured: Array, shown: dict[str, Array], axis: bool
 ) -> Any:
@@ -41,10 +51,14 @@ def _figure(
     at = np.arange(len(measured)) if run.time_s is None else run.time_s - run.time_s[0]
     scale, unit = (1.0, '') if axis else (1e3, ', mm')
     style = '.' if run.time_s is None else '-'
+    apart = np.zeros(0, dtype=np.int64) if run.time_s is None else gaps(run.time_s[thin])
+    time = np.insert(at[thin].astype(float), apart, np.nan)
     for k, plot in enumerate(plots[:3]):
-        plot.plot(at[thin], scale * measured[thin, k], style, color=REFERENCE_COLOUR, lw=1.2)
+        seen = np.insert(scale * measured[thin, k], apart, np.nan)
+        plot.plot(time, seen, style, color=REFERENCE_COLOUR, lw=1.2)
         for colour, values in zip(PALETTE, shown.values()):
-            plot.plot(at[thin], scale * values[thin, k], style, color=colour, lw=0.8, ms=3)
+            predicted = np.insert(scale * values[thin, k], apart, np.nan)
+            plot.plot(time, predicted, style, color=colour, lw=0.8, ms=3)
         plot.set_ylabel('xyz'[k] + unit)
     plots[0].set_title(printable(title), parse_math=False)
     plots[2].set_xlabel('row' if run.time_s is None else 'time, s')
@@ -55,6 +69,7 @@ def _figure(
             error = 1e3 * np.linalg.norm(values - measured, axis=1)
         error = np.sort(error[np.isfinite(error)])
         plots[3].plot(error, np.linspace(0.0, 100.0, len(error)), color=colour, label=name)
+    plots[3].plot([], [], color=REFERENCE_COLOUR, label='measured')
     plots[3].set_xlabel('error, deg' if axis else 'error, mm')
     plots[3].set_ylabel('% of rows below')
     plots[3].set_xlim(left=0.0)

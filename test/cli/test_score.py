@@ -100,6 +100,12 @@ def test_a_figure_shows_any_name_of_a_file(tmp_path):
     assert figure.stat().st_size > 0
 
 
+def test_no_line_of_a_figure_leads_over_a_gap():
+    time = np.delete(0.01 * np.arange(100), slice(30, 60))
+    assert score_figures.gaps(time).tolist() == [30]
+    assert not len(score_figures.gaps(time[:1]))
+
+
 def commands_of(rig, count=60):
     """Return commands (n, m) [m] of a slow motion within reach."""
     model = rig.model()
