@@ -158,6 +158,16 @@ class PoseSensorConfig(ConfigBlock):
         """Return the names of single markers, in the order in which they are published."""
         return tuple(point.name for point in self.points)
 
+    def sees_tip(self, sections: tuple[str, ...]) -> bool:
+        """Return whether something that it sees gives the tip of the last section."""
+        ends = [
+            seen
+            for seen in (*self.bodies, *self.points)
+            if seen.section == sections[-1] and seen.fraction == 1.0
+        ]
+        # A marker beside the backbone does not say which way the tip points.
+        return any(isinstance(seen, SeenBody) or not any(seen.offset_m) for seen in ends)
+
     def places(self, sections: tuple[str, ...]) -> dict[str, Place]:
         """Return where each body and point sits, by name; ValueError for an unknown section."""
         return {seen.name: seen.place(sections) for seen in (*self.bodies, *self.points)}

@@ -365,16 +365,43 @@ def _sensed_sections(rig: Any) -> Iterator[Problem]:
                     )
 
 
-@check('sensors')
-def _numbered_markers(rig: Any) -> Iterator[Problem]:
-    sensors = _pose_sensors(rig)
-    first, *others = [kind for kind, sensor in sensors.items() if sensor.markers_seen()] or ['']
-    if others and any(sensor.points for sensor in sensors.values()):
+@check('sensors', 'arm')
+def _one_sensor_of_the_tip(rig: Any) -> Iterator[Problem]:
+    """A sensor is ready when it sees the tip, and poses of two would be taken for those of one."""
+    sensors = list(_pose_sensors(rig).items())
+    if not sensors:
+        return
+    kind, sensor = sensors[0]
+    for other, _ in sensors[1:]:
         yield Problem(
-            ('sensors', others[0]),
-            f'expected the markers of one sensor where there are points: those of {first} are '
-            'published on sensors/points as well, and numbered alike',
+            ('sensors', other),
+            f'expected one sensor: {kind} publishes {rig.feedback.pose_topic} already',
         )
+    known = {BASE, *rig.arm.section_names}
+    if sensor.sees_tip(rig.arm.section_names):
+        return
+    if known.issuperset(seen.section for seen in (*sensor.bodies, *sensor.points)):
+        yield Problem(
+            ('sensors', kind),
+            'nothing that it sees is the tip: expected a body with section: '
+            f'{rig.arm.section_names[-1]} and fraction: 1, or such a point without an offset',
+        )
+
+
+@check('devices', 'sensors')
+def _ports(rig: Any) -> Iterator[Problem]:
+    taken: dict[str, str] = {}
+    blocks = {'drives': rig.devices.blocks(), 'sensors': rig.sensors.devices()}
+    for family, devices in blocks.items():
+        for kind, device in devices.items():
+            port = getattr(device, 'port', None)
+            if not isinstance(port, str):  # a number is that of a host
+                continue
+            if port in taken:
+                yield Problem(
+                    (family, kind, 'port'), f'is that of {taken[port]} as well', repr(port)
+                )
+            taken.setdefault(port, f'{family}.{kind}')
 
 
 # Of every rig, whatever the arm.

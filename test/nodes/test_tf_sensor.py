@@ -20,8 +20,8 @@ from softarm_ros.nodes.qos import MEASUREMENT, TRANSFORMS, listening, make_execu
 from softarm_ros.rigs.graph import NodeSpec
 
 SETTING = (
-    'sensors.tf={frame: map, rate_hz: 100, bodies: [{name: stand, section: base}, '
-    '{name: middle, section: proximal}, {name: tip, section: distal}]}'
+    'sensors={tf: {frame: map, rate_hz: 100, bodies: [{name: stand, section: base}, '
+    '{name: middle, section: proximal}, {name: tip, section: distal}]}}'
 )
 TIP, BASE = (0.02, 0.0, 0.21), (1.0, -2.0, 0.5)
 

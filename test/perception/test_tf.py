@@ -288,7 +288,7 @@ def test_links_drawn_from_the_command_are_no_measurement():
         '{frame: map, rate_hz: 100, bodies: [{name: cable_arm/base, section: base}, '
         '{name: %s, section: distal}]}'
     )
-    rig = load_rig('cable_arm', ['sensors.tf=' + sensor % 'tip'])
+    rig = load_rig('cable_arm', [f'sensors={{tf: {sensor % "tip"}}}'])
     assert rig.sensors.devices()['tf'].frame == 'map'
     with pytest.raises(RigError, match=r'sensors\.tf\.bodies\[1\]\.name.*as it is drawn'):
-        load_rig('cable_arm', ['sensors.tf=' + sensor % 'cable_arm/tip'])
+        load_rig('cable_arm', [f'sensors={{tf: {sensor % "cable_arm/tip"}}}'])

@@ -47,22 +47,29 @@ NATNET = """    rate_hz: 100.0
 # (what, text to replace, replacement, text whose line is reported, message)
 SINGLE = [
     (
-        'two sensors whose markers have the same numbers',
+        'two sensors',
         CAMERA_RATE,
         NATNET
-        + """    points:
-      - {name: '5', section: proximal, fraction: 0.5}
-  stereo_cameras:
-    left: /dev/video0
-    right: /dev/video2
-    rate_hz: 60.0
-    base_calibration: cameras.yaml
+        + """      - {name: tip, section: distal}
+  qtm:
+    host: 192.168.1.11
+    rate_hz: 100.0
     bodies:
-      - {name: tip, section: distal, markers: [[0.02, 0, 0], [0, 0.03, 0], [0, 0, 0]]}
+      - {name: stand, section: base}
+      - {name: tip, section: distal}
     #""",
-        'stereo_cameras:',
-        'sensors.stereo_cameras: expected the markers of one sensor where there are points: those '
-        'of natnet are published on sensors/points as well, and numbered alike',
+        'qtm:',
+        'sensors.qtm: expected one sensor: natnet publishes tip/pose already',
+    ),
+    (
+        'a sensor that does not see the tip',
+        CAMERA_RATE,
+        NATNET
+        + """      - {name: tip, section: proximal}
+    #""",
+        'natnet:',
+        'sensors.natnet: nothing that it sees is the tip: expected a body with section: distal '
+        'and fraction: 1, or such a point without an offset',
     ),
     (
         'body on a section that the arm has not',
