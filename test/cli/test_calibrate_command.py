@@ -232,7 +232,7 @@ def test_what_is_wrong_is_named(arguments, says):
 
 def test_corners_that_no_camera_fits_are_said_to_be_that():
     board = Board('chessboard', 3, 3, 5.5e-3)
-    views = [BoardView(f'{k}', np.arange(9), np.full((9, 2), 100.0)) for k in range(4)]
+    views = [BoardView(f'{k}', np.arange(9), np.full((9, 2), 100.0 + 50.0 * k)) for k in range(4)]
     with pytest.raises(CameraError, match=r'no camera fits these corners: has the board 3 x 3'):
         calibrate_camera(board, views, (840, 600), 'left')
 

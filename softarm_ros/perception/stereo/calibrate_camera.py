@@ -108,7 +108,8 @@ def calibrate_camera(
     Raises
     ------
     CameraError
-        If there are fewer than three images, or no camera fits them.
+        If there are fewer than three images, or they show the board at fewer than three places;
+        if no camera fits them.
 
     """
     kept = list(views)
@@ -139,13 +140,19 @@ def _fitted(
         raise CameraError(
             f'{name}: the board was found in {len(views)} images: expected at least {FEWEST}'
         )
+    places = fit_quality.places(views, size[0])
+    if places < FEWEST:
+        raise CameraError(
+            f'{name}: the board lies at {places} places in {len(views)} images: expected at least '
+            f'{FEWEST}; move and tilt it between images'
+        )
     flags = cv2.CALIB_RATIONAL_MODEL if rational else 0
     no_fit = CameraError(
         f'{name}: no camera fits these corners: has the board {board.columns} x {board.rows} '
         'inner corners, and does it lie another way in each image?'
     )
     try:
-        _, K, lens, turns, places, sd, _, _ = cv2.calibrateCameraExtended(
+        _, K, lens, turns, shifts, sd, _, _ = cv2.calibrateCameraExtended(
             [board.points(view.ids).astype(np.float32) for view in views],
             [view.pixels.astype(np.float32).reshape(-1, 1, 2) for view in views],
             size,
@@ -156,7 +163,7 @@ def _fitted(
     except cv2.error:
         raise no_fit from None
     camera = Camera(name, size, np.array(K), np.ravel(lens)[: 8 if rational else 5].copy())
-    poses = np.array([pose(cv2.Rodrigues(r)[0], np.ravel(t)) for r, t in zip(turns, places)])
+    poses = np.array([pose(cv2.Rodrigues(r)[0], np.ravel(t)) for r, t in zip(turns, shifts)])
     residuals = tuple(
         view.pixels - camera.project(board.points(view.ids) @ X[:3, :3].T + X[:3, 3])
         for view, X in zip(views, poses)

@@ -17,6 +17,8 @@ LEAST_TILT_DEG = 20.0
 # An image stands out that is this much worse than the median, and worse than good corners are.
 OUTLIER_OF_MEDIAN = 3.0
 OUTLIER_PX = 0.3
+# A board is at another place where a corner has moved by so much of the image's width.
+MOVED = 0.01
 
 
 def coverage(views: Sequence[BoardView], size: tuple[int, int]) -> Mask:
@@ -27,6 +29,23 @@ def coverage(views: Sequence[BoardView], size: tuple[int, int]) -> Mask:
         inside = ((cell >= 0) & (cell < GRID)).all(axis=1)
         seen[cell[inside, 1], cell[inside, 0]] = True
     return seen
+
+
+def places(views: Sequence[BoardView], width_px: int) -> int:
+    """Return in how many of the views no other before shows the board at the same place."""
+    kept: list[BoardView] = []
+    for view in views:
+        if all(_apart_px(view, old) > MOVED * width_px for old in kept):
+            kept.append(view)
+    return len(kept)
+
+
+def _apart_px(view: BoardView, other: BoardView) -> float:
+    """Return how far any corner that both views show is from one to the other."""
+    _, here, there = np.intersect1d(view.ids, other.ids, return_indices=True)
+    if not len(here):
+        return np.inf
+    return float(np.linalg.norm(view.pixels[here] - other.pixels[there], axis=1).max())
 
 
 def tilt_deg(rotation: Array) -> float:

@@ -171,6 +171,18 @@ def test_two_images_are_too_few(views):
         calibrate_camera(CHESSBOARD, [v[0] for v in views.views[:2]], SMALL, 'left')
 
 
+def test_images_that_are_all_alike_are_not_many(views):
+    """Their noise averages out, and a focal length twice as large fits to 0.05 px."""
+    rng = np.random.default_rng(0)
+    first, second = (v[0] for v in views.views[:2])
+    again = [
+        BoardView(str(n), first.ids, first.pixels + rng.normal(0.0, 0.05, first.pixels.shape))
+        for n in range(12)
+    ]
+    with pytest.raises(CameraError, match='left: the board lies at 2 places in 13 images'):
+        calibrate_camera(CHESSBOARD, [*again, second], SMALL, 'left')
+
+
 def test_the_base_is_found_by_a_board_on_it(stereo):
     X_LO = board_pose((0.08, 0.01, 0.52), (0.2, -0.3, 0.1))
     X_BO = pose(exp_so3(np.array([0.0, 0.1, 0.4])), (0.02, 0.03, -0.004))
