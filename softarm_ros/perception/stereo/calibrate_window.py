@@ -61,7 +61,7 @@ def calibrate_window(
     ------
     CameraError
         If the board looks the same turned by half a turn, fewer than three pairs show it to both
-        cameras, or the fit does not converge.
+        cameras, the board is not behind the window as guessed, or the fit does not converge.
 
     """
     board.require_told_apart()
@@ -97,7 +97,14 @@ def calibrate_window(
     through = replace(cameras, window=guess)
     rows = []
     for pair in shared:
-        X_LO = board_misfit(through, board, pair)[0]
+        try:
+            X_LO = board_misfit(through, board, pair)[0]
+        except CameraError:
+            raise CameraError(
+                f'pair {pair[0].name}: its rays do not meet behind a window at '
+                f'{1e3 * guess.distance_m:g} mm, {1e3 * guess.thickness_m:g} mm thick: is the '
+                'board nearer than that, or were the images not taken through a window?'
+            ) from None
         rows.append(np.concatenate([X_LO[:3, 3], log_so3(X_LO[:3, :3])]))
     start = np.concatenate([[0.0, 0.0, guess.distance_m], *rows])
     # The guess at its best: only the boards' poses move.

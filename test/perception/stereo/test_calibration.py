@@ -263,6 +263,13 @@ def test_a_window_is_found_from_a_board_in_the_water():
     assert fit.distance_sd_m < 5e-3
 
 
+def test_a_board_before_the_guessed_window_is_said_to_be_that():
+    guess = FlatWindow(np.array([0.0, 0.0, 1.0]), 0.9, WINDOW.thickness_m)
+    pairs = list(exact_pairs(3, 0.05))
+    with pytest.raises(CameraError, match=r'pair .*: its rays do not meet .* at 900 mm'):
+        calibrate_window(small_pair(), CHESSBOARD, pairs, guess)
+
+
 def test_corners_through_the_window_are_flat_with_it_and_bent_without():
     found = views_of(3, window=True)
     for pair in found.views:
