@@ -1,8 +1,12 @@
 """In processes of their own: the middleware reads its settings once."""
 
+import itertools
 import os
+import socket
 import subprocess
 import sys
+import time
+from pathlib import Path
 
 import pytest
 
@@ -21,6 +25,13 @@ node = rclpy.create_node('alone')
 print(*(path.read_text().strip() for path in pathlib.Path('/proc/self/task').glob('*/comm')))
 node.destroy_node()
 rclpy.try_shutdown()
+"""
+
+PEER = """
+      </discovery_config>
+      <initialPeersList>
+        <locator><udpv4><address>127.0.0.1</address><port>{port}</port></udpv4></locator>
+      </initialPeersList>
 """
 
 
@@ -52,3 +63,27 @@ def test_a_profile_of_the_user_stays(tmp_path):
     for variable in ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE'):
         show = f"set_up_dds(); import os; print('profile=' + os.environ['{variable}'])"
         assert f'profile={mine}' in threads(show, **{variable: str(mine)})
+
+
+def test_who_missed_an_announcement_soon_hears_another(tmp_path):
+    """Whoever joins misses, half the time, what answers its first one."""
+    text = (Path(__file__).parents[2] / 'config/fastdds/nodes.xml').read_text()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
+        peer.bind(('127.0.0.1', 0))
+        peer.settimeout(20.0)
+        mine = tmp_path / 'mine.xml'
+        there = PEER.format(port=peer.getsockname()[1])
+        mine.write_text(text.replace('</discovery_config>', there, 1))
+        program = PROGRAM.format(set_up='').replace('print(', 'input(); print(')
+        with subprocess.Popen(
+            [sys.executable, '-c', program],
+            env={**os.environ, 'FASTDDS_DEFAULT_PROFILES_FILE': str(mine)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.DEVNULL,
+        ) as joined:
+            heard = []
+            for _ in range(8):  # the first six come within half a second in any case
+                peer.recv(65536)
+                heard.append(time.monotonic())
+            joined.communicate(b'\n', timeout=60)
+    assert max(late - early for early, late in itertools.pairwise(heard)) < 1.5
