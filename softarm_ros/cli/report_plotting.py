@@ -64,11 +64,6 @@ def save(figure: Figure, path: Path) -> Path:
     return path
 
 
-def pixel_size(height_in: float) -> tuple[int, int]:
-    """Return width and height in pixels of a figure of that height."""
-    return round(WIDTH_IN * DPI), round(height_in * DPI)
-
-
 def series_style(index: int) -> Style:
     """Return colour and dashes of the line with that index; both differ where colours repeat."""
     return {

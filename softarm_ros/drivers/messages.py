@@ -16,7 +16,6 @@ PROTOCOL_VERSION = 1
 MOTORS = 6
 VALVES = 60
 WATCHDOG_S = 0.2
-MICROSTEPS_PER_TURN = 3200  # 200 full steps of 16
 MAX_BRAKING_S = 0.04
 GO_ON = 0xFFFF  # of an output in OPEN: its former order stands
 

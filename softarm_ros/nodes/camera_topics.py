@@ -1,14 +1,14 @@
-"""Images and calibrations of cameras that another ROS driver publishes."""
+"""Images of cameras that another ROS driver publishes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sensor_msgs.msg import CameraInfo, CompressedImage, Image
+from sensor_msgs.msg import CompressedImage, Image
 
 from softarm_ros.nodes.qos import MEASUREMENT
-from softarm_ros.perception.stereo.camera import Camera, CameraError
+from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.frame_source import Frame, PushedFrames
 from softarm_ros.perception.stereo.images import opencv
 
@@ -24,7 +24,6 @@ _ENCODINGS = {
     'bgra8': (4, 1, (0, 1, 2)),
     'rgba8': (4, 1, (2, 1, 0)),
 }
-_LENSES = ('plumb_bob', 'rational_polynomial')
 
 
 def subscribe(node: Any, topic: str, *, compressed: bool) -> PushedFrames:
@@ -84,25 +83,6 @@ def frame_of_compressed(message: Any) -> Frame:
     if image is None:
         raise CameraError(f'{data.size} bytes of {message.format!r} are no image')
     return Frame(_stamp_ns(message), image)
-
-
-def camera_of_info(message: CameraInfo, name: str) -> Camera:
-    """
-    Return the camera that a sensor_msgs/CameraInfo describes.
-
-    Raises
-    ------
-    CameraError
-        If it is not calibrated, or its lens is of another kind than this package's.
-
-    """
-    if message.distortion_model not in _LENSES:
-        raise CameraError(
-            f'camera {name}: distortion_model = {message.distortion_model!r}: expected one of '
-            f'{", ".join(_LENSES)}'
-        )
-    size = (int(message.width), int(message.height))
-    return Camera(name, size, np.array(message.k).reshape(3, 3), np.array(message.d))
 
 
 def _stamp_ns(message: Any) -> int:

@@ -227,14 +227,6 @@ class RunMonitor(GraphListener):
             compute_p99_ms=float(compute[1]) if compute else None,
         )
 
-    def transport_ms(self) -> tuple[float, float] | None:
-        """Return p50 and p99 [wall ms] from the sending of a pose to that of its command."""
-        intervals = self._intervals(self._pose_sent)
-        if len(intervals) == 0:
-            return None
-        p50, p99 = np.percentile(intervals, [50, 99]).tolist()
-        return p50, p99
-
     def _intervals(self, since: dict[int, int]) -> Array:
         """Return times (n,) [ms] from `since[stamp]` to the sending of the stamp's command."""
         begun = self.origin_s() * 1e9

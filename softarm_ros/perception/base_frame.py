@@ -10,7 +10,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array, finite_array
-from softarm_ros.geometry.poses import inverse_pose
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 
 WINDOW_S = 2.0
@@ -115,40 +114,6 @@ class BaseCalibration:
     pose: Array
     covariance: Array
     rms_m: float
-
-
-def base_from_rest(tips: ArrayLike, expected_tip: ArrayLike) -> BaseCalibration:
-    """
-    Return the base from poses of one body on an arm at rest.
-
-    Parameters
-    ----------
-    tips : (n, 4, 4)
-        What the sensor saw, n at least 2; the arm did not move.
-    expected_tip : (4, 4)
-        Pose of the body in the base frame at rest, by the model.
-
-    Notes
-    -----
-    An arm that sags where the model says it does not is taken for a turned base; the covariance
-    holds the noise alone.
-
-    """
-    seen = np.asarray(tips, dtype=float)
-    if seen.ndim != 3 or seen.shape[1:] != (4, 4) or len(seen) < 2:
-        raise ValueError(f'tips: expected at least 2 poses (n, 4, 4), got shape {seen.shape}')
-    finite_array(seen, seen.shape, 'tips')
-    tip = mean_pose(list(seen), seen[0])
-    base = tip @ inverse_pose(finite_array(expected_tip, (4, 4), 'expected_tip'))
-    # Each sample tells of a base; their scatter is what position and turn are known to.
-    errors = np.empty((len(seen), 6))
-    for k, pose in enumerate(seen):
-        off = pose @ inverse_pose(tip)  # a motion in the sensor's frame
-        errors[k, 3:] = log_so3(off[:3, :3])
-        errors[k, :3] = off[:3, :3] @ base[:3, 3] + off[:3, 3] - base[:3, 3]
-    covariance = np.cov(errors.T) / len(seen)
-    rms = float(np.sqrt(np.mean(np.sum((seen[:, :3, 3] - tip[:3, 3]) ** 2, axis=1))))
-    return BaseCalibration(base, covariance, rms)
 
 
 def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
-
 from softarm_ros.geometry.arrays import Array, IntArray
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.layout import BodyParameters, Scratch
@@ -30,11 +28,6 @@ class Points(NamedTuple):
     place: Array
     mass: Array
     displaced: Array
-
-
-def no_points() -> Points:
-    """Return none."""
-    return Points(np.zeros(0, np.int64), np.zeros((0, 3)), np.zeros(0), np.zeros(0))
 
 
 @kernel(allocates=False)

@@ -1,23 +1,11 @@
-"""Bending vectors of sections, from rotations and from measured section tips."""
+"""Bending vectors of sections, from measured section tips."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.geometry.turn_kernels import turns_between
-
-
-def bending_vector(rotation: Array) -> Array:
-    """
-    Return the bending vector (2,) [rad] of a rotation (3, 3) of a section, start -> tip.
-
-    The inverse of exp(hat(-b_y, b_x, 0)); a twist about the backbone, which a measured rotation
-    may contain, is left out.
-    """
-    rotation_vector = log_so3(rotation)
-    return np.array([rotation_vector[1], -rotation_vector[0]])
 
 
 def configuration_of_tips(section_tips: Array) -> Array:

@@ -28,7 +28,6 @@ _CLOCK_AT = 4 + 256 + 4 + 4  # behind the header: name, version, version of NatN
 _TAIL = struct.Struct('<HI')  # flags of the frame, end mark
 _MODELS_CHANGED = 0x02
 _OCCLUDED = 0x01
-_TRACKED = 0x01
 Vector = tuple[float, float, float]
 
 

@@ -137,10 +137,6 @@ class Muscles:
         """Gas in the muscles (m,) [N m]: pressure by cross-section by length."""
         return self._gas.copy()
 
-    def true_lengths(self) -> Array:
-        """Return the lengths (m,) [m] that the muscles have."""
-        return self._body.muscle_lengths()
-
     def faults(self) -> Faults:
         """Return what can break: muscles burst."""
         return {'muscle burst': InjectedFault((actuator_word(self._names),), self._burst)}

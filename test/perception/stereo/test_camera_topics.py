@@ -1,4 +1,4 @@
-"""Images and calibrations in ROS messages."""
+"""Images in ROS messages."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,7 @@ import pytest
 cv2 = pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
 messages = pytest.importorskip('sensor_msgs.msg', reason='ROS 2 is not installed')
 
-from stereo_cases import a_camera
-
-from softarm_ros.nodes.camera_topics import camera_of_info, frame_of_compressed, frame_of_image
+from softarm_ros.nodes.camera_topics import frame_of_compressed, frame_of_image
 from softarm_ros.perception.stereo.camera import CameraError
 
 pytestmark = pytest.mark.ros
@@ -55,20 +53,3 @@ def test_what_is_no_image_is_named():
     short.height = 7
     with pytest.raises(CameraError, match='expected 8 x 7 of bgr8'):
         frame_of_image(short)
-
-
-def test_a_calibration_of_another_driver():
-    camera = a_camera()
-    info = messages.CameraInfo(
-        width=1280,
-        height=960,
-        distortion_model='plumb_bob',
-        k=camera.matrix.ravel().tolist(),
-        d=list(camera.distortion),
-    )
-    read = camera_of_info(info, 'left')
-    point = [[0.1, -0.05, 0.6]]
-    assert read.project(point) == pytest.approx(camera.project(point))
-    info.distortion_model = 'equidistant'
-    with pytest.raises(CameraError, match='equidistant'):
-        camera_of_info(info, 'left')
