@@ -42,17 +42,24 @@ def softarm():
         yield lambda *words: python.run('-m', 'softarm_ros.cli', *words, timeout=120.0)
 
 
-@pytest.fixture
-def client(bench, rig):
+@pytest.fixture(scope='module')
+def joined(bench, rig):
     from softarm_ros.nodes.goal_client import GoalClient
 
+    with GoalClient(rig) as running:
+        yield running
+
+
+@pytest.fixture
+def client(bench, joined):
+    """Return a client, of all tests, that has heard nothing yet of the goals of this one."""
     if bench.state != 'running':
         bench.call('supervisor/reset')
         bench.call('supervisor/start')
         bench.until(lambda: bench.state == 'running', 20.0, 'running')
-    with GoalClient(rig) as running:
-        assert running.wait_until_heard(20.0) is None
-        yield running
+    assert joined.wait_until_heard(20.0) is None
+    joined.reports.clear()
+    return joined
 
 
 def states(client, stamp):
