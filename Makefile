@@ -1,6 +1,6 @@
 # make demo | test | test-main | test-packets | test-devices | test-long | test-reproduction | docs |
 # browser | view-load | view-pictures | pictures | firmware | lint | kernels | bench-kernels |
-# reproduce | bench | bench-short | bench-long | fuzz | soak | clean : each sets up by itself.
+# reproduce | bench | bench-short | bench-long | fuzz | soak | collected | clean : each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
@@ -21,8 +21,8 @@ endif
 # Bytecode is kept, as compiled kernels are: the tests start hundreds of processes.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: browser view-load view-pictures commands docs newcomer pictures demo test test-main test-packets \
-  test-devices test-long test-reproduction \
+.PHONY: browser view-load view-pictures collected commands docs newcomer pictures demo test test-main \
+  test-packets test-devices test-long test-reproduction \
   firmware lint kernels bench-kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
@@ -81,6 +81,10 @@ test-main: $(VENV)/.reproduction
 test-packets: $(VENV)/.reproduction
 	@$(PYTEST) --numprocesses 3 --dist load -m packets > $(VENV)/test-packets.log 2>&1; \
 	  status=$$?; cat $(VENV)/test-packets.log; exit $$status
+
+# Reads all tests and runs none: so each is compiled once, not by all workers of `make test` at once.
+collected: $(VENV)/.reproduction
+	@$(PYTEST) --collect-only -qq > $(VENV)/collected.log 2>&1 || { cat $(VENV)/collected.log; exit 1; }
 
 # Boards and devices that run on the computer's clock have it to themselves, one after another.
 test-devices: $(VENV)/.reproduction
