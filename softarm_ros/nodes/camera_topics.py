@@ -1,14 +1,14 @@
-"""Images of cameras that another ROS driver publishes."""
+"""Images and calibrations of cameras that another ROS driver publishes."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from sensor_msgs.msg import CompressedImage, Image
+from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 
 from softarm_ros.nodes.qos import MEASUREMENT
-from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.frame_source import Frame, PushedFrames
 from softarm_ros.perception.stereo.images import opencv
 
@@ -24,13 +24,15 @@ _ENCODINGS = {
     'bgra8': (4, 1, (0, 1, 2)),
     'rgba8': (4, 1, (2, 1, 0)),
 }
+_LENSES = ('plumb_bob', 'rational_polynomial')
 
 
 def subscribe(node: Any, topic: str, *, compressed: bool) -> PushedFrames:
     """
     Return the images of a topic as a source for `StereoCameraSensor`.
 
-    An image that cannot be read is logged and left out.
+    An image that cannot be read is logged and left out. The source has the lens that `camera_info`
+    beside the topic states; drivers of cameras that are not calibrated state zeros.
     """
     frames = PushedFrames(topic)
 
@@ -40,8 +42,27 @@ def subscribe(node: Any, topic: str, *, compressed: bool) -> PushedFrames:
         except CameraError as error:
             node.get_logger().error(f'{topic}: {error}', throttle_duration_sec=2.0)
 
+    info, told = info_topic(topic), None
+
+    def take_info(message: CameraInfo) -> None:
+        nonlocal told
+        says = (message.width, message.height, tuple(message.k), tuple(message.d))
+        if says == told or not any(message.k):
+            return
+        told = says
+        try:
+            frames.lens = camera_of_info(message, info)
+        except CameraError as error:
+            node.get_logger().warning(str(error), once=True)
+
     node.create_subscription(CompressedImage if compressed else Image, topic, take, MEASUREMENT)
+    node.create_subscription(CameraInfo, info, take_info, MEASUREMENT)
     return frames
+
+
+def info_topic(topic: str) -> str:
+    """Return the topic of the CameraInfo beside that of images, as image_transport has them."""
+    return f'{topic.removesuffix("/compressed").rpartition("/")[0]}/camera_info'
 
 
 def frame_of_image(message: Any) -> Frame:
@@ -83,6 +104,25 @@ def frame_of_compressed(message: Any) -> Frame:
     if image is None:
         raise CameraError(f'{data.size} bytes of {message.format!r} are no image')
     return Frame(_stamp_ns(message), image)
+
+
+def camera_of_info(message: CameraInfo, name: str) -> Camera:
+    """
+    Return the camera that a sensor_msgs/CameraInfo describes.
+
+    Raises
+    ------
+    CameraError
+        If it is not calibrated, or its lens is of another kind than this package's.
+
+    """
+    if message.distortion_model not in _LENSES:
+        raise CameraError(
+            f'camera {name}: distortion_model = {message.distortion_model!r}: expected one of '
+            f'{", ".join(_LENSES)}'
+        )
+    size = (int(message.width), int(message.height))
+    return Camera(name, size, np.array(message.k).reshape(3, 3), np.array(message.d))
 
 
 def _stamp_ns(message: Any) -> int:

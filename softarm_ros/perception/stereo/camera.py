@@ -87,6 +87,20 @@ class Camera:
         directions_into(given, *self.numbers, rays)
         return rays
 
+    def apart_px(self, other: Camera) -> float:
+        """
+        Return how far another lens has a point at most from where this one has it [px].
+
+        Of points all over an image of this camera's size; infinite where the other has none.
+        """
+        width, height = self.size
+        x, y = np.meshgrid(np.linspace(0.0, width - 1, 9), np.linspace(0.0, height - 1, 7))
+        pixels = np.column_stack([x.ravel(), y.ravel()])
+        rays = self.directions(pixels)
+        seen = np.isfinite(rays).all(axis=1)
+        off = np.linalg.norm(other.project(rays[seen]) - pixels[seen], axis=1)
+        return float(np.max(np.where(np.isnan(off), np.inf, off), initial=0.0))
+
     def shows(self, pixels: Array, margin_px: float = 0.0) -> Mask:
         """Return which pixels (n, 2) lie within the image, so far from its edges (n,)."""
         width, height = self.size

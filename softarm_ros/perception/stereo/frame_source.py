@@ -9,7 +9,7 @@ from http.client import HTTPException
 from typing import Any, Protocol
 
 from softarm_ros.clock import MONOTONIC, Clock, Task
-from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.images import Image, opencv
 
 KEPT = 2  # images that wait to be read; older ones are of no use to a control loop
@@ -63,10 +63,19 @@ class FrameSource(Protocol):
 
 
 class PushedFrames:
-    """Images that someone else brings, as a subscription of ROS does."""
+    """
+    Images that someone else brings, as a subscription of ROS does.
+
+    Attributes
+    ----------
+    lens : Camera, optional
+        What the camera's own driver says of it.
+
+    """
 
     def __init__(self, name: str, clock: Clock = MONOTONIC) -> None:
         self.name = name
+        self.lens: Camera | None = None
         self._frames: deque[Frame] = deque(maxlen=KEPT)
         self._arrival = clock.condition()
 

@@ -16,10 +16,10 @@ from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.perception.problem_log import ProblemLog
 from softarm_ros.perception.sensor import SensorError, SensorHealth, SensorProblem
 from softarm_ros.perception.stereo.calibration_file import read_calibration
-from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.config import StereoCamerasConfig
-from softarm_ros.perception.stereo.frame_source import FrameSource
+from softarm_ros.perception.stereo.frame_source import FrameSource, PushedFrames
 from softarm_ros.perception.stereo.images import Image
 from softarm_ros.perception.stereo.pairing import Pair, PairByStamp
 from softarm_ros.perception.stereo.picture import marked
@@ -31,6 +31,7 @@ _SWAPPED_AFTER = 5  # exposures in a row that fit with the cameras exchanged, an
 _RATE_OVER_NS = 1_000_000_000
 _ROWS = 5  # every so many rows of an image are compared with those of the one before
 _FROZEN_AFTER = 3  # images in a row
+_LENS_APART = 0.01  # of the image's width; at a usual focal length a hundredth of the distance
 
 
 class StereoCameraSensor:
@@ -135,6 +136,7 @@ class StereoCameraSensor:
                 if frame is None:
                     continue
                 self._arrived(side)
+                self._compare_lens(side, source)
                 if self._wrong_size(side, frame.image) or self._frozen(side, frame.image):
                     continue
                 pair = self._pairing.push(side, frame.stamp_ns, frame.image)
@@ -197,6 +199,7 @@ class StereoCameraSensor:
             self._swapped = 0
             self._shown: dict[Side, Image] = {}
             self._same: dict[Side, int] = dict.fromkeys(SIDES, 0)
+            self._lenses: dict[Side, tuple[Camera, float]] = {}
             self._seeing_s = 0.0
 
     def _arrived(self, side: Side) -> None:
@@ -220,6 +223,30 @@ class StereoCameraSensor:
             ),
         )
         return True
+
+    def _compare_lens(self, side: Side, source: FrameSource) -> None:
+        """Tell if a camera's driver states another lens than the camera was calibrated with."""
+        stated = source.lens if isinstance(source, PushedFrames) else None
+        assert self._cameras is not None
+        ours = self._cameras.camera(side)
+        if stated is None or stated.size != ours.size:
+            return
+        if self._lenses.get(side, (None, 0.0))[0] is not stated:
+            self._lenses[side] = (stated, ours.apart_px(stated))
+        apart_px, most_px = self._lenses[side][1], _LENS_APART * ours.size[0]
+        if apart_px <= most_px:
+            return
+        self._problems.report(
+            self._clock.now_s(),
+            1,
+            SensorProblem(
+                'other-lens',
+                f'{side} camera',
+                f'its driver states a lens (camera_info) by which points are up to {apart_px:.1f} '
+                f'px from where the calibration has them; expected at most {most_px:.1f}',
+                'calibrate the camera anew, or give its driver the calibration that is valid',
+            ),
+        )
 
     def _frozen(self, side: Side, image: Image) -> bool:
         """

@@ -1,4 +1,7 @@
-"""Images in ROS messages."""
+"""Images and calibrations in ROS messages."""
+
+from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -6,8 +9,20 @@ import pytest
 cv2 = pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
 messages = pytest.importorskip('sensor_msgs.msg', reason='ROS 2 is not installed')
 
-from softarm_ros.nodes.camera_topics import frame_of_compressed, frame_of_image
+from arm_cases import a_config
+from stereo_cases import a_camera
+
+from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_around
+from softarm_ros.nodes.camera_topics import (
+    camera_of_info,
+    frame_of_compressed,
+    frame_of_image,
+    info_topic,
+    subscribe,
+)
+from softarm_ros.perception.stereo.calibration_file import write_calibration
 from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.sensor import StereoCameraSensor
 
 pytestmark = pytest.mark.ros
 PICTURE = np.random.default_rng(0).integers(0, 255, (6, 8, 3)).astype(np.uint8)
@@ -53,3 +68,78 @@ def test_what_is_no_image_is_named():
     short.height = 7
     with pytest.raises(CameraError, match='expected 8 x 7 of bgr8'):
         frame_of_image(short)
+
+
+def info_of(camera, **changes):
+    width, height = camera.size
+    return messages.CameraInfo(**{
+        'width': width,
+        'height': height,
+        'distortion_model': 'plumb_bob',
+        'k': camera.matrix.ravel().tolist(),
+        'd': list(camera.distortion),
+    } | changes)  # fmt: skip
+
+
+def test_a_calibration_of_another_driver():
+    camera = a_camera()
+    read = camera_of_info(info_of(camera), 'left')
+    point = [[0.1, -0.05, 0.6]]
+    assert read.project(point) == pytest.approx(camera.project(point))
+    assert camera.apart_px(read) < 1e-9
+    with pytest.raises(CameraError, match='equidistant'):
+        camera_of_info(info_of(camera, distortion_model='equidistant'), 'left')
+
+
+@pytest.mark.parametrize('images', ['/left/image_raw', '/left/image_raw/compressed'])
+def test_camera_info_is_beside_the_images(images):
+    assert info_topic(images) == '/left/camera_info'
+
+
+@pytest.fixture
+def cameras(tmp_path):
+    """Return a sensor on ROS images, and how a driver of its left camera states a lens."""
+    pair = cameras_around(0.3)
+    write_calibration(tmp_path / 'cameras.yaml', calibration_of(pair))
+    config = a_config(
+        left='ros:/left/image_raw',
+        right='ros:/right/image_raw',
+        base_calibration=str(tmp_path / 'cameras.yaml'),
+    )
+    heard = {}
+
+    def create_subscription(_, topic, take, __):
+        heard[topic] = take
+
+    node = SimpleNamespace(create_subscription=create_subscription)
+    sensor = StereoCameraSensor(config, 'base')
+    for side, topic in sensor.topics().items():
+        sensor.take_from(side, subscribe(node, topic, compressed=False))
+    sensor.open()
+    width, height = pair.left.size
+    image = messages.Image(
+        height=height, width=width, encoding='mono8', step=width, data=bytes(width * height)
+    )
+
+    def stated(info):
+        heard['/left/camera_info'](info)
+        heard['/left/image_raw'](image)
+        sensor.read(0.0)
+        return {problem.code: problem for problem in sensor.health().problems}.get('other-lens')
+
+    yield pair.left, stated
+    sensor.close()
+
+
+def test_a_driver_that_states_another_lens_than_the_calibration_is_told(cameras):
+    left, stated = cameras
+    assert stated(info_of(left, k=[0.0] * 9)) is None  # a driver that is not calibrated
+    assert stated(info_of(left)) is None
+    longer = replace(left, matrix=left.matrix * [[1.05, 1, 1], [1, 1.05, 1], [1, 1, 1]])
+    problem = stated(info_of(longer))
+    assert problem.subject == 'left camera'
+    apart_px = left.apart_px(longer)
+    assert apart_px > 0.01 * left.size[0]
+    most_px = f'{0.01 * left.size[0]:.1f}'
+    assert f'up to {apart_px:.1f} px' in problem.text
+    assert problem.text.endswith(f'expected at most {most_px}')
