@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Protocol
 
@@ -9,6 +10,8 @@ from softarm_ros.plant.plant import Plant
 
 # Key of a report: how far a device with its own time was behind the wall clock at worst.
 BOARD_LATE_MS = 'board_late_ms'
+# By how much a simulated pulley may differ from the one that the driver believes in: a gain error.
+_PULLEY_OFF = 0.1
 
 
 class EmulatedArm(Protocol):
@@ -81,3 +84,28 @@ class EmulatedArm(Protocol):
 
 class EmulationError(RuntimeError):
     """An emulated device cannot run; the message says why and what to do."""
+
+
+def check_winding(step_m: float, pulleys: Mapping[str, float]) -> None:
+    """
+    Refuse simulated motors that wind other lengths than those the driver reckons with.
+
+    Parameters
+    ----------
+    step_m : float
+        Cable that a step of the simulated motors winds [m].
+    pulleys : mapping
+        The same by the driver, of each motor by the name of its actuator [m].
+
+    Raises
+    ------
+    EmulationError
+        If they differ by more than a tenth.
+
+    """
+    for name, wound_m in pulleys.items():
+        if abs(step_m - abs(wound_m)) > _PULLEY_OFF * abs(wound_m):
+            raise EmulationError(
+                f'plant.stepper.step_m = {step_m:g} m: a step of {name} winds {abs(wound_m):g} m '
+                f'by its pulley_radius_m; expected within {100 * _PULLEY_OFF:g} % of that'
+            )

@@ -11,7 +11,7 @@ from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.attachments import WoundCables
 from softarm_ros.drivers.messages import MOTORS
 from softarm_ros.drivers.stepper_config import MotorConfig, SteppersConfig
-from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS
+from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, check_winding
 from softarm_ros.emulation.firmware_board import FirmwareBoard
 from softarm_ros.emulation.firmware_build import Emulator
 from softarm_ros.emulation.wall_times import WallTimes
@@ -131,4 +131,5 @@ def build(
     steppers: SteppersConfig,
 ) -> EmulatedCableArm:
     """Return the stepper board, emulated, on the simulated arm."""
+    check_winding(config.stepper.step_m, {one.name: one.step_m for one in steppers.motors})
     return EmulatedCableArm(plant, config.stepper.step_m, steppers.motors)

@@ -14,7 +14,7 @@ from softarm_ros.drivers.dynamixel.config import DynamixelConfig
 from softarm_ros.drivers.dynamixel.control_table import COUNTS_PER_TURN
 from softarm_ros.emulation.dynamixel_bus import EmulatedDynamixelBus
 from softarm_ros.emulation.dynamixel_servo import EmulatedServo
-from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.emulation.emulated_arm import EmulationError, check_winding
 from softarm_ros.emulation.pty_line import PtyLine
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.config import PlantConfig
@@ -170,4 +170,5 @@ def build(
     dynamixel: DynamixelConfig,
 ) -> EmulatedServoArm:
     """Return the servos, emulated, on the simulated arm."""
+    check_winding(config.stepper.step_m, {one.name: one.step_m for one in dynamixel.servos})
     return EmulatedServoArm(plant, config.stepper.step_m, dynamixel, seed)

@@ -22,7 +22,7 @@ from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.emulated_cable_arm import EmulatedCableArm
 from softarm_ros.rigs.arms.cable_driven import cable_limits
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.runtime.arm_assembly import build_plant
+from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_plant
 
 
 class Running(PassingArm):
@@ -191,3 +191,10 @@ def test_a_board_ends_with_the_process_that_started_it(tmp_path):
     parent.stdout.close()
     running = Path(f'/proc/{pid}/cmdline')
     wait_until(lambda: not running.exists() or b'runner' not in running.read_bytes(), 20.0, 'end')
+
+
+@pytest.mark.parametrize(('name', 'step_m'), [('cable_arm', 3.1e-5), ('trunk', 1.6e-5)])
+def test_simulated_motors_that_wind_another_length_than_their_pulleys_are_refused(name, step_m):
+    build_emulated_arm(load_rig(name, [f'plant.stepper.step_m={step_m}']), 0)  # a gain error
+    with pytest.raises(EmulationError, match=r'plant\.stepper\.step_m = 5e-05 m: .*within 10 %'):
+        build_emulated_arm(load_rig(name, ['plant.stepper.step_m=5e-5']), 0)
