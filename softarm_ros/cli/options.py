@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -15,7 +15,8 @@ ModelOption = Annotated[
 ]
 
 
-def _settings(texts: list[str]) -> list[str]:
+# Any: typer asks if the type is a class, and Python 3.10 takes list[str] for one at first.
+def _settings(texts: Any) -> list[str]:
     from softarm_ros.rigs.arguments import settings_of  # help is shown without the rigs
 
     return settings_of(texts)
