@@ -6,7 +6,9 @@ Everything that could be missing is looked for before anything starts; then the 
 compiled; then the nodes start.
 """
 
+import difflib
 import tempfile
+from collections.abc import Iterable
 from pathlib import Path
 
 from ament_index_python.packages import (
@@ -149,8 +151,23 @@ def rviz(rig: Rig, namespace: str, simulated_time: bool) -> Node:
     )
 
 
+def check_names(given: Iterable[str]) -> None:
+    """
+    Raise RuntimeError if a name is nearly one of the arguments, but none.
+
+    ros2 launch ignores a name that it does not know: the arm would drive what it was not asked
+    for. Names that are unlike any are those of a launch file that includes this one.
+    """
+    known = [name for name, *_ in ARGUMENTS]
+    for name in given:
+        meant = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
+        if meant and name not in known:
+            raise RuntimeError(f'{name}:= is unknown (did you mean {meant[0]}:=?)')
+
+
 def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     """Return what starts the arm; a wrong argument ends the launch with its message."""
+    check_names(context.launch_configurations)
     text = {name: LaunchConfiguration(name).perform(context) for name, *_ in ARGUMENTS}
     rig = load_rig(
         text['rig'],

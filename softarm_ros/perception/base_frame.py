@@ -163,7 +163,7 @@ def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:
         jacobian[3 * k : 3 * k + 3, :3] = np.eye(3)
         x, y, z = point
         jacobian[3 * k : 3 * k + 3, 3:] = [[0, z, -y], [-z, 0, x], [y, -x, 0]]
-    covariance = variance * np.linalg.inv(jacobian.T @ jacobian)
+    covariance = np.asarray(variance * np.linalg.inv(jacobian.T @ jacobian), dtype=float)
     rms = float(np.sqrt(np.mean(np.sum(residuals**2, axis=1))))
     return BaseCalibration(base, covariance, rms)
 

@@ -27,6 +27,7 @@ RED = ('[ERROR]', '[FATAL]', 'Traceback', 'process has died', 'leaked', 'Excepti
         ('home:=True', "home: the simulated arm of backend 'sim' starts at rest"),
         ('rig:=cable_arn', "did you mean 'cable_arm'"),
         ('trajectory:=nowhere', 'nowhere'),
+        ('gaols:=true', 'gaols:= is unknown (did you mean goals:=?)'),
         ('bag:=/proc/none', 'bag folder /proc/none cannot be written'),
         (f'bag:={Path(__file__).parent}', 'is not empty; expected a new or empty folder'),
     ],

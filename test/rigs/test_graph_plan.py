@@ -216,6 +216,8 @@ def test_backend_without_devices(backend):
         ({'rate': float('nan')}, 'rate = nan: expected a number > 0'),
         ({'seed': -1}, 'seed = -1: expected a whole number >= 0'),
         ({'trajectory': 'missing.yaml'}, 'missing.yaml: no such file'),
+        ({'task': 'touch', 'laps': 2}, 'task: it runs once through its own motions; leave out'),
+        ({'task': 'touch', 'trajectory': 'circle'}, 'leave out trajectory and laps'),
     ],
 )
 def test_bad_arguments_are_refused_before_anything_starts(rig, options, message):

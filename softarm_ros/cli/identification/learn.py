@@ -248,10 +248,10 @@ def learn(
     splits = [(k, np.flatnonzero(fold != k), np.flatnonzero(fold == k)) for k in np.unique(fold)]
     ones = np.hstack([np.ones((len(z), 1)), z])
     predicted = []
-    for penalty in PENALTIES:
+    for penalty in map(float, PENALTIES):
         out = np.zeros_like(y)
         for k, train, test in splits:
-            out[test] = ones[test] @ ridged(without[k], train, float(penalty))
+            out[test] = ones[test] @ ridged(without[k], train, penalty)
         predicted.append(out)
     shares = [_share_left(out, unseen) for out in predicted]
     best = int(np.argmin(shares))

@@ -268,7 +268,7 @@ class CosseratRod:
             self._rest_lengths,
             self.config,
             self._fine,
-            Trace(*(array.copy() for array in self._trace)),
+            Trace._make(array.copy() for array in self._trace),
         )
 
     @property

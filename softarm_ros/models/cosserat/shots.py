@@ -162,7 +162,7 @@ class RodShots:
         loads = Loads(shot.tensions, load.tip, load.gravity, self._connectors)
         self._trace.strains[:] = shot.strains
         shoot(self._grid, loads, shot.tip_rotation, 0, False, False, self._trace)
-        trace = Trace(*(array.copy() for array in self._trace))
+        trace = Trace._make(array.copy() for array in self._trace)
         return RodState(
             True, True, 0.0, 1, '', shot.tensions, shot.tip_rotation, self.rest_lengths,
             self.config, self._grid, trace,

@@ -44,7 +44,7 @@ def commands_of_held(held: RodEquilibrium, config: ParallelModulesConfig) -> Arr
     anchors = muscle_anchors(config)
     turned = local[:, :1] * anchors[:, :, 1] - local[:, 1:2] * anchors[:, :, 0]
     share = 2.0 / (3.0 * config.anchor_radius_m**2) * turned.ravel()
-    return law.free(law.middle_pull(lengths.mean()) - share, lengths)
+    return law.free(law.middle_pull(lengths.mean(keepdims=True)) - share, lengths)
 
 
 class LengthProblem(SteppedProblem):

@@ -52,7 +52,7 @@ def label(
     taken: dict[str, int] = {}
     used: tuple[set[int], set[int]] = (set(), set())
     for flat in np.argsort(cost, axis=None):
-        row, which = np.unravel_index(flat, cost.shape)
+        row, which = map(int, np.unravel_index(flat, cost.shape))
         if not np.isfinite(cost[row, which]):
             break
         left, right = int(found.left[which]), int(found.right[which])
