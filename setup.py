@@ -62,9 +62,9 @@ setup(
         'numpy>=1.26',  # arrays
         'scipy>=1.11',  # splines, root finding in reports and tests
         'numba>=0.59',  # compiled kernels
-        'daqp>=0.5',  # the tracker's small quadratic programme
+        'daqp>=0.7.2',  # the tracker's small quadratic programme
         'ruckig>=0.12',  # jerk-limited timing of trajectories
-        'pydantic>=2.5',  # validated rig files
+        'pydantic>=2.14',  # validated rig files
         'ruamel.yaml>=0.18',  # YAML with line numbers
         'typer>=0.16',  # command line
         'rich>=13',  # progress bars and tables
@@ -91,7 +91,7 @@ setup(
         ],
         'learning': ['scikit-learn>=1.3'],  # ridge regression of what an identified model leaves
         'bag': [
-            'rosbags>=0.10',  # rosbag2 MCAP files
+            'rosbags>=0.10.9',  # rosbag2 MCAP files
             'mcap>=1.2',  # files without an index, after a kill
         ],
         'video': ['imageio-ffmpeg>=0.5'],  # brings ffmpeg: MP4 of `softarm render`

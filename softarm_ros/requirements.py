@@ -9,9 +9,9 @@ CORE = {
     'numpy': 'numpy>=1.26',
     'scipy': 'scipy>=1.11',
     'numba': 'numba>=0.59',
-    'daqp': 'daqp>=0.5',
+    'daqp': 'daqp>=0.7.2',
     'ruckig': 'ruckig>=0.12',
-    'pydantic': 'pydantic>=2.5',
+    'pydantic': 'pydantic>=2.14',
     'ruamel.yaml': 'ruamel.yaml>=0.18',
     'typer': 'typer>=0.16',
     'rich': 'rich>=13',
@@ -32,7 +32,7 @@ SENSING = {
     'qtm_rt': 'qtm-rt>=3.1,<4',
     'sksurgerynditracker': 'scikit-surgerynditracker>=1.0,<2',
 }
-BAG = {'rosbags': 'rosbags>=0.10', 'mcap': 'mcap>=1.2'}
+BAG = {'rosbags': 'rosbags>=0.10.9', 'mcap': 'mcap>=1.2'}
 
 
 def install_line() -> str:
