@@ -6,7 +6,6 @@ Everything that could be missing is looked for before anything starts; then the 
 compiled; then the nodes start.
 """
 
-import difflib
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -28,6 +27,7 @@ from softarm_ros.requirements import missing_package, require, ros_package_hint
 
 try:
     from softarm_ros.rigs.arguments import number, settings_of, switch, whole
+    from softarm_ros.rigs.errors import closest
     from softarm_ros.rigs.graph import (
         BACKENDS,
         PROCESSES,
@@ -160,9 +160,9 @@ def check_names(given: Iterable[str]) -> None:
     """
     known = [name for name, *_ in ARGUMENTS]
     for name in given:
-        meant = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-        if meant and name not in known:
-            raise RuntimeError(f'{name}:= is unknown (did you mean {meant[0]}:=?)')
+        meant = closest(name, known, likeness=0.8)
+        if name not in known and meant is not None:
+            raise RuntimeError(f'{name}:= is unknown (did you mean {meant}:=?)')
 
 
 def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:

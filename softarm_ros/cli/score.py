@@ -373,7 +373,7 @@ def check_models(rig: Rig, models: Sequence[str]) -> list[str]:
 
 
 def save_json(
-    path: Path, rig: Rig, scores: Sequence[Score], notes: Mapping[str, Sequence[str]] = {}
+    path: Path, rig: Rig, scores: Sequence[Score], notes: Mapping[str, Sequence[str]]
 ) -> None:
     """Write all scores, and what is to be known of each run (`MeasuredRun.notes`) by its name."""
     import json

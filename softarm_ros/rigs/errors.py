@@ -94,10 +94,10 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
     return '' if close is None else f' (did you mean {close!r}?)'
 
 
-def closest(word: object, known: Iterable[str]) -> str | None:
-    """Return the known word most like `word`, or None if none is like it."""
+def closest(word: object, known: Iterable[str], likeness: float = 0.6) -> str | None:
+    """Return the known word most like `word`, or None if none is like it (1: the same)."""
     by_lower = {k.lower(): k for k in known}
-    found = difflib.get_close_matches(str(word).lower(), list(by_lower), n=1, cutoff=0.6)
+    found = difflib.get_close_matches(str(word).lower(), list(by_lower), n=1, cutoff=likeness)
     return by_lower[found[0]] if found else None
 
 
