@@ -33,23 +33,6 @@ _LINK_OR_CODE = re.compile(
 _LIST_ITEM = re.compile(r'^(?:[-*]|\d+\.) ')
 
 
-def on_config(config: Any) -> Any:
-    """Put pages that the navigation does not name yet at its end, so that none is hidden."""
-    named = set(_leaves(config.nav))
-    pages = (path.relative_to(ROOT / 'docs') for path in (ROOT / 'docs').rglob('*.md'))
-    rest = sorted({page.as_posix() for page in pages} - named)
-    if rest:
-        config.nav.append({'More': rest})
-    return config
-
-
-def _leaves(nav: Any) -> list[str]:
-    if isinstance(nav, str):
-        return [nav]
-    items = nav.values() if isinstance(nav, dict) else nav
-    return [leaf for item in items for leaf in _leaves(item)]
-
-
 def on_files(files: Files, config: Any) -> Files:
     """Add the pages from outside docs/."""
     for page, source in ELSEWHERE.items():

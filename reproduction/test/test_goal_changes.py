@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from softarm_reproduction.goal_changes import one_step
+from softarm_reproduction.longest_plans import longest_plans
 from softarm_reproduction.nominal import NOMINAL
 from softarm_ros import load_rig
 from softarm_ros.runtime.arm_assembly import build_plant
@@ -30,3 +31,15 @@ def test_a_step_moves_the_tip_as_far_as_the_equilibria_are_apart():
 def test_an_arm_without_steppers_says_so():
     with pytest.raises(ValueError, match='pam_arm: has no stepper motors'):
         one_step(load_rig('pam_arm', NOMINAL))
+
+
+def test_longest_plans_are_of_goals_that_the_arm_can_follow():
+    found = longest_plans(load_rig('cable_arm'), targets=3, points=40, lasts_s=90.0)
+    assert {name: refusal for name, (_, refusal) in found.items()} == {
+        'a target': '',
+        'a path': '',
+        'a trajectory': '',
+    }
+    assert all(duration > 0.0 for duration, _ in found.values())
+    with pytest.raises(ValueError, match='poses has 2001'):
+        longest_plans(load_rig('cable_arm'), targets=3, points=2001)

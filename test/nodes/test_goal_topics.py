@@ -321,7 +321,7 @@ def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, t
 def test_an_excitation_that_somebody_else_leads_away_ends_and_says_so(
     client, tmp_path, rig, softarm
 ):
-    words = ['--kind', 'random', '--count', '2', '--dwell-s', '3', '--amplitude', '0.12']
+    words = ['--kind', 'random', '--count', '2', '--dwell-s', '3', '--amplitude', '0.03']
     words += ['--csv', f'{tmp_path}/some.csv']
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(softarm, 'excite', rig.name, '--live', *words)
