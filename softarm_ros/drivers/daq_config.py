@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, Ipv4Host, NonNegative, Positive
 
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 Channel = Annotated[str, Field(pattern=r'^[A-Za-z0-9_\-]+/(ai|ao)\d+$')]
@@ -165,7 +165,7 @@ class DigitalOutput(ConfigBlock):
 class DaqHost(ConfigBlock):
     """A computer that runs the NI gRPC device server; the connection is not encrypted."""
 
-    host: str = Field(min_length=1)
+    host: Ipv4Host
     port: int = Field(default=31763, ge=1, le=65535)
 
 

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from softarm_ros.drivers.cia402 import FAULT_NAMES, ControlWords, StatusWords
 from softarm_ros.drivers.modbus_registers import Address, Register
-from softarm_ros.geometry.configs import ConfigBlock, Finite, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, Host, Positive
 
 AxisName = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 
@@ -60,7 +60,7 @@ class ServoAxis(ConfigBlock):
 class ServoConfig(ConfigBlock):
     """Servo drives in torque mode behind one Modbus TCP connection."""
 
-    host: str = Field(min_length=1)
+    host: Host
     port: int = Field(default=502, ge=1, le=65535)
     axes: tuple[ServoAxis, ...] = Field(min_length=1)
     registers: ServoRegisters

@@ -2,13 +2,65 @@
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import (
+    AfterValidator,
+    BaseModel,
+    ConfigDict,
+    Field,
+    ValidationError,
+    model_validator,
+)
 
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+_LABEL = re.compile(r'[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?', re.IGNORECASE)
+_LONGEST_NAME = 253
+
+
+def checked_host(text: str) -> str:
+    """Return the name or address of a computer; ValueError if it can be neither."""
+    try:
+        ipaddress.ip_address(text)
+    except ValueError:
+        pass
+    else:
+        return text
+    labels = text.removesuffix('.').split('.')
+    if len(text) > _LONGEST_NAME or not all(map(_LABEL.fullmatch, labels)):
+        raise ValueError(
+            "expected a computer's name or address alone, as 192.168.1.10 or motive.lab: its "
+            'port has a field of its own'
+        )
+    if labels[-1].isdigit():  # no domain is a number
+        raise ValueError('expected four numbers of 0 to 255, as 192.168.1.10')
+    return text
+
+
+def checked_ipv4_host(text: str) -> str:
+    """Return the name or IPv4 address of a computer; ValueError if it can be neither."""
+    if ':' in checked_host(text):
+        raise ValueError('expected a name or an IPv4 address, as 192.168.1.10')
+    return text
+
+
+def checked_group(text: str) -> str:
+    """Return an IPv4 multicast address; ValueError if it is none."""
+    try:
+        if ipaddress.IPv4Address(text).is_multicast:
+            return text
+    except ValueError:
+        pass
+    raise ValueError('expected a multicast address, 224.0.0.0 to 239.255.255.255')
+
+
+Host = Annotated[str, Field(min_length=1), AfterValidator(checked_host)]
+Ipv4Host = Annotated[str, Field(min_length=1), AfterValidator(checked_ipv4_host)]
+MulticastGroup = Annotated[str, AfterValidator(checked_group)]
 
 
 class ConfigBlock(BaseModel):

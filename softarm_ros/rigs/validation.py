@@ -164,7 +164,8 @@ def _one(
         )
     value = document.value_at(path)
     if cause is not None:
-        return Problem(path, str(cause))
+        whole = value is None or isinstance(value, (tuple, dict))  # the message names its part
+        return Problem(path, str(cause), None if whole else value_text(value))
     choices = tree.choices(path, document)
     hint = did_you_mean(value, choices) if isinstance(value, str) and len(choices) > 1 else ''
     return Problem(path, f'expected {expected}{hint}', value_text(value))

@@ -8,6 +8,8 @@ from pydantic import ValidationError
 
 from softarm_ros.geometry.rotations import rotation_z
 from softarm_ros.perception.config import PoseSensorConfig
+from softarm_ros.perception.natnet.config import NatNetConfig
+from softarm_ros.perception.qtm.config import QtmConfig
 
 SECTIONS = ('proximal', 'distal')
 BASE = {'name': 'base plate', 'section': 'base'}
@@ -45,3 +47,35 @@ def test_an_unknown_section_is_named_with_those_there_are() -> None:
 def test_what_cannot_be_is_refused(fields: dict, what: str) -> None:
     with pytest.raises(ValidationError, match=what):
         PoseSensorConfig(rate_hz=100.0, **fields)
+
+
+@pytest.mark.parametrize('name', ['192.168.1.10', 'motive', 'MOTIVE_PC.lab.', 'a.b-c.example'])
+def test_a_name_or_an_address_is_a_computer(name: str) -> None:
+    assert NatNetConfig(rate_hz=100.0, bodies=(BASE, TIP), server=name).server == name
+
+
+@pytest.mark.parametrize(
+    ('field', 'value', 'what'),
+    [
+        ('server', '192.168.1.300', 'four numbers of 0 to 255'),
+        ('server', '192.168..10', 'name or address alone'),
+        ('server', 'http://motive', 'name or address alone'),
+        ('server', 'motive pc', 'name or address alone'),
+        ('server', 'm' * 64, 'name or address alone'),
+        ('server', '', 'at least 1 character'),
+        ('server', 'fe80::1', 'an IPv4 address'),
+        ('local', '192.168.1.10/24', 'name or address alone'),
+        ('multicast_group', '192.168.1.10', '224.0.0.0 to 239.255.255.255'),
+        ('multicast_group', 'motive', '224.0.0.0 to 239.255.255.255'),
+    ],
+)
+def test_what_is_no_address_is_refused(field: str, value: str, what: str) -> None:
+    fields = {'server': '192.168.1.10', field: value}
+    with pytest.raises(ValidationError, match=what):
+        NatNetConfig(rate_hz=100.0, bodies=(BASE, TIP), **fields)
+
+
+def test_a_host_that_is_reached_by_tcp_may_have_an_address_of_ipv6() -> None:
+    assert QtmConfig(rate_hz=100.0, bodies=(BASE, TIP), host='fe80::1').host == 'fe80::1'
+    with pytest.raises(ValidationError, match='name or address alone'):
+        QtmConfig(rate_hz=100.0, bodies=(BASE, TIP), host='qtm:22223')

@@ -72,6 +72,16 @@ SINGLE = [
         'and fraction: 1, or such a point without an offset',
     ),
     (
+        'a port behind the name of a server',
+        CAMERA_RATE,
+        NATNET.replace('168.1.10', '168.1.10:1510')
+        + """      - {name: tip, section: distal}
+    #""",
+        'server: 192',
+        "sensors.natnet.server = '192.168.1.10:1510': expected a computer's name or address "
+        'alone, as 192.168.1.10 or motive.lab: its port has a field of its own',
+    ),
+    (
         'body on a section that the arm has not',
         CAMERA_RATE,
         NATNET

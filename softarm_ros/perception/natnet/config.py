@@ -6,6 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
+from softarm_ros.geometry.configs import Ipv4Host, MulticastGroup
 from softarm_ros.perception.config import PoseSensorConfig
 
 COMMAND_PORT = 1510
@@ -16,8 +17,8 @@ MULTICAST = '239.255.42.99'
 class NatNetConfig(PoseSensorConfig):
     """OptiTrack Motive, or whatever else sends NatNet 3.1 to 4.2."""
 
-    server: str = Field(min_length=1, description='address of the computer that runs Motive')
-    local: str = Field(
+    server: Ipv4Host = Field(description='address of the computer that runs Motive')
+    local: Ipv4Host = Field(
         default='0.0.0.0', description='address of this computer in the network of the cameras'
     )
     mode: Literal['unicast', 'multicast'] = Field(
@@ -25,7 +26,7 @@ class NatNetConfig(PoseSensorConfig):
     )
     command_port: int = Field(default=COMMAND_PORT, gt=0, lt=65536)
     data_port: int = Field(default=DATA_PORT, gt=0, lt=65536, description='of multicast')
-    multicast_group: str = MULTICAST
+    multicast_group: MulticastGroup = MULTICAST
     up_axis: Literal['y', 'z'] = Field(
         default='y', description="of Motive's streaming settings; counts with base_from: sensor"
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import NonNegative
+from softarm_ros.geometry.configs import Host, NonNegative
 from softarm_ros.perception.config import PoseSensorConfig
 
 PORT = 22223  # little endian
@@ -13,7 +13,7 @@ PORT = 22223  # little endian
 class QtmConfig(PoseSensorConfig):
     """Qualisys Track Manager (QTM), over its RT protocol."""
 
-    host: str = Field(min_length=1, description='address of the computer that runs QTM')
+    host: Host = Field(description='address of the computer that runs QTM')
     port: int = Field(default=PORT, gt=0, lt=65536, description='of the little-endian protocol')
     device_latency_s: NonNegative = Field(
         default=0.0,

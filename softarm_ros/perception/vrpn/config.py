@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import NonNegative
+from softarm_ros.geometry.configs import Ipv4Host, NonNegative
 from softarm_ros.perception.config import PoseSensorConfig
 
 PORT = 3883
@@ -20,7 +20,7 @@ class VrpnConfig(PoseSensorConfig):
     `tip`, or `hand[3]`.
     """
 
-    host: str = Field(min_length=1, description='address of the computer that runs the server')
+    host: Ipv4Host = Field(description='address of the computer that runs the server')
     port: int = Field(default=PORT, gt=0, lt=65536, description='of the server, UDP')
     unit: Literal['m', 'mm'] = Field(
         default='m', description='of positions; VRPN says m, and not every server keeps to it'
