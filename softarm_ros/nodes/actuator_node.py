@@ -25,6 +25,7 @@ from softarm_ros.nodes.wire import (
     read_pressure,
 )
 from softarm_ros.rigs.devices import Devices
+from softarm_ros.runtime.addresses import may_have_moved, note_moved
 from softarm_ros.runtime.arm_assembly import build_driver
 from softarm_ros.runtime.assembly import build_command_gate
 
@@ -48,6 +49,7 @@ class ActuatorNode(DriverNode):
             self, 'home', False, 'take the arm to be at rest when the device is first reached'
         )
         self._gate = build_command_gate(self.rig)
+        self._allowed = False  # to move, by the supervisor's last word
         self._held = 'not active'
         self._received = self._refused = 0
         self._last_stamp_s = -np.inf
@@ -69,6 +71,8 @@ class ActuatorNode(DriverNode):
 
     def build(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of all actuators."""
+        if self._folder and may_have_moved(self._device, self._folder):
+            self._homing = False  # under a driver before this one
         driver = build_driver(self.rig, devices)
         if isinstance(driver, FedByPressures) and not self._fed:
             self._fed = True
@@ -113,6 +117,9 @@ class ActuatorNode(DriverNode):
     def on_permit(self, allowed: bool) -> None:
         """Take the supervisor's word."""
         super().on_permit(allowed)
+        if self._folder and allowed and not self._allowed:
+            note_moved(self._device, self._folder)
+        self._allowed = allowed
         self._gate.on_permit(time.monotonic(), allowed)
 
     def _on_pressure(self, value: PressureValue) -> None:
@@ -135,7 +142,7 @@ class ActuatorNode(DriverNode):
             return
         self._move(now_s)
         if self._folder and not self.starting_up:
-            self._homing = False  # once it has moved, only a person knows
+            self._homing = False  # once it has moved, only a person knows where it is
         if self._homing and self.active and now_s >= self._next_home_s:
             self._next_home_s = now_s + RETRY_S
             self._home_once(self.driver)

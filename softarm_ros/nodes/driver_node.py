@@ -33,7 +33,7 @@ class DriverNode(HardwareNode):
     def __init__(self, name: str, **options: Any) -> None:
         super().__init__(name, TICK_S, **options)
         self.driver: DeviceDriver | None = None
-        declare(self, 'device', name, 'name of the device in the rig file')
+        self._device = declare(self, 'device', name, 'name of the device in the rig file')
         self._folder = declare(
             self, 'devices_folder', '', 'of the addresses of emulated devices; empty: real ones'
         )

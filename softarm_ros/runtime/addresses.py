@@ -1,7 +1,12 @@
-"""Where the devices of a rig are: as its file says, or as emulated ones have put into a folder."""
+"""
+Where the devices of a rig are: as its file says, or as emulated ones have put into a folder.
+
+Beside the addresses of emulated devices their drivers keep there that the arm has moved.
+"""
 
 from __future__ import annotations
 
+import contextlib
 import json
 from pathlib import Path
 from typing import Any, TypeVar
@@ -58,6 +63,21 @@ def addressed_sensor(name: str, config: SensorT, folder: str | Path | None) -> S
     except OSError:
         raise NoDevicesYetError(f'no emulated sensor in {where} yet') from None
     return config.model_copy(update=fields)
+
+
+def note_moved(name: str, folder: str | Path) -> None:
+    """Keep that the emulated arm of a device may have moved, until its emulator starts anew."""
+    with contextlib.suppress(FileNotFoundError):  # the emulator has ended, and its arm with it
+        _moved_file(name, folder).touch()
+
+
+def may_have_moved(name: str, folder: str | Path) -> bool:
+    """Return whether a driver of this device has kept that its emulated arm may have moved."""
+    return _moved_file(name, folder).exists()
+
+
+def _moved_file(name: str, folder: str | Path) -> Path:
+    return Path(folder) / f'{name}.moved'
 
 
 def _address(name: str, folder: Path) -> dict[str, Any]:

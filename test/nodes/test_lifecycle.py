@@ -76,6 +76,31 @@ def test_a_node_configured_twice_has_each_topic_once(made, kind, names, topic):
     assert set(once[0].values()) | set(once[1].values()) == {1}
 
 
+def homed_by_itself(node, monkeypatch):
+    """Let a node start with a device that is not homed; return whether it homes it."""
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    homed = []
+    monkeypatch.setattr(node.driver, 'not_ready', lambda: 'not homed')
+    monkeypatch.setattr(node.driver, 'home', lambda: homed.append(True))
+    node.work()
+    return bool(homed)
+
+
+def test_a_driver_started_again_does_not_take_an_arm_that_has_moved_to_be_at_rest(
+    made, monkeypatch, tmp_path
+):
+    for device in ('servo', 'daq'):
+        (tmp_path / f'{device}.port').write_text('9')  # where nobody answers
+    before = made(ActuatorNode, 'servo', home=True)
+    assert homed_by_itself(before, monkeypatch)
+    before.on_permit(allowed=False)
+    assert homed_by_itself(made(ActuatorNode, 'servo', home=True), monkeypatch)  # has not moved
+    before.on_permit(allowed=True)
+    assert not homed_by_itself(made(ActuatorNode, 'servo', home=True), monkeypatch)
+    assert made(EmulatorNode).trigger_configure() is SUCCESS  # another arm, at rest
+    assert homed_by_itself(made(ActuatorNode, 'servo', home=True), monkeypatch)
+
+
 class Device:
     """In place of a device's driver: it counts what is done to it."""
 
