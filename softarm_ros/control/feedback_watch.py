@@ -155,8 +155,12 @@ class FeedbackWatch:
 
     def set_back(self, now_s: float) -> bool:
         """Return whether the clock was set back: the newest stamp is further ahead than it was."""
-        ahead_s = self.config.max_ahead_s * self._stretch + _SET_BACK_S
-        return self._last_stamp_s - now_s > ahead_s
+        return self._last_stamp_s - now_s > self.max_ahead_s + _SET_BACK_S
+
+    @property
+    def max_ahead_s(self) -> float:
+        """By how much a stamp may lie in the future [s], at the speed of the simulation."""
+        return self.config.max_ahead_s * self._stretch
 
     def forget_stamps(self) -> None:
         """Take poses of any stamp that is not wrong by itself."""
@@ -185,7 +189,7 @@ class FeedbackWatch:
         if tip.shape != (3,) or not np.isfinite(tip).all():
             return f'pose is not finite: tip position {tip.tolist()}'
         age = now_s - stamp_s
-        oldest, ahead = c.max_age_s * self._stretch, c.max_ahead_s * self._stretch
+        oldest, ahead = c.max_age_s * self._stretch, self.max_ahead_s
         if age > oldest:
             return f'pose stamp is {1e3 * age:.0f} ms old (limit {1e3 * oldest:.0f} ms)'
         if -age > ahead:

@@ -23,8 +23,9 @@ class BaseFrame:
     Brings poses of foreign frames into the base frame.
 
     TF is listened to from `listen` or the first foreign frame on, where tf2_ros is installed. A
-    frame that TF does not know (yet), or whose transform is older than `MAX_AGE_S`, stays foreign:
-    whoever reads the pose refuses it. A static transform has no age.
+    frame that TF does not know (yet), or whose transform is older than `MAX_AGE_S` or lies further
+    in the future than poses may, stays foreign: whoever reads the pose refuses it. A static
+    transform has no age.
 
     Parameters
     ----------
@@ -32,21 +33,25 @@ class BaseFrame:
         That listens.
     names : sequence of str
         Of the base frame.
+    max_ahead_s : float
+        By which the stamp of a transform may lie in the future: who published it may fall silent,
+        and that is noticed later by as much.
 
     Attributes
     ----------
-    too_old : str
+    unused : str
         Why the last foreign frame was not transformed though TF knows it; otherwise empty.
 
     """
 
-    def __init__(self, node: Node, names: Sequence[str]) -> None:
+    def __init__(self, node: Node, names: Sequence[str], max_ahead_s: float) -> None:
         self._node = node
         self._names = tuple(names)
+        self._max_ahead_s = max_ahead_s
         self._buffer: Any = None
         self._errors: tuple[type[Exception], ...] = ()
         self._looked = False
-        self.too_old = ''
+        self.unused = ''
 
     def listen(self) -> None:
         """Listen to TF from now on, where tf2_ros is installed: a single pose cannot wait."""
@@ -77,7 +82,7 @@ class BaseFrame:
 
     def _to_base(self, frame: str) -> Array | None:
         """Return the transform (4, 4) of a foreign frame to the base, None if there is none."""
-        self.too_old = ''
+        self.unused = ''
         if not frame or frame in self._names:
             return None
         self.listen()
@@ -92,17 +97,22 @@ class BaseFrame:
                 found = self._buffer.lookup_transform(name, frame, Time())
             except self._errors:
                 continue
-            self.too_old = self._aged(frame, nanoseconds_of(found.header.stamp))
-            if self.too_old:
-                self._node.get_logger().warning(self.too_old, throttle_duration_sec=5.0)
+            self.unused = self._wrong_time(frame, nanoseconds_of(found.header.stamp))
+            if self.unused:
+                self._node.get_logger().warning(self.unused, throttle_duration_sec=5.0)
                 return None
             p, q = found.transform.translation, found.transform.rotation
             return pose(matrix_from_quaternion([q.x, q.y, q.z, q.w]), [p.x, p.y, p.z])
         return None
 
-    def _aged(self, frame: str, stamp_ns: int) -> str:
-        """Return what is wrong with the age of a transform, by its stamp; 0: it is static."""
+    def _wrong_time(self, frame: str, stamp_ns: int) -> str:
+        """Return what is wrong with the stamp of a transform; 0: it is static."""
         age_s = 1e-9 * (self._node.get_clock().now().nanoseconds - stamp_ns)
-        if stamp_ns == 0 or age_s <= MAX_AGE_S:
+        if stamp_ns == 0 or -self._max_ahead_s <= age_s <= MAX_AGE_S:
             return ''
+        if age_s < 0.0:
+            return (
+                f'TF of frame {frame!r} lies {-age_s:.6g} s in the future; expected at most '
+                f'{self._max_ahead_s:g} s: the clocks of both computers must agree'
+            )
         return f'TF of frame {frame!r} is {age_s:.3g} s old; expected at most {MAX_AGE_S:g} s'

@@ -132,8 +132,8 @@ class GoalTopics:
         found, point = self._base.tip_of(StampedPoses(0, frame, row.reshape(1, 7)))
         if found in self._rig.base_frames:
             return point
-        if self._base.too_old:
-            raise GoalError(f'header.frame_id = {frame!r}: {self._base.too_old}')
+        if self._base.unused:
+            raise GoalError(f'header.frame_id = {frame!r}: {self._base.unused}')
         names = ' or '.join(repr(name) for name in self._rig.base_frames)
         raise GoalError(
             f'header.frame_id = {frame!r}: expected {names}, or a frame that TF leads there from'

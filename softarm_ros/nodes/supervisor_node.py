@@ -104,7 +104,10 @@ class SupervisorNode(SelfPaced, Node):
             else None
         )
         self._pressures = build_pressure_watch(rig)
-        self._base = BaseFrame(self, rig.base_frames)
+        ahead_s = rig.supervisor.feedback_watch.max_ahead_s
+        self._base = BaseFrame(
+            self, rig.base_frames, self._watch.max_ahead_s if self._watch is not None else ahead_s
+        )
         self._sensors = frozenset(rig.sensors.devices())
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
         self._phase = Phase.IDLE  # of the tracker
@@ -208,6 +211,8 @@ class SupervisorNode(SelfPaced, Node):
             # the posture of the actuators.
             moving = self._status.state is SafetyState.RUNNING and not self._phase.stands
             problem = self._watch.problem(self._ros_time_s(), moving=moving)
+            if problem is not None and self._base.unused:  # why a frame is not the base's
+                problem = f'{problem}; {self._base.unused}'
             self._supervisor.on_problem('feedback watch', problem)
 
     def _ros_time_s(self) -> float:

@@ -94,8 +94,8 @@ class TrackerNode(SelfPaced, Node):
         self._tick = -1
         self._wait = self._period * (LATE if self._pose_paced else 1.0)
         self.due = float('inf') if self._simulated else 0.0
-        self._base = BaseFrame(self, self.rig.base_frames)
         self._intake = build_pose_intake(self.rig, self.loop.model, time_scale=self._time_scale)
+        self._base = BaseFrame(self, self.rig.base_frames, self._intake.watch.max_ahead_s)
         self._refused, self._tell_refusal_s = 0, -np.inf
         self._last_cycle: int | None = None
         self._actuators_ns = self._poses_ns = 0  # when they were heard last
@@ -211,7 +211,8 @@ class TrackerNode(SelfPaced, Node):
         self._refused += 1
         if time.monotonic() >= self._tell_refusal_s:  # values change from pose to pose
             self._tell_refusal_s = time.monotonic() + 1.0
-            self._tell(Event(self._now_s(), 'error', 'tracker', f'{refusal}; not used'))
+            why = '; '.join(filter(None, (refusal, self._base.unused, 'not used')))
+            self._tell(Event(self._now_s(), 'error', 'tracker', why))
 
     def _on_sections(self, sections: StampedPoses) -> None:
         # Sections in a wrong frame, or not finite, say no more than the tip of that frame does.
