@@ -15,6 +15,8 @@ from softarm_ros.perception.stereo.rigid_fit import rigid_fit, unordered_fit
 from softarm_ros.perception.stereo.triangulation import triangulate
 
 _SCALE = 0.05  # by which squares may be off: more is another size, or another calibration
+_MOVED_M = 1.0e-3  # between two pairs of a board that lies still, or ...
+_MOVED_MISSES = 3.0  # ... times what its corners miss by in these pairs
 
 
 @dataclass(frozen=True)
@@ -54,7 +56,8 @@ def base_from_board(
     ------
     CameraError
         If the board looks the same turned by half a turn, no pair shows three common corners,
-        or these are not as far apart as on the board: other squares, or exchanged images.
+        these are not as far apart as on the board (other squares, or exchanged images), or the
+        board lies elsewhere in one pair than in the first.
 
     """
     board.require_told_apart()
@@ -71,17 +74,19 @@ def base_from_board(
     corners = np.concatenate(known)
     both = [np.concatenate(each) for each in zip(*pixels)]
     measured = triangulate(cameras, *both).points
-    scale = _scale(corners, measured)
+    ends = np.cumsum([len(points) for points in known])[:-1]
+    scale = _scale(known, np.split(measured, ends))
     if not abs(scale - 1.0) <= _SCALE:  # nan neither
-        if abs(_scale(corners, triangulate(cameras.swapped(), *both).points) - 1.0) <= _SCALE:
+        exchanged = np.split(triangulate(cameras.swapped(), *both).points, ends)
+        if abs(_scale(known, exchanged) - 1.0) <= _SCALE:
             raise CameraError('the board fits with the images of left and right exchanged')
         given = 1e3 * board.square_m
         raise CameraError(
             f'the board is seen with squares of {scale * given:.1f} mm: {given:g} mm given; '
             'measure them, and look whether both images are one pair of the calibrated cameras'
         )
+    _require_still(names, known, np.split(measured, ends))
     X_LB, misses = rigid_fit(corners, measured)
-    ends = np.cumsum([len(points) for points in known])[:-1]
     errors = {name: _rms(part) for name, part in zip(names, np.split(misses, ends))}
     return BaseFit(X_LB, errors, _rms(misses))
 
@@ -113,13 +118,42 @@ def base_from_markers(markers_B: Mapping[str, Sequence[float]], points_L: Array)
     return BaseFit(X_LB, errors, rms)
 
 
-def _scale(known: Array, measured: Array) -> float:
-    """Return how many times as far apart points (n, 3) are as they should be; nan without any."""
-    seen = np.isfinite(measured).all(axis=1)
-    if not seen.any():
-        return np.nan
-    sizes = [float(np.linalg.norm(p[seen] - p[seen].mean(axis=0))) for p in (measured, known)]
-    return sizes[0] / sizes[1]
+def _scale(known: Sequence[Array], measured: Sequence[Array]) -> float:
+    """
+    Return how many times as far apart the points (n, 3) of a pair are as they should be.
+
+    Over all pairs, of which each may show the board elsewhere; nan without any point.
+    """
+    sizes = np.zeros(2)
+    for each in zip(measured, known, strict=True):
+        seen = np.isfinite(each[0]).all(axis=1)
+        if seen.any():
+            sizes += [float(((p[seen] - p[seen].mean(axis=0)) ** 2).sum()) for p in each]
+    return float(np.sqrt(sizes[0] / sizes[1])) if sizes[1] > 0.0 else np.nan
+
+
+def _require_still(
+    names: Sequence[str], known: Sequence[Array], measured: Sequence[Array]
+) -> None:
+    """Raise CameraError if a pair shows the board elsewhere than the first that shows enough."""
+    first: tuple[str, Array, float] | None = None
+    for name, corners, seen in zip(names, known, measured, strict=True):
+        if np.isfinite(seen).all(axis=1).sum() < 3:
+            continue
+        X, misses = rigid_fit(corners, seen)
+        missed = _rms(misses)
+        if first is None:
+            first = name, X, missed
+            continue
+        way = (X - first[1])[:3]
+        moved = _rms(corners @ way[:, :3].T + way[:, 3])
+        limit = max(_MOVED_M, _MOVED_MISSES * max(missed, first[2]))
+        if not moved <= limit:
+            raise CameraError(
+                f'the board lies {1e3 * moved:.1f} mm elsewhere in pair {name} than in pair '
+                f'{first[0]} (limit {1e3 * limit:.1f} mm): it must lie still on the base; take '
+                'the pairs of one place alone'
+            )
 
 
 def _rms(misses: Array) -> float:

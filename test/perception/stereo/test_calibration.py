@@ -1,5 +1,6 @@
 """Rendered images of a board: is what comes out what they were rendered with?"""
 
+import re
 from itertools import pairwise
 
 import numpy as np
@@ -50,11 +51,11 @@ def stereo(views):
     return calibrate_stereo(CHESSBOARD, views.views, (SMALL, SMALL))
 
 
-def exact_pairs(count, noise_px, seed=5, window=False):
+def exact_pairs(count, noise_px, seed=5, window=False, boards=None):
     """Views without images: corners where they appear, with noise."""
     rng = np.random.default_rng(seed)
     cameras, ids = small_pair(window), np.arange(CHESSBOARD.corners)
-    for n, X in enumerate(held(count, seed)):
+    for n, X in enumerate(held(count, seed) if boards is None else boards[:count]):
         corners = CHESSBOARD.points() @ X[:3, :3].T + X[:3, 3]
         yield tuple(
             BoardView(f'{n:02d}', ids, p + rng.normal(0.0, noise_px, p.shape))
@@ -207,6 +208,19 @@ def test_a_base_by_squares_of_another_size_is_refused_with_the_size_they_have():
     with pytest.raises(CameraError, match=r'squares of 1[56]\.\d mm: 18 mm given'):
         base_from_board(small_pair(), wrong, [(left, right)], np.eye(4))
     assert of_base(left, right).rms_m < 5e-4
+
+
+@pytest.mark.parametrize('way_m', [0.003, 0.15])
+def test_a_base_by_a_board_that_moved_names_the_pair_and_not_the_squares(way_m):
+    X_LO, X_moved = (board_pose((x, 0.01, 0.52), (0.2, -0.3, 0.1)) for x in (0.0, way_m))
+    pairs = list(exact_pairs(3, 0.05, boards=[X_LO, X_LO, X_moved]))
+    said = r'lies (\d+\.\d) mm elsewhere in pair 02 than in pair 00 \(limit 1\.0 mm\)'
+    with pytest.raises(CameraError, match=said) as refused:
+        base_from_board(small_pair(), CHESSBOARD, pairs, np.eye(4))
+    moved_mm = float(re.search(said, str(refused.value)).group(1))
+    assert moved_mm == pytest.approx(1e3 * way_m, abs=0.5)
+    fit = base_from_board(small_pair(), CHESSBOARD, pairs[:2], np.eye(4))
+    assert np.linalg.norm(fit.X_LB[:3, 3] - X_LO[:3, 3]) < 1e-3
 
 
 def test_a_base_by_exchanged_cameras_says_so():
