@@ -26,6 +26,8 @@ TAKE_OVER_S = 0.15
 _CLOSING_UP = 2.0
 _REMEMBERED_S = 5.0  # how long a tip may be held by friction before it catches up
 _SET_BACK_S = 0.1  # a clock that was set back by less catches up before it matters
+_OTHER_CLOCK_S = 10.0  # no network keeps a pose for so long
+_CLOCKS = '; the clocks of both computers must agree'
 _FORGET_S = 1.0  # after so long with refused poses, the sensor's clock counts as set anew
 
 
@@ -191,10 +193,14 @@ class FeedbackWatch:
         age = now_s - stamp_s
         oldest, ahead = c.max_age_s * self._stretch, self.max_ahead_s
         if age > oldest:
-            return f'pose stamp is {1e3 * age:.0f} ms old (limit {1e3 * oldest:.0f} ms)'
+            if stamp_s == 0.0:
+                return 'pose has no stamp (0): expected the time of its exposure'
+            why = _CLOCKS if age > _OTHER_CLOCK_S else ''
+            return f'pose stamp is {1e3 * age:.0f} ms old (limit {1e3 * oldest:.0f} ms){why}'
         if -age > ahead:
             return (
-                f'pose stamp lies {-1e3 * age:.0f} ms in the future (limit {1e3 * ahead:.0f} ms)'
+                f'pose stamp lies {-1e3 * age:.0f} ms in the future (limit '
+                f'{1e3 * ahead:.0f} ms){_CLOCKS}'
             )
         return None
 

@@ -191,7 +191,9 @@ def test_slow_model_error_is_no_alarm():
         (lambda stamp: 99.0, 'old (limit 200 ms)', 0.1),
         (lambda stamp: 100.45, 'does not advance', 0.1),
         (lambda stamp: stamp - 1.0, 'pose stamp is 1010 ms old (limit 200 ms)', 0.1),
-        (lambda stamp: stamp + 0.5, 'lies 490 ms in the future (limit 50 ms)', 0.1),
+        (lambda stamp: stamp + 0.5, 'lies 490 ms in the future (limit 50 ms); the clocks', 0.1),
+        (lambda stamp: stamp - 50.0, 'old (limit 200 ms); the clocks of both computers', 0.1),
+        (lambda stamp: 0.0, 'pose has no stamp (0): expected the time of its exposure', 0.1),
     ],
 )
 def test_stamps_that_cannot_be_right(clock, what, soonest):

@@ -192,7 +192,7 @@ def test_markers_along_the_arm_reach_a_filter_and_those_of_bodies_do_not():
     assert measured.names == ('low',)
     where, _ = intake.estimator.place(along['low'], 1.0)
     assert np.linalg.norm(where[:3, 3] - half) < 1e-3
-    old = Sighting(0, 'base', (), seen)
+    old = Sighting(10_000_000, 'base', (), seen)
     assert 'ms old' in intake.on_points(1.0, old, along)
     elsewhere = Sighting(990_000_000, 'room', (), seen)
     assert "expected 'base'" in intake.on_points(1.0, elsewhere, along).replace('cable_arm/', '')
