@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from pydantic import Field
+from typing import Annotated
+from urllib.parse import urlsplit
+
+from pydantic import AfterValidator, Field
 
 from softarm_ros.geometry.configs import ConfigBlock, Positive
+
+_URLS = ('socket', 'rfc2217', 'spy', 'hwgrep', 'alt', 'cp2110', 'loop')  # of pyserial
+_OF_HOSTS = ('socket', 'rfc2217')
+
+
+def checked_port(text: str) -> str:
+    """Return a serial port or a URL of pyserial; ValueError if a URL is none."""
+    scheme, between, _ = text.partition('://')
+    if not between:
+        return text
+    if scheme not in _URLS:
+        raise ValueError(f'expected a port, or a URL of pyserial: {", ".join(_URLS)}')
+    if scheme in _OF_HOSTS:
+        try:
+            parts = urlsplit(text)
+            complete = bool(parts.hostname and parts.port)
+        except ValueError:  # no number, or beyond 65535
+            complete = False
+        if not complete:
+            raise ValueError(f'expected {scheme}://host:port')
+    return text
 
 
 class SerialConfig(ConfigBlock):
     """A stepper or valve board behind a serial port: USB, or a Bluetooth serial port."""
 
-    port: str = Field(
+    port: Annotated[str, AfterValidator(checked_port)] = Field(
         min_length=1,
         description='/dev/serial/by-id/..., /dev/rfcomm0, or a URL of pyserial (socket://host:port)',
     )

@@ -8,7 +8,9 @@ import tty
 
 import pytest
 from manual_clock import wait_until
+from pydantic import ValidationError
 
+from softarm_ros.drivers.serial_config import SerialConfig
 from softarm_ros.drivers.serial_port import PortError, SerialPort
 
 
@@ -113,3 +115,24 @@ def test_a_port_may_be_a_url():
 
         wait_until(gone, 20.0, 'loss')
         port.close()
+
+
+@pytest.mark.parametrize(
+    ('port', 'said'),
+    [
+        ('socket://boards.lab', 'expected socket://host:port'),
+        ('rfc2217://10.0.0.1:99999', 'expected rfc2217://host:port'),
+        ('tcp://10.0.0.1:4000', 'a URL of pyserial: socket, rfc2217'),
+        ('/dev/ttyACM0', ''),
+        ('COM3', ''),
+        ('spy:///dev/ttyACM0', ''),
+        ('socket://10.0.0.1:4000', ''),
+    ],
+)
+def test_a_port_that_pyserial_cannot_open_is_refused_with_the_file(port, said):
+    try:
+        assert SerialConfig(port=port, baud=115_200).port == port
+    except ValidationError as error:
+        assert said and said in str(error)
+    else:
+        assert not said
