@@ -21,6 +21,8 @@ _CANCEL_S = 2.0
 # Without a word of the arm: it has ended. A busy computer makes this process late by a second.
 SILENT_S = 5.0
 GONE = 'the graph is gone'
+# Of a goal that the tracker does not have any more: a lost word is sent again within 3 s.
+_FORGOTTEN_S = 5.0
 
 
 def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[str], None]) -> int:
@@ -41,7 +43,7 @@ def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[s
         if stopped():
             return EXIT_INTERRUPTED
         stamp = client.send.pose(position)
-        told, waited = 0, 0.0
+        told, waited, known_at = 0, 0.0, 0.0
         while True:
             client.spin(_LOOK_S)
             waited += _LOOK_S
@@ -58,6 +60,11 @@ def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[s
                 return EXIT_INTERRUPTED if stopped() else EXIT_INCOMPLETE
             if not client.fresh('tracker', SILENT_S):
                 out(f'{rig.name}: {GONE}; what has become of the goal is not known')
+                return EXIT_INCOMPLETE
+            if not reports or str(stamp) in client.value('tracker', 'goal_stamps_ns').split():
+                known_at = waited
+            if waited - known_at > _FORGOTTEN_S:
+                out('the tracker does not have the goal any more; what became of it is not known')
                 return EXIT_INCOMPLETE
             if not reports and waited > _ANSWER_S:
                 out(f'no answer within {_ANSWER_S:g} s')

@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 RATE_HZ = 30.0
 _PRINT_S = 0.5
 _PAUSE_S = 0.5  # after which a stream that was given up begins anew, on a busy computer too
+_LATE_S = 0.25  # of a turn here: of keys and sticks that came meanwhile nobody knows the age
 _FASTER, _SLOWEST, _FASTEST = 1.25, 0.1, 1.0  # shares of the rig's speed of goals
 HELP = 'w/s: x   a/d: y   r/f: z   +/-: speed   space: stop   q: end'
 
@@ -38,7 +39,8 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
     Stream targets until q, Ctrl-C or the end of the input or of the arm; return the exit status.
 
     While the arm may not move nothing is sent and the target stays at the reference: a start alone
-    does not move the arm. Likewise for a moment after the stream was cancelled or refused.
+    does not move the arm. Likewise for a moment after the stream was cancelled or refused, or
+    after this process itself was stopped or kept from its work, with what was pressed meanwhile.
 
     Raises
     ------
@@ -63,9 +65,15 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
                 client.spin(1.0 / RATE_HZ)
                 now = time.monotonic()
                 reference = reference if client.reference is None else client.reference
+                late_s = now - before - 1.0 / RATE_HZ
+                if late_s > _LATE_S:
+                    paused = f'kept from its work for {late_s:.1f} s: what was pressed is ignored'
+                    paused_until, before = now + _PAUSE_S, now
                 for key in read():
                     if key in ('q', '\x04', '\x03'):
                         return 0
+                    if late_s > _LATE_S:
+                        continue
                     if key == ' ':
                         mover.halt(reference)
                     elif key in '+-':

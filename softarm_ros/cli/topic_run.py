@@ -251,7 +251,7 @@ def _follow(
     def tell(level: str, source: str, message: str) -> None:
         outcome.events.append(Event(monitor.now_s(), level, source, message))  # type: ignore[arg-type]
 
-    heard, patience_s = time.monotonic(), FIRST_WORD_S
+    begun = time.monotonic()
     while True:
         monitor.spin(LOOK_S)
         view.update(monitor)
@@ -260,8 +260,6 @@ def _follow(
         phase = monitor.value('tracker', 'phase')
         if outcome.meter is None and phase not in ('', Phase.IDLE.value):
             outcome.first_motion_s, outcome.meter = age_s(), LoadMeter()
-        if monitor.fresh('supervisor'):
-            heard, patience_s = time.monotonic(), SILENCE_S
         ended = nodes.ended()
         for node in ended:
             tell('error' if node.required else 'warning', 'run', node.describe())
@@ -284,7 +282,10 @@ def _follow(
             tell('warning', 'run', f'interrupted; supervisor: {answer}')
             outcome.interrupted = True
             return outcome
-        if time.monotonic() - heard > patience_s:
+        silent_s, patience_s = monitor.silent_s('supervisor'), SILENCE_S
+        if not np.isfinite(silent_s):
+            silent_s, patience_s = time.monotonic() - begun, FIRST_WORD_S
+        if silent_s > patience_s:
             tell('error', 'run', f'nothing received from the supervisor for {patience_s:g} s')
             return outcome
 

@@ -96,6 +96,11 @@ class GoalIntake:
             tolerance=tolerance,
         )
 
+    @property
+    def under_way(self) -> str:
+        """The stamps [ns] of all goals without a final state, divided by blanks."""
+        return ' '.join(map(str, self._stamps.values()))
+
     def cancel(self, number: int | None = None) -> bool:
         """Give up one goal, or all, on request; return whether there was one."""
         given_up = self._loop.cancel('on request', number)

@@ -66,6 +66,11 @@ class GoalTopics:
         node.create_service(Trigger, 'goal/cancel', self._on_cancel)
         self._action = self._trajectory_action()
 
+    @property
+    def under_way(self) -> str:
+        """The stamps [ns] of all goals without a final state, divided by blanks."""
+        return self._intake.under_way
+
     def close(self) -> None:
         """Take no more goals of the action."""
         if self._action is not None:

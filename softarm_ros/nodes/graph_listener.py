@@ -23,6 +23,8 @@ from softarm_ros.nodes.wire import listen, read_status
 
 ListenerT = TypeVar('ListenerT', bound='GraphListener')
 
+OVERDUE_S = 0.2  # by which a look may come late before its process counts as kept from looking
+
 
 class GraphListener:
     """
@@ -35,6 +37,9 @@ class GraphListener:
     Topics are tapped: not spun but emptied by hand, many messages at a time. That costs a third,
     and only so the time of sending comes along (the events executor refuses callbacks that ask
     for it).
+
+    A node is silent only while this process listens: one that was stopped itself (Ctrl-Z), or kept
+    from the processor, has missed what was said.
     """
 
     def __init__(
@@ -61,7 +66,9 @@ class GraphListener:
         self._taps = Node(f'{name}_taps', namespace=namespace, context=self._context)
         self._tapped: list[tuple[Any, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
         self.health: dict[str, Health] = {}
-        self._heard: dict[str, float] = {}
+        self._heard: dict[str, float] = {}  # by `_listening_s`
+        self._listened_s, self._looked_at_s = 0.0, time.monotonic()
+        self._longest_look_s = OVERDUE_S
         self._clients: dict[str, Any] = {
             service: self.node.create_client(Trigger, service) for service in services
         }
@@ -104,7 +111,9 @@ class GraphListener:
     def spin(self, duration_s: float) -> None:
         """Handle what arrives during a time [s]."""
         # One call for all events: to enter and leave the executor costs as much as most of them.
+        self._longest_look_s = duration_s + OVERDUE_S
         self._executor.spin_until_future_complete(Future(), duration_s)
+        self._listened_s, self._looked_at_s = self._listening_s(), time.monotonic()
         self.take_in()
 
     def take_in(self) -> None:
@@ -130,8 +139,17 @@ class GraphListener:
         return default if health is None else health.values.get(key, default)
 
     def fresh(self, node: str, within_s: float = 0.5) -> bool:
-        """Return whether a node was heard a moment ago [wall s]."""
-        return time.monotonic() - self._heard.get(node, -np.inf) <= within_s
+        """Return whether a node was heard a moment ago."""
+        return self.silent_s(node) <= within_s
+
+    def silent_s(self, node: str) -> float:
+        """Return for how long [s] this process listened since it heard a node; inf: never."""
+        return self._listening_s() - self._heard.get(node, -np.inf)
+
+    def _listening_s(self) -> float:
+        """Return for how long [s] this process has listened, without what it was kept from it."""
+        look_s = time.monotonic() - self._looked_at_s
+        return self._listened_s + min(look_s, self._longest_look_s)
 
     def call(self, service: str, timeout_s: float = 1.0) -> tuple[bool, str]:
         """Call one of the `services`, each a Trigger; return success and message."""
@@ -151,7 +169,7 @@ class GraphListener:
 
     def _on_heartbeat(self, health: Health) -> None:
         self.health[health.name] = health
-        self._heard[health.name] = time.monotonic()
+        self._heard[health.name] = self._listening_s()
         self.on_health(health)
 
     def on_health(self, health: Health) -> None:

@@ -397,6 +397,7 @@ class TrackerNode(SelfPaced, Node):
             'phase_since_s': f'{self._phase_since:.6f}',
             'takes_goals': str(self._goals is not None).lower(),
             'goal': self.loop.goal_state if isinstance(self.loop, GoalLoop) else '',
+            'goal_stamps_ns': '' if self._goals is None else self._goals.under_way,
             'progress': f'{output.progress:.4f}' if output else '0',
             'error_mm': f'{1e3 * output.error_m:.3f}' if output else 'nan',
             'cycles': str(self._cycles.cycles),

@@ -211,6 +211,18 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
                 return (client.reference - start)[1] > 0.004
 
             client_until(client, pushed, 30.0, 'to the left by the stick')
+            client.spin(1.0)
+            keys.send_signal(signal.SIGSTOP)
+            stood = client.reference.copy()
+            for _ in range(10):  # repeated by the terminal, and read when nobody wants it any more
+                keys.stdin.write('s')
+                keys.stdin.flush()
+                client.spin(0.1)
+            told = len(client.reports)
+            keys.send_signal(signal.SIGCONT)
+            client_until(client, lambda: len(client.reports) >= told + 2, 30.0, 'a stream again')
+            client.spin(0.5)
+            np.testing.assert_allclose(client.reference, stood, atol=2e-4)
             keys.stdin.write('q')
             keys.stdin.flush()
             assert keys.wait(60.0) == 0
@@ -278,6 +290,22 @@ def test_the_command_does_not_wait_for_an_arm_that_has_ended(bench, client, rig,
             ended = done.result(60.0)
     assert ended.returncode == 1
     assert 'the graph is gone' in ended.stdout
+
+
+def test_the_command_does_not_wait_for_a_goal_that_the_tracker_does_not_have(
+    bench, client, rig, monkeypatch
+):
+    from softarm_ros.nodes.goal_client import GoalClient
+
+    of_stamp, said = GoalClient.of_stamp, []
+
+    def without_the_last(listener, stamp_ns):
+        return [r for r in of_stamp(listener, stamp_ns) if r.values['final'] == 'false']
+
+    monkeypatch.setattr(GoalClient, 'of_stamp', without_the_last)
+    monkeypatch.setattr(goto_command, '_FORGOTTEN_S', 0.2)
+    assert goto_command.goto(rig, client.reference, 60.0, said.append) == 1
+    assert said[-1].startswith('the tracker does not have the goal any more')
 
 
 def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, tmp_path, softarm):

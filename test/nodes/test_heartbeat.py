@@ -61,3 +61,25 @@ def test_nothing_is_sent_before_the_executor_turns(context):
     listener.until(lambda: any(h.values.get('late_ms') == '250' for h in heard))
     listener.close()
     speaker.close()
+
+
+def test_who_was_kept_from_listening_takes_nobody_for_silent(monkeypatch):
+    from types import SimpleNamespace
+
+    from softarm_ros.nodes import graph_listener
+    from softarm_ros.nodes.conversions import OK, Health
+
+    now = [100.0]
+    clock = SimpleNamespace(monotonic=lambda: now[0])
+    with graph_listener.GraphListener('listener', '/heartbeat_test') as listener:
+        monkeypatch.setattr(graph_listener, 'time', clock)
+        listener.spin(0.01)
+        assert not listener.fresh('supervisor', 1e6)
+        listener._on_heartbeat(Health('supervisor', OK, 'running', {}))
+        now[0] += 60.0  # stopped
+        listener.spin(0.01)
+        assert listener.fresh('supervisor', 0.5)
+        for _ in range(11):
+            now[0] += 0.05
+            listener.spin(0.05)
+        assert not listener.fresh('supervisor', 0.5)
