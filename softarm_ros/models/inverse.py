@@ -30,6 +30,7 @@ from softarm_ros.models.arm_model import InverseSolution, ModelError, Shape, Vec
 
 TOLERANCE = 1e-6  # of the arm's length: the largest miss of a solution
 EXACT = 1e-8  # of the arm's length: a miss at which a search stops
+FURTHEST = 1e9  # times the arm's length: beyond it, rounding hides the tolerance
 LEVER = 0.5  # of the arm's length, by which a rotation counts as a miss
 _ROTATION_TOLERANCE = 1e-6
 _POSITION_ONLY = np.eye(3)
@@ -91,9 +92,16 @@ def pose_target(position: Vector3, orientation: Array | None, length_m: float) -
     ------
     ValueError
         For a wrong shape, a value that is not finite, or a matrix that is no rotation.
+    ModelError
+        For a position so far away that rounding hides the tolerance.
 
     """
     point = finite_array(position, (3,), 'position')
+    if float(np.abs(point).max()) > FURTHEST * length_m:
+        raise ModelError(
+            f'position = {point.tolist()} m, expected at most {FURTHEST * length_m:.3g} m: '
+            f'{FURTHEST:g} times the length of the arm'
+        )
     if orientation is None:
         return PoseTarget(point, _POSITION_ONLY, False, length_m)
     rotation = finite_array(orientation, (3, 3), 'orientation')

@@ -159,6 +159,11 @@ def test_without_any_shape_the_reason_is_said():
     [
         ((0.0, 1.0), None, r'position has shape \(2,\), expected \(3,\)'),
         ((0.0, math.nan, 1.0), None, 'position = .* is not finite'),
+        (
+            (0.0, -1e300, 1.0),
+            None,
+            r'position = .*-1e\+300.* m, expected at most 1e\+09 m: 1e\+09',
+        ),
         ((0.0, 0.0, 1.0), np.eye(2), r'orientation has shape \(2, 2\)'),
         ((0.0, 0.0, 1.0), 2.0 * np.eye(3), 'orientation is not a rotation matrix'),
         ((0.0, 0.0, 1.0), np.diag([1.0, 1.0, -1.0]), 'det R = -1'),
