@@ -170,6 +170,10 @@ def test_tip_loads_are_refused(arm):
             lambda arm: arm.actuation_of([0, math.nan, 0, 0]),
             'configuration of section_0_bend_y is nan',
         ),
+        (
+            lambda arm: arm.shape_of([0, -1e300, 0, 0]),
+            r'configuration of section_0_bend_y is -1e\+300 rad, expected at most 1e\+06 rad',
+        ),
         (lambda arm: arm.inverse((0, 0)), r'position has shape \(2,\)'),
         (lambda arm: arm.inverse((0, math.nan, 0.2)), 'position = .*not finite'),
         (lambda arm: arm.inverse((0, 0, 0.2), np.eye(3)[::-1]), 'not a rotation matrix'),

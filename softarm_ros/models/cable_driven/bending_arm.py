@@ -28,6 +28,8 @@ from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.posture import PlainPostures
 
+_MOST_BENT_RAD = 1e6  # far beyond any section; squares and series of bends stay finite
+
 
 class BendingArm(PlainPostures, ABC):
     """
@@ -301,8 +303,13 @@ class BendingArm(PlainPostures, ABC):
                 f'configuration has shape {bend.shape}, expected ({len(names)},): '
                 f'{", ".join(names)} [rad]'
             )
-        if not np.isfinite(bend).all():
+        if not np.abs(bend).max() <= _MOST_BENT_RAD:  # NaN neither
             _require_finite(bend, self.configuration_names, 'configuration')
+            most = int(np.argmax(np.abs(bend)))
+            raise ModelError(
+                f'configuration of {self.configuration_names[most]} is {bend[most]:.4g} rad, '
+                f'expected at most {_MOST_BENT_RAD:g} rad to either side'
+            )
         return bend
 
     def _refuse_load(self, what: str, load: Vector3) -> None:
