@@ -9,9 +9,12 @@ from pydantic import AfterValidator, Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, Positive
 
-Point = tuple[Finite, Finite, Finite]
+MAX_DISTANCE_M = 100.0  # of a target from the base; further is a mistake of units
 MIN_SPACING_M = 1e-6
 MAX_LAPS = 1000
+Coordinate = Annotated[float, Field(ge=-MAX_DISTANCE_M, le=MAX_DISTANCE_M)]
+Point = tuple[Coordinate, Coordinate, Coordinate]
+Size = Annotated[float, Field(gt=0.0, le=MAX_DISTANCE_M)]
 
 
 def _unit(vector: tuple[float, float, float]) -> tuple[float, float, float]:
@@ -20,7 +23,7 @@ def _unit(vector: tuple[float, float, float]) -> tuple[float, float, float]:
     return vector
 
 
-Normal = Annotated[Point, AfterValidator(_unit)]
+Normal = Annotated[tuple[Finite, Finite, Finite], AfterValidator(_unit)]
 
 
 class TrajectoryBase(ConfigBlock):
@@ -60,7 +63,7 @@ class CircleConfig(TrajectoryBase):
 
     type: Literal['circle']
     center: Point
-    radius: Positive
+    radius: Size
     normal: Normal = (0.0, 0.0, 1.0)
     start_angle_deg: Finite = 0.0
     closed: Literal[True] = True
@@ -86,7 +89,7 @@ class SquareConfig(TrajectoryBase):
 
     type: Literal['square']
     center: Point
-    side: Positive
+    side: Size
     normal: Normal = (0.0, 0.0, 1.0)
     start_angle_deg: Finite = Field(default=45.0, description='direction of the first corner')
     closed: Literal[True] = True
@@ -97,7 +100,7 @@ class CardioidConfig(TrajectoryBase):
 
     type: Literal['cardioid']
     center: Point
-    size: Positive
+    size: Size
     normal: Normal = (0.0, 0.0, 1.0)
     start_angle_deg: Finite = 0.0
     closed: Literal[True] = True

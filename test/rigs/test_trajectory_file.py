@@ -60,6 +60,11 @@ def test_names_of_files_that_come_with_the_package(file, tmp_path, monkeypatch):
     ('old', 'new', 'message'),
     [
         ('[0.0, 0.1, 0.2]', '[0.0, .nan, 0.2]', '5: points[1][1] = nan: expected a number'),
+        (
+            '[0.0, 0.1, 0.2]',
+            '[0.0, 1e200, 0.2]',
+            '5: points[1][1] = 1e+200: expected a number >= -100 and <= 100',
+        ),
         ('[0.0, 0.1, 0.2]', '[0.0, 0.1]', '5: points[1] = [0.0, 0.1]: expected a list of 3: '),
         ('[0.0, 0.1, 0.2]', '[0.1, 0, 0.2]', '1: points[0] and points[1] are 0 m apart; '),
         ('speed: 0.02', 'speed: -0.02', '7: speed = -0.02: expected a number > 0'),

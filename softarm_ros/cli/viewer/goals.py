@@ -10,9 +10,8 @@ from typing import Any, Protocol
 import numpy as np
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
-from softarm_ros.control.goals.goal import MIN_SPACING_M
 from softarm_ros.control.path import build_path
-from softarm_ros.control.trajectory_config import TrajectoryConfig
+from softarm_ros.control.trajectory_config import MIN_SPACING_M, TrajectoryConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 

@@ -10,11 +10,10 @@ import numpy as np
 
 from softarm_ros.control.goals.goal_errors import GoalError, JointNamesError, OldStampError
 from softarm_ros.control.goals.tolerance import Tolerance
+from softarm_ros.control.trajectory_config import MAX_DISTANCE_M, MIN_SPACING_M
 from softarm_ros.geometry.arrays import Array
 
 MAX_POINTS = 2000  # of a path or a trajectory
-MAX_DISTANCE_M = 100.0  # of a target from the base; further is a mistake of units
-MIN_SPACING_M = 1e-6
 MAX_DURATION_S = 3600.0  # of a trajectory; a longer one keeps the planner from other goals
 AHEAD_S = 0.5  # by which a trajectory's stamp may lie in the future and still mean now
 BELATED_S = 2.0  # for how long after its end it may arrive; a busy computer delivers late
