@@ -1,5 +1,5 @@
-# make demo | test | test-main | test-packets | test-devices | test-long | test-pythons | test-reproduction | docs |
-# browser | view-load | view-pictures | pictures | firmware | lint | kernels | bench-kernels |
+# make demo | test | test-main | test-packets | test-devices | test-long | test-pythons | test-reproduction |
+# test-beside-devices | docs | browser | view-load | view-pictures | pictures | firmware | lint | kernels | bench-kernels |
 # reproduce | bench | bench-short | bench-long | fuzz | soak | collected | clean : each sets up by itself.
 PYTHON ?= python3
 VENV ?= .venv
@@ -22,7 +22,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: browser view-load view-pictures collected commands docs newcomer pictures demo test test-main \
-  test-packets test-devices test-long test-pythons test-reproduction \
+  test-packets test-devices test-long test-pythons test-reproduction test-beside-devices test-computing \
   firmware lint kernels bench-kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
@@ -102,9 +102,20 @@ test-pythons:
 	  $(MAKE) --no-print-directory test PYTHON=python$$version VENV=.venv-$$version || exit 1; done
 
 # The tests of reproduction/, which is a package of its own.
+REPRODUCTION := $(PYTEST) -m 'not wall_clock' reproduction/test
 test-reproduction: $(VENV)/.reproduction
-	$(PYTEST) --numprocesses auto --dist loadfile -m 'not wall_clock' reproduction/test
+	$(REPRODUCTION) --numprocesses auto --dist loadfile
 	$(PYTEST) -m wall_clock reproduction/test
+
+# Devices mostly wait for the clock. What only computes goes beside them, and gives way to them at once.
+IDLE := $(shell chrt --idle 0 true 2> /dev/null && echo chrt --idle 0 || echo nice -n 19)
+test-beside-devices: $(VENV)/.reproduction
+	@$(MAKE) --no-print-directory --jobs 2 test-devices test-computing
+	$(PYTEST) -m wall_clock reproduction/test
+
+test-computing: $(VENV)/.reproduction
+	@$(IDLE) $(REPRODUCTION) > $(VENV)/test-computing.log 2>&1; \
+	  status=$$?; cat $(VENV)/test-computing.log; exit $$status
 
 # Both boards, in firmware/build, and their sizes; says what is left out for want of a compiler.
 firmware:

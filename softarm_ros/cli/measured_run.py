@@ -34,6 +34,7 @@ _ROUNDING_S = 1e-6
 _OTHER_LENGTH = 4.0  # times the arm's: beyond it, more often a mistaken unit
 _AT_ORIGIN = 0.01  # of the arm's length: more often lengths in m that are read as mm
 _OTHER_COMMAND = 0.0175  # of what actuators can: below it, likewise; a radian for a degree
+_GAP = 10.0  # times as far apart as rows are in the median
 _SLOW_S = 1.0  # between rows of an arm that moves: more often a mistaken unit
 
 
@@ -241,7 +242,9 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     if run.commanded is not None:
         commanded = _si_commands(rig, config, run.commanded, path)
         run = replace(run, commands=joined(run.time_s, run.commands), commanded=commanded)
-    run = replace(run, notes=(*run.notes, *_other_units(rig, config, run)))
+    run = replace(
+        run, notes=(*run.notes, *_other_units(rig, config, run), *_not_told(config, run))
+    )
     stands = _settled(rig, config, run, path)
     if run.time_s is not None:
         every = np.arange(len(run))
@@ -386,6 +389,25 @@ class _Table:
             line, text = self._no_number[index]
             raise MeasurementError(f'{self._path}:{line}: {name} = {text!r}: expected a number')
         return np.array(self._columns[index])
+
+
+def _not_told(config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:
+    """Yield where a file does not say what was commanded when a row was measured."""
+    if run.time_s is None or run.commanded is not None or config.settled_s > 0.0:
+        return
+    early = int(np.count_nonzero(run.time_s < run.time_s[0] + config.delay_s - _ROUNDING_S))
+    if np.ptp(run.commands[: early + 1], axis=0).any():  # else they probably stood before, too
+        yield (
+            f'{early} rows are of the first {config.delay_s:g} s (recording.delay_s): what was '
+            'commanded before is not recorded, the first command is taken for it'
+        )
+    steps = np.diff(run.time_s)
+    gaps = steps[steps > _GAP * np.median(steps)] if len(steps) else steps
+    if len(gaps):
+        yield (
+            f'{len(gaps)} gaps of up to {gaps.max():.3g} s between rows: what was commanded there '
+            'is not recorded, and interpolated'
+        )
 
 
 def _suspect(

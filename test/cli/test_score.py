@@ -86,7 +86,7 @@ def test_the_share_of_rows_predicted_is_shown_as_it_grows(rig):
     run = MeasuredRun('r', None, rows, {}, {}, {}, Mount(np.zeros(3), np.eye(3)))
     shown = []
     scoring.predict(rig, model, run, show=shown.append)
-    assert shown == [0.0, 50 / 120, 100 / 120]
+    assert shown == [0.0, 50 / 110, 100 / 110]  # the ten first are one, the arm stands
 
 
 def test_a_figure_shows_any_name_of_a_file(tmp_path):
@@ -107,9 +107,10 @@ def test_no_line_of_a_figure_leads_over_a_gap():
 
 
 def commands_of(rig, count=60):
-    """Return commands (n, m) [m] of a slow motion within reach."""
+    """Return commands (n, m) [m]: the arm stands for a delay, then moves slowly within reach."""
     model = rig.model()
-    at = np.linspace(0.0, 2.0 * np.pi, count)
+    stands = min(round(DELAY_S / PERIOD_S), max(count - 8, 0))
+    at = np.concatenate([np.zeros(stands), np.linspace(0.0, 2.0 * np.pi, count - stands)])
     bends = 0.6 * np.stack([np.sin(at), 1.0 - np.cos(at), -np.sin(at), 0.5 * np.sin(2 * at)], 1)
     return np.array([model.actuation_of(bend) for bend in bends])
 
@@ -177,6 +178,18 @@ def test_times_have_the_unit_that_the_rig_names(rig, tmp_path):
     assert run.notes == ()
     (note,) = read_run(mapped(rig), path).notes
     assert note.startswith('rows are 20 s apart by t in s; ')
+
+
+def test_commands_that_a_file_does_not_tell_are_told(rig, tmp_path):
+    moving = commands_of(rig)[12:]
+    (note,) = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', moving)).notes
+    assert note.startswith('10 rows are of the first 0.2 s (recording.delay_s): what was')
+
+    def later(i, values):
+        return [values[0] + (0.4 if i >= 30 else 0.0), *values[1:]]
+
+    (note,) = read_run(mapped(rig), write(rig, tmp_path / 'b.csv', commands_of(rig), later)).notes
+    assert note.startswith('1 gaps of up to 0.42 s between rows: what was commanded there')
 
 
 def test_rows_written_twice_count_once_and_times_that_go_back_are_refused(rig, tmp_path):
@@ -545,8 +558,8 @@ def test_commands_of_other_actuators_in_a_bag_are_told(rig, tmp_path, field, val
 def test_a_force_on_the_tip_without_its_bias_or_a_column_is_told(rig, tmp_path):
     config = mapped(rig).recording.model_copy(update={'tip_force': ('fx', 'fy', 'fz')})
     arm = mapped(rig).model_copy(update={'recording': config})
-    lines = write(rig, tmp_path / 'a.csv', commands_of(rig, 8)).read_text().splitlines()
-    forces = ['fx,fy,fz', ',0,0', *(['0,0,1'] * 7)]
+    lines = write(rig, tmp_path / 'a.csv', commands_of(rig, 18)).read_text().splitlines()
+    forces = ['fx,fy,fz', ',0,0', *(['0,0,1'] * 17)]
 
     def of(count):
         text = '\n'.join(
@@ -617,7 +630,7 @@ def test_units_that_cannot_be_the_arms_are_told(rig, tmp_path, columns, factor, 
         values[columns] *= factor
         return values
 
-    commands = commands_of(rig, 8)
+    commands = commands_of(rig, 18)
     assert not read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands)).notes
     run = read_run(at_base, write(rig, tmp_path / 'b.csv', commands, other_unit))
     assert any(re.search(note, said) for said in run.notes), run.notes
