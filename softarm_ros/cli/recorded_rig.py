@@ -12,7 +12,20 @@ from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.schema import Rig
+
+
+def require_rig(what: str) -> None:
+    """
+    Raise UsageError for a word that names no rig, where it may name a bag as well.
+
+    A rig file that has mistakes passes; whoever loads it says which.
+    """
+    try:
+        find_rig(what)
+    except RigError as error:
+        raise UsageError(f'{error}, or the folder of a recording') from None
 
 
 def recorded_rig(about: Mapping[str, str], folder: Path, settings: Sequence[str] = ()) -> Rig:

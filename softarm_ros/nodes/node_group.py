@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from itertools import pairwise
 
 from rclpy.node import Node
 
@@ -25,7 +26,29 @@ def main(args: list[str] | None = None) -> int:
         what = f'{", ".join(unknown)} cannot share a process' if unknown else 'no node is named'
         print(f'node_group: {what}; known: {", ".join(SHARING)}', file=sys.stderr)
         return EXIT_BAD_INPUT
+    lost = _reaches_no_node(given[end:])
+    if lost:
+        print(f'node_group: {lost}', file=sys.stderr)
+        return EXIT_BAD_INPUT
     return run_nodes({name.removesuffix('_node'): _builder(name) for name in names}, given[end:])
+
+
+def _reaches_no_node(arguments: Sequence[str]) -> str:
+    """
+    Return what is wrong with a parameter that is meant for one node of a namespace.
+
+    ROS 2 gives NODE:NAME:=VALUE to a node of that name without a namespace, and says nothing.
+    """
+    if not any('__ns:=' in argument for argument in arguments):
+        return ''
+    for flag, value in pairwise(arguments):
+        name = value.partition(':=')[0]
+        if flag in ('-p', '--param') and ':' in name:
+            return (
+                f'{flag} {value} reaches no node in a namespace; expected a file (--params-file) '
+                'with the full name of the node (docs/topics.md)'
+            )
+    return ''
 
 
 def _builder(executable: str) -> Callable[[], Node]:

@@ -141,3 +141,12 @@ def test_softarm_picture_draws_a_png_and_nothing_else(tmp_path):
     assert refused.exit_code != 0 and 'softarm render' in refused.stderr
     assert softarm(str(tmp_path / 'arm.png')).exit_code == 0
     assert plt.imread(tmp_path / 'arm.png').std() > 0.01
+
+
+@pytest.mark.parametrize('command', [['view'], ['render', '--output', 'arm.png']])
+def test_what_is_neither_an_arm_nor_a_recording_is_told(command, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    refused = CliRunner().invoke(app, [command[0], 'mondai', *command[1:]])
+    assert refused.exit_code != 0
+    said = f'{refused.stderr}{refused.exception}'
+    assert "unknown rig 'mondai'" in said and 'or the folder of a recording' in said

@@ -19,6 +19,10 @@ def python():
     [
         ([], 'no node is named'),
         (['tracker_node', 'device_node'], 'device_node cannot share a process'),
+        (
+            ['tracker_node', '--ros-args', '-r', '__ns:=/arm', '-p', 'tracker:goals:=true'],
+            '-p tracker:goals:=true reaches no node in a namespace; expected a file',
+        ),
     ],
 )
 def test_what_is_no_group_is_refused(python, names, expected):

@@ -111,12 +111,8 @@ def test_an_old_version_is_refused_with_what_to_do() -> None:
         assert 'NatNet 2.9' in str(running.sensor.health().problems[0])
 
 
-def test_addresses_that_cannot_be_are_refused_by_name() -> None:
-    fields = {'server': '127.0.0.1', 'rate_hz': RATE_HZ, 'bodies': BODIES}
-    for wrong, what in (
-        ({'local': '203.0.113.7'}, "local = '203.0.113.7'"),
-        ({'mode': 'multicast', 'multicast_group': '10.0.0.1'}, "multicast_group = '10.0.0.1'"),
-    ):
-        config = NatNetConfig.model_validate({**fields, **wrong, 'data_port': 39511})
-        with pytest.raises(SensorError, match=what):
-            NatNetSensor(config, FRAME_ID).open()
+def test_an_address_that_this_computer_does_not_have_is_refused_by_name() -> None:
+    fields = {'server': '127.0.0.1', 'rate_hz': RATE_HZ, 'bodies': BODIES, 'data_port': 39511}
+    config = NatNetConfig.model_validate({**fields, 'local': '203.0.113.7'})
+    with pytest.raises(SensorError, match=r"local = '203\.0\.113\.7'"):
+        NatNetSensor(config, FRAME_ID).open()

@@ -36,7 +36,7 @@ def view(
 ) -> None:
     """Look at an arm in a browser: one that runs, or a recorded run."""
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.recorded_rig import rig_of_bag
+    from softarm_ros.cli.recorded_rig import require_rig, rig_of_bag
     from softarm_ros.cli.run_command import stdout_console, stop_on_signals
     from softarm_ros.cli.viewer.app import view_bag, view_graph
     from softarm_ros.nodes.bag_messages import is_bag
@@ -52,5 +52,6 @@ def view(
             console.print(f'rig: {which}', markup=False)
             view_bag(folder, arm, port, console, stopped)
         else:
+            require_rig(what)
             arm = load_rig(what, settings)
             view_graph(arm, port, console, stopped, opened=opened, runs=runs)
