@@ -413,7 +413,7 @@ SINGLE = [
         'end: [0.11, 0.08, 0.18]',
         'end: [0.11, .nan, 0.18]',
         'end: [0.11',
-        'trajectories.line.end[1] = nan: expected a number',
+        'trajectories.line.end[1] = nan: expected a number >= -100 and <= 100',
     ),
     (
         'line of no length',
