@@ -16,16 +16,25 @@ from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.schema import Rig
 
 
-def require_rig(what: str) -> None:
+def rig_without_bag(what: str, rig: str | None, settings: Sequence[str]) -> Rig:
     """
-    Raise UsageError for a word that names no rig, where it may name a bag as well.
+    Return the rig that a word names which might have been a bag; `rig` is a bag's other rig file.
 
-    A rig file that has mistakes passes; whoever loads it says which.
+    Raises
+    ------
+    UsageError
+        If the word names no rig, or `rig` is given.
+    RigError
+        If its file has mistakes.
+
     """
+    if rig is not None:
+        raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')
     try:
-        find_rig(what)
+        file = find_rig(what)
     except RigError as error:
         raise UsageError(f'{error}, or the folder of a recording') from None
+    return load_rig(file, settings)
 
 
 def recorded_rig(about: Mapping[str, str], folder: Path, settings: Sequence[str] = ()) -> Rig:

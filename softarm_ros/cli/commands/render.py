@@ -44,11 +44,10 @@ def render(
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.motion import film, film_of_bag
-    from softarm_ros.cli.recorded_rig import require_rig, rig_of_bag
+    from softarm_ros.cli.recorded_rig import rig_of_bag, rig_without_bag
     from softarm_ros.cli.render import check_output
     from softarm_ros.cli.render import render as write
     from softarm_ros.nodes.bag_messages import is_bag
-    from softarm_ros.rigs.loader import load_rig
 
     check_output(output)
     require_writable(output)
@@ -62,9 +61,6 @@ def render(
         for note in motion.notes:
             typer.echo(f'{folder}: {note}')
     else:
-        if rig is not None:
-            raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')
-        require_rig(what)
-        arm = load_rig(what, settings)
+        arm = rig_without_bag(what, rig, settings)
         motion = film(arm, trajectory, seed)
     typer.echo(f'picture: {write(arm, motion, output, seconds)}')

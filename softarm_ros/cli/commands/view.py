@@ -35,23 +35,17 @@ def view(
     settings: SetOption,
 ) -> None:
     """Look at an arm in a browser: one that runs, or a recorded run."""
-    from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.recorded_rig import require_rig, rig_of_bag
+    from softarm_ros.cli.recorded_rig import rig_of_bag, rig_without_bag
     from softarm_ros.cli.run_command import stdout_console, stop_on_signals
     from softarm_ros.cli.viewer.app import view_bag, view_graph
     from softarm_ros.nodes.bag_messages import is_bag
-    from softarm_ros.rigs.loader import load_rig
 
     console, folder = stdout_console(), Path(what).expanduser()
-    recorded = is_bag(folder)
-    if rig is not None and not recorded:
-        raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')
     with stop_on_signals() as stopped:
-        if recorded:
+        if is_bag(folder):
             arm, which = rig_of_bag(folder, rig, settings)
             console.print(f'rig: {which}', markup=False)
             view_bag(folder, arm, port, console, stopped)
         else:
-            require_rig(what)
-            arm = load_rig(what, settings)
+            arm = rig_without_bag(what, rig, settings)
             view_graph(arm, port, console, stopped, opened=opened, runs=runs)

@@ -75,7 +75,8 @@ def base_from_board(
     both = [np.concatenate(each) for each in zip(*pixels)]
     measured = triangulate(cameras, *both).points
     ends = np.cumsum([len(points) for points in known])[:-1]
-    scale = _scale(known, np.split(measured, ends))
+    by_pair = np.split(measured, ends)
+    scale = _scale(known, by_pair)
     if not abs(scale - 1.0) <= _SCALE:  # nan neither
         exchanged = np.split(triangulate(cameras.swapped(), *both).points, ends)
         if abs(_scale(known, exchanged) - 1.0) <= _SCALE:
@@ -85,7 +86,7 @@ def base_from_board(
             f'the board is seen with squares of {scale * given:.1f} mm: {given:g} mm given; '
             'measure them, and look whether both images are one pair of the calibrated cameras'
         )
-    _require_still(names, known, np.split(measured, ends))
+    _require_still(names, known, by_pair)
     X_LB, misses = rigid_fit(corners, measured)
     errors = {name: _rms(part) for name, part in zip(names, np.split(misses, ends))}
     return BaseFit(X_LB, errors, _rms(misses))
