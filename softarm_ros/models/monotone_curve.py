@@ -13,6 +13,7 @@ from softarm_ros.geometry.piecewise_cubic import monotone_cubic
 from softarm_ros.models.arm_model import ModelError
 
 _BISECTIONS_AND_NEWTONS = 60
+_ROUNDING = 1e-12  # of the range, by which a value may be beyond it
 
 
 class MonotoneCurve:
@@ -42,10 +43,12 @@ class MonotoneCurve:
         if self.x.size != self.y.size:
             raise ValueError(f'{self.x.size} values of {x_name} but {self.y.size} of {y_name}')
         _require_monotone(self.x, x_name, 1.0)
+        self._ends = float(self.x[0]), float(self.x[-1])
         self._sign = 1.0 if self.y[-1] > self.y[0] else -1.0
         _require_monotone(self.y, y_name, self._sign)
         self._curve = monotone_cubic(self.x, self.y)
-        # For the inverse, in plain numbers: a value at a time is no work for arrays.
+        # In plain numbers: a value at a time is no work for arrays.
+        self._inner: list[float] = self.x[1:-1].tolist()
         self._rising: list[float] = (self._sign * self.y).tolist()
         pieces = self._curve.coefficients.T.tolist()
         self._pieces = list(zip(self.x[:-1].tolist(), np.diff(self.x).tolist(), pieces))
@@ -58,14 +61,29 @@ class MonotoneCurve:
     def __call__(self, x: ArrayLike) -> Array:
         """Return y at x, of the shape of x; raise `ModelError` beyond the table."""
         values = np.asarray(x, dtype=np.float64)
-        values = self._inside(values, float(self.x[0]), float(self.x[-1]), self.x_name)
+        values = self._inside(values, *self._ends, self.x_name)
         return self._curve(values)
 
     def slope(self, x: ArrayLike) -> Array:
         """Return dy/dx at x; raise `ModelError` beyond the table."""
         values = np.asarray(x, dtype=np.float64)
-        values = self._inside(values, float(self.x[0]), float(self.x[-1]), self.x_name)
+        values = self._inside(values, *self._ends, self.x_name)
         return self._curve.slope(values)
+
+    def at(self, x: float) -> tuple[float, float]:
+        """Return y and dy/dx at one x; raise `ModelError` beyond the table."""
+        low, high = self._ends
+        value = min(max(x, low), high)
+        if not abs(x - value) <= _ROUNDING * (high - low):
+            raise self._beyond(x, low, high, self.x_name)
+        start, _, (cube, square, slope, constant) = self._pieces[
+            bisect.bisect_right(self._inner, value)
+        ]
+        at = value - start
+        return (
+            constant + slope * at + square * (at * at) + cube * (at * at * at),
+            slope + 2.0 * square * at + 3.0 * cube * (at * at),
+        )
 
     def inverse(self, y: ArrayLike) -> Array:
         """Return x with y(x) = y, of the shape of y; raise `ModelError` beyond the table."""
@@ -99,14 +117,17 @@ class MonotoneCurve:
 
     def _inside(self, values: Array, low: float, high: float, name: str) -> Array:
         """Return the values, moved onto the ends by at most rounding; refuse those beyond."""
-        rounding = 1e-12 * (high - low)
+        rounding = _ROUNDING * (high - low)
         outside = ~((values >= low - rounding) & (values <= high + rounding))
         if outside.any():
-            value = float(values[outside].ravel()[0])
-            raise ModelError(
-                f'{name} = {value:.6g} is outside the identified range {low:.6g} to {high:.6g}'
-            )
+            raise self._beyond(float(values[outside].ravel()[0]), low, high, name)
         return np.clip(values, low, high)
+
+    @staticmethod
+    def _beyond(value: float, low: float, high: float, name: str) -> ModelError:
+        return ModelError(
+            f'{name} = {value:.6g} is outside the identified range {low:.6g} to {high:.6g}'
+        )
 
 
 def _column(values: ArrayLike, name: str) -> Array:

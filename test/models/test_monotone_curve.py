@@ -34,6 +34,17 @@ def test_slope_against_differences():
     )
 
 
+@given(steps, st.sampled_from([1.0, -1.0]), st.floats(0.0, 1.0))
+@settings(deadline=None, max_examples=150)
+def test_one_place_in_plain_numbers_is_that_of_arrays(dx, sign, share):
+    x = np.cumsum(dx)
+    curve = MonotoneCurve(x, sign * np.sqrt(np.arange(1.0, x.size + 1.0)))
+    for place in (float(np.clip(x[0] + share * (x[-1] - x[0]), x[0], x[-1])), float(x[1])):
+        value, slope = curve.at(place)
+        assert value == pytest.approx(float(curve(place)), rel=1e-14)
+        assert slope == pytest.approx(float(curve.slope(place)), rel=1e-12)
+
+
 def test_extrapolation_and_bad_tables_are_refused():
     curve = MonotoneCurve([0, 1, 2], [5, 3, 2], 'time_s', 'length_m')
     with pytest.raises(ModelError, match=r'time_s = 2\.1 is outside the identified range 0 to 2'):
@@ -42,6 +53,10 @@ def test_extrapolation_and_bad_tables_are_refused():
         curve.inverse(1.9)
     with pytest.raises(ModelError, match='nan'):
         curve(float('nan'))
+    for beyond in ('2.1', 'nan'):
+        with pytest.raises(ModelError, match=f'time_s = {beyond} is outside'):
+            curve.at(float(beyond))
+    assert curve.at(2.0 + 1e-13) == curve.at(2.0)
     with pytest.raises(ValueError, match='length_m must be strictly monotone: point 2 is 3'):
         MonotoneCurve([0, 1, 2], [5, 3, 3], 'time_s', 'length_m')
     with pytest.raises(ValueError, match='x must be strictly monotone'):

@@ -14,6 +14,7 @@ from softarm_ros.models.cosserat.inverse import (
 )
 from softarm_ros.models.cosserat.rod import CosseratRod
 from softarm_ros.models.cosserat.shape import shape_of_state
+from softarm_ros.models.cosserat.state import RodState
 from softarm_ros.models.inverse import find_pose, pose_target
 
 
@@ -55,8 +56,17 @@ class CosseratArm:
         tip_force: Vector3 = ZERO3,
         tip_moment: Vector3 = ZERO3,
     ) -> Shape:
+        """Return the shape of `equilibrium`, with the turns of its segments as configuration."""
+        return shape_of_state(self.equilibrium(actuation, tip_force, tip_moment))
+
+    def equilibrium(
+        self,
+        actuation: Array,
+        tip_force: Vector3 = ZERO3,
+        tip_moment: Vector3 = ZERO3,
+    ) -> RodState:
         """
-        Return the shape under tensions (cables,) [N] and a load at the tip, base frame.
+        Return the stable state under tensions (cables,) [N] and a load at the tip, base frame.
 
         Raises
         ------
@@ -70,7 +80,7 @@ class CosseratArm:
                 f'tensions {np.asarray(actuation).tolist()} N, tip force {list(tip_force)} N, '
                 f'tip moment {list(tip_moment)} N m: {state.message}'
             )
-        return shape_of_state(state)
+        return state
 
     def inverse(
         self,

@@ -13,6 +13,7 @@ from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Posit
 
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 FiniteVector = tuple[Finite, Finite, Finite]
+Fraction = float | Array  # of a segment's length, or what is so at each
 
 
 class _Elastic(ConfigBlock):
@@ -28,11 +29,17 @@ class _Elastic(ConfigBlock):
         """G = E / (2 (1 + nu))."""
         return self.young_modulus_Pa / (2.0 * (1.0 + self.poisson_ratio))
 
-    def _matrix(self, area: float, about_x: float, about_y: float, torsion: float) -> Array:
-        """Return diag(E Ix, E Iy, G J, a G A, a G A, E A)."""
+    def _matrix(
+        self, area: Fraction, about_x: Fraction, about_y: Fraction, torsion: Fraction
+    ) -> Array:
+        """Return diag(E Ix, E Iy, G J, a G A, a G A, E A), of the shape of the area and (6, 6)."""
         e, g = self.young_modulus_Pa, self.shear_modulus_Pa
         shear = self.shear_factor * g * area
-        return np.diag([e * about_x, e * about_y, g * torsion, shear, shear, e * area])
+        matrix = np.zeros((*np.shape(area), 6, 6))
+        diagonal = (e * about_x, e * about_y, g * torsion, shear, shear, e * area)
+        for i, value in enumerate(diagonal):
+            matrix[..., i, i] = value
+        return matrix
 
 
 class RoundProfile(_Elastic):
@@ -52,7 +59,7 @@ class RoundProfile(_Elastic):
                 raise ValueError(f'inner radius {inner} m is not below the outer, {outer} m')
         return self
 
-    def _radii(self, fraction: float) -> tuple[float, float]:
+    def _radii(self, fraction: Fraction) -> tuple[Fraction, Fraction]:
         tip = self.radius_m if self.tip_radius_m is None else self.tip_radius_m
         inner_tip = (
             self.inner_radius_m if self.tip_inner_radius_m is None else self.tip_inner_radius_m
@@ -62,15 +69,15 @@ class RoundProfile(_Elastic):
             self.inner_radius_m + fraction * (inner_tip - self.inner_radius_m),
         )
 
-    def stiffness(self, fraction: float) -> Array:
-        """Return the stiffness (6, 6) [N m^2, N] at a fraction of the length."""
+    def stiffness(self, fraction: Fraction) -> Array:
+        """Return the stiffness (..., 6, 6) [N m^2, N] at fractions (...) of the length."""
         outer, inner = self._radii(fraction)
         moment = math.pi * (outer**4 - inner**4) / 4.0
         area = math.pi * (outer**2 - inner**2)
         return self._matrix(area, moment, moment, 2.0 * moment)
 
-    def mass_per_length(self, fraction: float) -> float:
-        """Return the mass per length [kg/m] at a fraction of the length."""
+    def mass_per_length(self, fraction: Fraction) -> Fraction:
+        """Return the mass per length (...) [kg/m] at fractions (...) of the length."""
         outer, inner = self._radii(fraction)
         return self.density_kg_m3 * math.pi * (outer**2 - inner**2)
 
@@ -90,12 +97,12 @@ class RectangularProfile(_Elastic):
         series = sum(math.tanh(k * math.pi * b / (2.0 * h)) / k**5 for k in range(1, 40, 2))
         return b * h**3 * (1.0 / 3.0 - 64.0 * h / (math.pi**5 * b) * series)
 
-    def stiffness(self, fraction: float) -> Array:
+    def stiffness(self, fraction: Fraction) -> Array:
         """Return the stiffness (6, 6) [N m^2, N]; the same everywhere."""
         w, h = self.width_m, self.height_m
         return self._matrix(w * h, w * h**3 / 12.0, h * w**3 / 12.0, self.torsion_constant_m4)
 
-    def mass_per_length(self, fraction: float) -> float:
+    def mass_per_length(self, fraction: Fraction) -> float:
         """Return the mass per length [kg/m]; the same everywhere."""
         return self.density_kg_m3 * self.width_m * self.height_m
 
@@ -126,11 +133,11 @@ class MatrixProfile(ConfigBlock):
             raise ValueError(f'is not positive definite (scaled eigenvalue {lowest:.3g})')
         return rows
 
-    def stiffness(self, fraction: float) -> Array:
+    def stiffness(self, fraction: Fraction) -> Array:
         """Return the stiffness (6, 6) [N m^2, N m, N]; the same everywhere."""
         return np.array(self.stiffness_matrix)
 
-    def mass_per_length(self, fraction: float) -> float:
+    def mass_per_length(self, fraction: Fraction) -> float:
         """Return the mass per length [kg/m]; the same everywhere."""
         return self.mass_per_length_kg_m
 
@@ -185,16 +192,19 @@ class CableRoute(ConfigBlock):
     end_radius_m: Finite | None = None
     turns: Finite = 0.0
 
-    def offset(self, fraction: float, length_m: float) -> Array:
-        """Return offset r and slope dr/ds (6,) [m, -] at a fraction of the segment."""
+    def offset(self, fraction: Fraction, length_m: float) -> Array:
+        """Return offset r and slope dr/ds (..., 6) [m, -] at fractions (...) of the segment."""
         end = self.radius_m if self.end_radius_m is None else self.end_radius_m
         radius = self.radius_m + fraction * (end - self.radius_m)
         widening = (end - self.radius_m) / length_m
         angle = math.radians(self.angle_deg) + 2.0 * math.pi * self.turns * fraction
         twist = 2.0 * math.pi * self.turns / length_m
-        c, s = math.cos(angle), math.sin(angle)
-        slope_x, slope_y = widening * c - radius * twist * s, widening * s + radius * twist * c
-        return np.array([radius * c, radius * s, 0.0, slope_x, slope_y, 0.0])
+        c, s = np.cos(angle), np.sin(angle)
+        row = np.zeros((*np.shape(fraction), 6))
+        row[..., 0], row[..., 1] = radius * c, radius * s
+        row[..., 3] = widening * c - radius * twist * s
+        row[..., 4] = widening * s + radius * twist * c
+        return row
 
 
 class RodCableConfig(ConfigBlock):

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, quaternion_from_matrix
 from softarm_ros.models.cosserat.config import CosseratConfig, RodSegmentConfig
 from softarm_ros.models.cosserat.strain_kernels import REST, ROUTES
@@ -23,24 +22,23 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
     table = np.zeros((total, 5, ROUTES + 6 * len(cables)))
     mass_beyond = np.zeros((total, 5))
     step_length = np.zeros(total)
-    segment_of_step = np.zeros(total, dtype=np.int64)
+    segment_of_step = np.repeat(np.arange(len(segments))[::-1], steps)
     by_segment = [{index[route.segment]: route for route in cable.routes} for cable in cables]
-    for j in range(total):
-        k = len(segments) - 1 - j // steps
-        segment = segments[k]
-        segment_of_step[j] = k
-        step_length[j] = segment.length_m / steps
-        for node, share in enumerate(NODES):
-            fraction = 1.0 - (j % steps + share) / steps
-            row = table[j, node]
-            row[:REST] = segment.profile.stiffness(fraction).ravel()
-            row[REST:ROUTES] = [*segment.rest_curvature_1_m, 0.0, 0.0, 1.0]
-            mass_beyond[j, node] = _mass_beyond(segment, fraction)
-            passing = [(c, routes[k]) for c, routes in enumerate(by_segment) if k in routes]
-            for a, (c, route) in enumerate(passing):
-                place = ROUTES + 6 * a
-                row[place : place + 6] = route.offset(fraction, segment.length_m)
-                row[place + 5] = cables[c].bore
+    fractions = 1.0 - (np.arange(steps)[:, None] + np.array(NODES)) / steps  # (steps, 5)
+    for k, segment in enumerate(segments):
+        own = segment_of_step == k
+        step_length[own] = segment.length_m / steps
+        rows = np.zeros((steps, 5, table.shape[2]))
+        stiffness = segment.profile.stiffness(fractions)
+        rows[..., :REST] = stiffness.reshape(*stiffness.shape[:-2], REST)
+        rows[..., REST:ROUTES] = [*segment.rest_curvature_1_m, 0.0, 0.0, 1.0]
+        passing = [(c, routes[k]) for c, routes in enumerate(by_segment) if k in routes]
+        for a, (c, route) in enumerate(passing):
+            place = ROUTES + 6 * a
+            rows[..., place : place + 6] = route.offset(fractions, segment.length_m)
+            rows[..., place + 5] = cables[c].bore
+        table[own] = rows
+        mass_beyond[own] = _mass_beyond(segment, fractions)
     active = np.zeros((len(segments), max(len(cables), 1)), dtype=np.int64)
     n_active = np.zeros(len(segments), dtype=np.int64)
     connectors = np.zeros((len(segments), 16))
@@ -66,16 +64,16 @@ def build_grid(config: CosseratConfig, steps: int) -> Grid:
         mass_beyond,
         active,
         n_active,
-        np.array([_mass_beyond(segment, 0.0) for segment in segments]),
+        np.array([float(_mass_beyond(segment, np.zeros(()))) for segment in segments]),
         connectors,
         6 if config.extensible else 3,
         sum(segment.length_m for segment in segments),
     )
 
 
-def _mass_beyond(segment: RodSegmentConfig, fraction: float) -> float:
-    """Return the mass [kg] of the flexible part between a fraction of its length and its end."""
+def _mass_beyond(segment: RodSegmentConfig, fraction: Array) -> Array:
+    """Return the masses (...) [kg] of the flexible part from fractions (...) to its end."""
     half = 0.5 * (1.0 - fraction)
-    points = fraction + half * (1.0 + _GAUSS_POINTS)
-    per_length = [segment.profile.mass_per_length(point) for point in points]
-    return math.fsum(_GAUSS_WEIGHTS * per_length) * half * segment.length_m
+    points = fraction[..., None] + half[..., None] * (1.0 + _GAUSS_POINTS)
+    per_length = np.broadcast_to(segment.profile.mass_per_length(points), points.shape)
+    return np.asarray(per_length @ _GAUSS_WEIGHTS * half * segment.length_m)

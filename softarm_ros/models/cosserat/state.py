@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.pose_kernels import transforms_kernel
 from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.cosserat.strain_kernels import REST, ROUTES
 from softarm_ros.models.cosserat.tables import NODE_OF_STAGE, B, Grid, Trace
@@ -80,7 +80,7 @@ class RodState:
         """Pose (4, 4) of the distal face of the last connector, base frame [m]."""
         if not self.converged:
             return np.full((4, 4), math.nan)
-        return pose(_matrices(self.tip_rotation[None])[0], -self.trace.base_point)
+        return transforms_kernel(_rows(-self.trace.base_point, self.tip_rotation))[0]
 
     @property
     def slack(self) -> NDArray[np.bool_]:
@@ -95,7 +95,8 @@ class RodState:
     @cached_property
     def rotations(self) -> Array:
         """Rotations (nodes, 3, 3) of the local frames at `points`."""
-        return self._or_nan(_matrices(self.trace.quaternions[::-1]))
+        rows = _rows(self.trace.points, self.trace.quaternions)
+        return self._or_nan(transforms_kernel(rows)[::-1, :3, :3])
 
     @property
     def strains(self) -> Array:
@@ -125,13 +126,13 @@ class RodState:
     @cached_property
     def segment_tips(self) -> Array:
         """Poses (segments, 4, 4) of the distal faces of the connectors, base frame [m]."""
-        tips = np.empty((len(self.config.segments), 4, 4))
-        for k, segment in enumerate(self.config.segments):
-            last = (k + 1) * self.nodes_per_segment - 1
-            relative = self.grid.connectors[k, 2:11].reshape(3, 3)
-            along = self.rotations[last][:, 2] * segment.connector.length_m
-            tips[k] = pose(self.rotations[last] @ relative, self.points[last] + along)
-        return tips
+        last = np.arange(len(self.config.segments))[::-1] * self.nodes_per_segment
+        places = self.trace.points[last] - self.trace.base_point
+        tips = transforms_kernel(_rows(places, self.trace.quaternions[last]))
+        connectors = self.grid.connectors
+        tips[:, :3, 3] += connectors[:, 1:2] * tips[:, :3, 2]
+        tips[:, :3, :3] = tips[:, :3, :3] @ connectors[:, 2:11].reshape(-1, 3, 3)
+        return self._or_nan(tips)
 
     @cached_property
     def elastic_energy_J(self) -> float:
@@ -232,14 +233,6 @@ def _hermite(
     )
 
 
-def _matrices(quaternions: Array) -> Array:
-    """Return the rotations (n, 3, 3) of unit quaternions (n, 4)."""
-    x, y, z, w = quaternions.T
-    return np.stack(
-        [
-            np.stack([1 - 2 * (y * y + z * z), 2 * (x * y - z * w), 2 * (x * z + y * w)], -1),
-            np.stack([2 * (x * y + z * w), 1 - 2 * (x * x + z * z), 2 * (y * z - x * w)], -1),
-            np.stack([2 * (x * z - y * w), 2 * (y * z + x * w), 1 - 2 * (x * x + y * y)], -1),
-        ],
-        -2,
-    )
+def _rows(points: Array, quaternions: Array) -> Array:
+    """Return rows (n, 7) of points (n, 3) or (3,) and their attitudes (n, 4) or (4,)."""
+    return np.concatenate([np.atleast_2d(points), np.atleast_2d(quaternions)], axis=1)

@@ -100,13 +100,13 @@ class ChamberCurves(MeasuredCurves):
         """Return the extensions (3,) [m] under pressures (3,) [Pa]."""
         if self._alike:
             return self.curves[0](pressures)
-        return np.array([float(c(p)) for c, p in zip(self.curves, pressures)])
+        return np.array([c.at(p)[0] for c, p in zip(self.curves, pressures.tolist())])
 
     def slopes(self, pressures: Array) -> Array:
         """Return d extension / d pressure (3,) [m/Pa]."""
         if self._alike:
             return self.curves[0].slope(pressures)
-        return np.array([float(c.slope(p)) for c, p in zip(self.curves, pressures)])
+        return np.array([c.at(p)[1] for c, p in zip(self.curves, pressures.tolist())])
 
     def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
         """Return the derivative of pressures (3, k) where extensions have one (3, k)."""

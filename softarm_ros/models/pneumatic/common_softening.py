@@ -100,8 +100,8 @@ class CommonSoftening(MeasuredCurves):
         found, slopes = np.empty(3), np.empty(3)
         for i, (curve, end) in enumerate(zip(self.curves, self.max_pressure_Pa)):
             at = min(total, float(end))
-            slopes[i] = float(curve.slope(at))
-            found[i] = float(curve(at)) + slopes[i] * (total - at)
+            extension, slopes[i] = curve.at(at)
+            found[i] = extension + slopes[i] * (total - at)
         return found, slopes
 
     def _measured(self, pressures: Array) -> Array:

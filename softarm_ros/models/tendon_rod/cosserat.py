@@ -53,8 +53,8 @@ class CosseratTendonRod(TendonRodModel):
         """
         tensions = self._within_range(actuation)
         moment = finite_array(tip_moment, (3,), 'tip_moment')
-        shape = self._arm.forward(tensions, self._force(tip_force), moment)
-        return Shape(shape.tip, shape.section_tips, tensions, shape.sample_centerline)
+        state = self._arm.equilibrium(tensions, self._force(tip_force), moment)
+        return Shape(state.tip, state.segment_tips, tensions, state.centerline)
 
     def solve_tip(
         self, tensions: Array, tip_force: Vector3, near: SolvedTip | None = None
@@ -66,7 +66,7 @@ class CosseratTendonRod(TendonRodModel):
         start = None if near is None else near.start
         status, _, regular, _, _ = rod.equilibrate(start, _TOLERANCE_RAD)
         if status or not regular:
-            self._arm.forward(tensions, force)  # leaves a stable solution, or raises
+            self._arm.equilibrium(tensions, force)  # leaves a stable solution, or raises
         return SolvedTip(rod.tip_pose(), rod.derivatives().tip_by_tension, rod.start)
 
     def section_tips_near(self, tensions: Array, solved: SolvedTip) -> Array:

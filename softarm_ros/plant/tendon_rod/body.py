@@ -106,7 +106,7 @@ def _span(config: TendonRodPlantConfig, segment: PlantRodSegmentConfig) -> Span:
     rigid = Lump.cylinder(connector.mass_kg, radius, 0.0, connector.length_m)
     if connector.centre_of_mass_m is not None:
         rigid.centre = connector.centre_of_mass_m
-    mass = segment.sleeve_mass_kg + segment.profile.mass_per_length(0.5) * segment.length_m
+    mass = segment.sleeve_mass_kg + float(segment.profile.mass_per_length(0.5)) * segment.length_m
     return Span(
         segment.length_m,
         config.pieces_per_segment,

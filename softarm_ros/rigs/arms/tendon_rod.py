@@ -113,7 +113,8 @@ class TendonRodArm(ArmBase):
         masses = []
         for segment in self.segments:
             connector = segment.connector
-            start, middle, end = (segment.profile.mass_per_length(x) for x in (0.0, 0.5, 1.0))
+            of = segment.profile.mass_per_length
+            start, middle, end = (float(of(x)) for x in (0.0, 0.5, 1.0))
             rod = segment.length_m * (start + 4.0 * middle + end) / 6.0  # quadratic, if it tapers
             joined = segment.length_m / (segment.length_m + connector.length_m)
             spread = [SpreadMass(rod, 0.0, joined)] if rod > 0.0 else []
