@@ -176,7 +176,8 @@ class Jog:
                 raise JogError('stopped')
             left = abs(step.measured - end[i])
             settled = left < _ARRIVED * abs(move.amount) or now - began > duration + _SETTLE_S
-            if share >= 1.0 and settled and now - began > duration + move.hold_s:
+            over = share >= 1.0 and settled and now - began > duration + move.hold_s
+            if over and refusal is None:  # else it follows again soon, or that is the end
                 return step
             self._clock.sleep(rhythm.due_s - self._clock.now_s())
             now = self._clock.now_s()

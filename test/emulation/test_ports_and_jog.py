@@ -207,6 +207,22 @@ def test_the_line_is_cut_in_mid_motion(bench):
         jog.close()
 
 
+@pytest.mark.parametrize('bench', ['cable_arm'], indirect=True)
+def test_a_driver_that_refuses_at_the_end_has_not_followed(bench):
+    driver, feed = bench.driver()
+    steps, follow = [], driver.follow
+    # Near the end of the way; for good, but shorter before the end than a refusal may last.
+    driver.follow = lambda command: 'resting' if len(steps) > 100 else follow(command)
+    jog = Jog(driver, bench.rig.actuator_limits(), feed, lambda: False, bench.clock)
+    try:
+        jog.start()
+        jog.make_ready(home=True)
+        with pytest.raises(JogError, match='not followed: resting'):
+            jog.move(move_of(bench.rig, seconds=1.0), steps.append)
+    finally:
+        jog.close()
+
+
 def test_what_is_wrong_is_named(bench):
     fault, words = ARMS[bench.rig.name]
     bench.arm.inject(fault)
