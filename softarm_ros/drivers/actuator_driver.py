@@ -99,7 +99,7 @@ class ActuatorDriver(DeviceDriver, Protocol):
         ...
 
     def reading(self) -> ActuatorReading | None:
-        """Return the newest measurement, None before the first."""
+        """Return the newest measurement; None before the first, and while it is not known."""
         ...
 
 

@@ -183,7 +183,11 @@ class CableSteppers:
             self._board.wake()
 
     def reading(self) -> ActuatorReading | None:
-        """Return the newest contractions [m] as counted at the coils; nothing measures pull."""
+        """
+        Return the newest contractions [m] as counted at the coils; nothing measures pull.
+
+        None while the board does not know where it counts from.
+        """
         with self._lock:
             if not self._past:
                 return None
@@ -208,7 +212,7 @@ class CableSteppers:
             return f'{BOARD}: {state.code} {state.cause.text}'
         if resetting or homing:
             return f'{BOARD}: {"resetting" if resetting else "homing"}'
-        if state.zeroed & self._mask != self._mask:
+        if not self._homed(state):
             return f'{BOARD}: not homed; bring the arm to rest and call home'
         return ''
 
@@ -230,7 +234,7 @@ class CableSteppers:
                 'state': state.state.name,
                 'cause': state.cause.name,
                 'age_ms': f'{1e3 * (self._clock.now_s() - heard):.0f}',
-                'homed': str(state.zeroed & self._mask == self._mask).lower(),
+                'homed': str(self._homed(state)).lower(),
                 'positions_microsteps': _listed(np.array(state.positions)[self._motors]),
             }
         if target is not None:
@@ -300,7 +304,10 @@ class CableSteppers:
         with self._lock:
             self._state = state
             self._stamp_s, self._heard_s = stamp_s, self._clock.now_s()
-            self._past.append((stamp_s, position))
+            if not self._homed(state):
+                self._past.clear()
+            else:
+                self._past.append((stamp_s, position))
             while len(self._past) > 2 and self._past[1][0] <= stamp_s - _VELOCITY_S:
                 self._past.popleft()
             resetting = self._resetting
@@ -333,6 +340,10 @@ class CableSteppers:
         """Leave the motors held."""
         if self._armed or self._arming is not None:
             link.ask(Type.DISARM)
+
+    def _homed(self, state: StepperState) -> bool:
+        """Return whether the board knows where all cables are."""
+        return state.zeroed & self._mask == self._mask
 
     @staticmethod
     def _may_arm(state: StepperState) -> bool:

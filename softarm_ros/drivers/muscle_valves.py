@@ -44,11 +44,12 @@ class MuscleValves:
     """
     All muscles of an arm behind a valve board; meets `ActuatorDriver`, in m.
 
-    The lengths are set by `home`, and from there on counted by what the board says it has done:
-    a batch of pulses that was lost or refused moves no estimate. They are kept while the link is
-    down, for the board's states report afterwards what it has done: the longest pulse is shorter
-    than its watchdog, so that none is cut by it. They are lost when the board starts anew, as
-    nobody knows which of the valves were open then, and for how long.
+    The lengths are set by `home`, and from there on counted by what the board says it has done;
+    before that there is no reading of them. A batch of pulses that was lost or refused moves no
+    estimate. They are kept while the link is down, for the board's states report afterwards what
+    it has done: the longest pulse is shorter than its watchdog, so that none is cut by it. They
+    are lost when the board starts anew, as nobody knows which of the valves were open then, and
+    for how long.
 
     Parameters
     ----------
@@ -180,7 +181,7 @@ class MuscleValves:
             self._board.wake()
 
     def reading(self) -> ActuatorReading | None:
-        """Return the estimated lengths [m], with the time of the state they follow from."""
+        """Return the estimated lengths [m] as of a state's time; None where they are not known."""
         with self._lock:
             return self._reading
 
@@ -239,6 +240,7 @@ class MuscleValves:
             else:
                 self._book.start(state.batch)
                 self._homed = False
+                self._reading = None
                 self._boot_id = reply.boot_id
         for frame, payload in (
             (Type.RESET, b''),
@@ -293,7 +295,8 @@ class MuscleValves:
                 self._target = None
                 self._log.report(BOARD, '', 'both valves of a muscle are open', now)
             self._lengths.leak(now)
-            self._reading = self._measured(stamp_s)
+            if self._homed:
+                self._reading = self._measured(stamp_s)
 
     def refused(self, ack: Ack) -> None:
         """Send a batch again that was lost; report what the board will not do at all."""

@@ -118,6 +118,7 @@ def test_a_restarted_board_is_not_homed(rig):
     assert 'not homed' in rig.driver.follow(FAR)
     rig.clock.sleep(0.2)
     assert rig.bench()['shafts'] == shafts
+    assert rig.driver.reading() is None  # not 0, from which the board now counts
     rig.driver.home()
     rig.ready()
     rig.arrive(0.002)

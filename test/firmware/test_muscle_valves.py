@@ -63,7 +63,8 @@ def driven(
         stack.callback(driver.close)
         driver.start()
         wait(lambda: driver.values()['connected'] == 'true', bench)
-        wait(lambda: driver.reading() is not None, bench)
+        wait(lambda: 'board_state' in driver.values(), bench)
+        assert driver.reading() is None  # nobody has said where the muscles are
         yield driver, bench
         assert not bench.clock.failures
 
@@ -299,6 +300,7 @@ def test_a_board_that_starts_anew_has_to_be_homed(board):
     driver.reset()
     assert 'not homed' in driver.not_ready()
     assert 'not homed' in driver.follow(REST)
+    assert driver.reading() is None
     driver.home()
     assert driver.not_ready() == ''
     assert np.array_equal(driver._lengths.estimate, REST)
