@@ -109,6 +109,7 @@ class SupervisorNode(SelfPaced, Node):
             self, rig.base_frames, self._watch.max_ahead_s if self._watch is not None else ahead_s
         )
         self._sensors = frozenset(rig.sensors.devices())
+        self._pose_topic = rig.feedback.pose_topic
         self._status = SupervisorStatus(SafetyState.WAITING, 'starting', False)
         self._phase = Phase.IDLE  # of the tracker
         self._permitted: bool | None = None
@@ -128,9 +129,8 @@ class SupervisorNode(SelfPaced, Node):
     def _subscribe(self, rig: Rig) -> None:
         # Queues, so that a single bad message is not overwritten by the next good one.
         queue = listening(depth=10)
-        pose_topic = rig.feedback.pose_topic
         listen(self, read_status, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT))
-        listen(self, read_pose, pose_topic, self._on_pose, queue)
+        listen(self, read_pose, self._pose_topic, self._on_pose, queue)
         if self._watch is not None:
             listen(self, read_joints, 'configuration/command', self._on_configuration, queue)
         listen(self, read_joints, 'actuators/command', self._on_command, queue)
@@ -293,7 +293,16 @@ class SupervisorNode(SelfPaced, Node):
         }
         reported = [named(name, text) for name, text in failing.items() if text not in message]
         # An arm that does not follow, or a device without commands, may owe that to the computer.
-        return '; '.join(filter(None, [message, *reported, self._slowness()]))
+        rivals = self._rivals() if self._watch is not None else ''
+        return '; '.join(filter(None, [message, rivals, *reported, self._slowness()]))
+
+    def _rivals(self) -> str:
+        """Return who publishes the measured tip, where that is not one alone."""
+        found = self.get_publishers_info_by_topic(self._pose_topic)
+        if len(found) < 2:
+            return ''
+        names = sorted(f'{info.node_namespace.rstrip("/")}/{info.node_name}' for info in found)
+        return f'{len(found)} publish {self._pose_topic}: {", ".join(names)}; end all but one'
 
     def _slowness(self) -> str:
         late_s = {

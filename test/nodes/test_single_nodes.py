@@ -430,6 +430,53 @@ def test_a_restarted_supervisor_starts_no_arm_that_was_stopped_before_its_first_
         node.destroy_node()
 
 
+def test_a_fault_names_all_who_publish_the_tip(context):
+    from geometry_msgs.msg import PoseStamped
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+    from sensor_msgs.msg import JointState
+
+    from softarm_ros.nodes.qos import MEASUREMENT, command_qos
+    from softarm_ros.nodes.supervisor_node import SupervisorNode
+
+    rig, there = load_rig('cable_arm'), {'context': context, 'namespace': '/watched_arm'}
+    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['supervisor']}
+    overrides = [Parameter(name, value=value) for name, value in wants.items()]
+    supervisor = SupervisorNode(**there, parameter_overrides=overrides)
+    peers = [Node(name, **there) for name in ('cameras', 'old_script')]
+    tips = [peer.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT) for peer in peers]
+    commands = peers[0].create_publisher(JointState, 'actuators/command', command_qos(1.0))
+    executor = SingleThreadedExecutor(context=context)
+    for node in (supervisor, *peers):
+        executor.add_node(node)
+
+    def publish(tip, z):
+        now, names = peers[0].get_clock().now().to_msg(), rig.actuator_names
+        commands.publish(conversions.joint_message(names, np.zeros(len(names)), now))
+        pose = PoseStamped()
+        pose.header.frame_id, pose.header.stamp, pose.pose.position.z = 'base', now, z
+        tip.publish(pose)
+
+    def until(state, tip, z):
+        end = time.monotonic() + 20.0
+        while supervisor._status.state.value != state:
+            assert time.monotonic() < end, supervisor._status
+            publish(tip, z)
+            executor.spin_once(timeout_sec=0.01)
+            supervisor.work()
+
+    until('ready', tips[0], 0.24)
+    assert supervisor._supervisor.request_start(time.monotonic(), time.monotonic())[0]
+    until('running', tips[0], 0.24)
+    until('fault', tips[1], 0.14)
+    said = supervisor._heartbeat.message
+    assert 'jumped by 100.0 mm' in said
+    assert '2 publish tip/pose: /watched_arm/cameras, /watched_arm/old_script' in said
+    for node in (supervisor, *peers):
+        node.destroy_node()
+
+
 def test_plant_follows_nobody_without_a_permit_and_says_what_does_not_arrive():
     """The supervisor may hear a node that has come back before the plant does."""
     from sensor_msgs.msg import JointState
