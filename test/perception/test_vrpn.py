@@ -119,6 +119,18 @@ def test_a_server_that_starts_late_or_again_is_found() -> None:
     check_that_a_late_server_is_found(streaming)
 
 
+def test_a_host_that_does_not_resolve_is_named() -> None:
+    sensor = VrpnSensor(config(host='nobody.invalid'), FRAME_ID)
+    sensor.open()
+    try:
+        sensor.read(0.0)
+        problem = sensor.health().problems[0]
+    finally:
+        sensor.close()
+    assert problem.code == 'no-server'
+    assert "(host = 'nobody.invalid': " in problem.text
+
+
 @pytest.mark.packets
 def test_a_server_that_has_other_bodies_alone_is_said_to_have_them() -> None:
     server = VrpnServer(TrackedScene(config(), SECTIONS, 0, OWN_FAULTS))

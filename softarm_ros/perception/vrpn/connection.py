@@ -20,6 +20,11 @@ class Connection:
     A server answers a packet that names our address by connecting to it; whoever else connects is
     sent away.
 
+    Attributes
+    ----------
+    trouble : str
+        Why the server could not be asked; empty while it can.
+
     Raises
     ------
     OSError
@@ -34,6 +39,7 @@ class Connection:
         self._asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._stream: socket.socket | None = None
         self._asked_s = -float('inf')
+        self.trouble = ''
         try:
             self._listening.bind(('', 0))
             self._listening.listen(1)
@@ -82,10 +88,14 @@ class Connection:
         if now - self._asked_s < ASK_S:
             return
         self._asked_s = now
-        with contextlib.suppress(OSError):  # no route, no such host: it is asked again
+        try:
             self._asking.connect(self._server)
             own = self._asking.getsockname()[0]
             self._asking.send(f'{own} {self._listening.getsockname()[1]}'.encode() + b'\0')
+        except OSError as error:  # no route, no such host: it is asked again
+            self.trouble = f'host = {self._server[0]!r}: {error.strerror or error}'
+        else:
+            self.trouble = ''
 
     def _accept(self, timeout_s: float) -> None:
         readable, _, _ = select.select([self._listening], [], [], timeout_s)

@@ -199,10 +199,11 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
                 f'the VRPN server at {where} is connected and sends no poses',
                 'go live in its program, and choose which bodies it offers',
             )
+        trouble = '' if self._connection is None else self._connection.trouble
         return SensorProblem(
             'no-server',
             'server',
-            f'no VRPN server answers at {where}',
+            f'no VRPN server answers at {where}' + (f' ({trouble})' if trouble else ''),
             'start it with VRPN on, look at its address, and at the firewalls: it is asked by UDP '
             'and connects to this computer by TCP',
         )
