@@ -26,10 +26,19 @@ class BaseFollower:
     with the arm's length for a lever (2 mrad at 0.3 m: 0.6 mm, three times the noise of a marker).
     Poses far from the average are rejected (`flip`, `jump`); if the base stays elsewhere for
     `MOVED_S`, it has been moved, and the average begins anew there.
+
+    Attributes
+    ----------
+    moves : int
+        How often it has been moved.
+    stray : str
+        How far the last pose that was rejected, or the base when it moved, was from the average.
+
     """
 
     def __init__(self) -> None:
         self.moves = 0
+        self.stray = ''
         self._pose: Array | None = None
         self._window: deque[tuple[float, Array]] = deque()
         self._strays: list[tuple[float, Array]] = []
@@ -47,8 +56,9 @@ class BaseFollower:
     def update(self, time_s: float, pose: Array) -> str:
         """Take a pose (4, 4); return '' or what is wrong with it: `flip`, `jump`, `moved`."""
         if self._pose is not None:
-            wrong = _far(self._pose, pose)
+            wrong, text = _far(self._pose, pose)
             if wrong:
+                self.stray = text
                 if not self._stays(time_s, pose):
                     return wrong
                 self._window.clear()
@@ -71,17 +81,22 @@ class BaseFollower:
 
     def _stays(self, time_s: float, pose: Array) -> bool:
         seen = self._strays
-        if seen and _far(seen[-1][1], pose):
+        if seen and _far(seen[-1][1], pose)[0]:
             seen.clear()
         seen[1:] = [(time_s, pose.copy())]
         return time_s - seen[0][0] >= MOVED_S
 
 
-def _far(reference: Array, pose: Array) -> str:
-    turn = np.linalg.norm(log_so3(reference[:3, :3].T @ pose[:3, :3]))
+def _far(reference: Array, pose: Array) -> tuple[str, str]:
+    """Return '', `flip` or `jump`, and how far a pose is from a reference."""
+    turn = float(np.linalg.norm(log_so3(reference[:3, :3].T @ pose[:3, :3])))
     if turn > MOVED_RAD:
-        return 'flip'
-    return 'jump' if np.linalg.norm(pose[:3, 3] - reference[:3, 3]) > MOVED_M else ''
+        limit = np.degrees(MOVED_RAD)
+        return 'flip', f'turned by {np.degrees(turn):.0f} degrees (limit {limit:.0f} degrees)'
+    way_m = float(np.linalg.norm(pose[:3, 3] - reference[:3, 3]))
+    if way_m > MOVED_M:
+        return 'jump', f'moved by {1e3 * way_m:.1f} mm (limit {1e3 * MOVED_M:.0f} mm)'
+    return '', ''
 
 
 def mean_pose(poses: Sequence[Array], start: Array) -> Array:

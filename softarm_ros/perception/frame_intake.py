@@ -225,11 +225,12 @@ class FrameIntake:
                     2,
                     'base-moved',
                     self._base_name or '',
-                    'the base of the arm was moved',
+                    f'the base of the arm {self._base.stray}',
                     'fix the base, and start anew',
                 )
             elif wrong:
-                self._report_fault(now, self._base_name or '', Verdict(fault=wrong, text='base'))
+                verdict = Verdict(fault=wrong, text=self._base.stray)
+                self._report_fault(now, self._base_name or '', verdict)
         return None if self._base.pose is None else inverse_pose(self._base.pose)
 
     def _note_missing(self, now: float, frame: CapturedFrame) -> None:

@@ -47,6 +47,7 @@ def test_flips_of_the_base_are_rejected() -> None:
         told.append((flipped, base.update(0.01 * k, seen @ flip if flipped else seen)))
     assert all(wrong == ('flip' if flipped else '') for flipped, wrong in told)
     assert base.moves == 0
+    assert base.stray.startswith('turned by 1') and base.stray.endswith('(limit 10 degrees)')
     assert np.abs(errors(base.pose)[3:]).max() < 1e-3
 
 
@@ -58,6 +59,7 @@ def test_a_base_that_was_moved_is_followed_and_said() -> None:
     told = [base.update(1.0 + 0.01 * k, elsewhere) for k in range(100)]
     assert told.count('moved') == 1
     assert told[:50] == ['jump'] * 50
+    assert base.stray == 'moved by 50.0 mm (limit 10 mm)'
     np.testing.assert_allclose(base.pose, elsewhere, atol=1e-12)
 
 
