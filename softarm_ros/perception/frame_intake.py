@@ -136,7 +136,8 @@ class FrameIntake:
                 *LATE_FRAMES,
                 f'frames come {1e3 * delay_s:.0f} ms later than the fastest '
                 f'(limit {1e3 * JUMP_S:.0f} ms)',
-                'connect the arm and the cameras by cable, on a switch of their own',
+                'connect the arm and the cameras by cable, on a switch of their own; if this '
+                'computer is busy, it reads them late: end other programs',
             )
             return
         what = (
