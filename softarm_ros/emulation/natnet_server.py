@@ -136,7 +136,10 @@ class NatNetServer:
 
     def _send(self, scene: Scene) -> None:
         sock = self._socket
-        if sock is None or 'die' in self.scene.faults:
+        if sock is None:
+            return
+        if 'die' in self.scene.faults:
+            self._names = []  # one that starts anew tells of no change
             return
         data = self.scene.garbled(self._frame(scene, np.eye(4)))
         now = MONOTONIC.now_s()

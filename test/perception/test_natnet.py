@@ -105,6 +105,20 @@ def test_a_server_that_starts_late_or_again_is_found() -> None:
     check_that_a_late_server_is_found(streaming)
 
 
+def test_a_server_that_starts_anew_may_number_its_bodies_otherwise() -> None:
+    with streaming(timeout_s=0.2) as running:
+        settle(running)
+        running.device.inject('die')
+        running.read(0.4)
+        base, middle, tip = running.sensor.config.bodies
+        settings = running.sensor.config.model_copy(update={'bodies': (base, tip, middle)})
+        running.device.scene = TrackedScene(settings, SECTIONS, 0, OWN_FAULTS)
+        running.wait_for(lambda: running.sensor.health().connected)
+        found = running.read(0.3)
+    assert len(found) > 10
+    assert max(running.errors_m(found)) < 8e-3
+
+
 def test_an_old_version_is_refused_with_what_to_do() -> None:
     with streaming((2, 9)) as running:
         running.wait_for(lambda: 'version' in running.codes())

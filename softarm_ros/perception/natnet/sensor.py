@@ -11,10 +11,12 @@ from softarm_ros.perception.config import UNITS_M
 from softarm_ros.perception.frame_sensor import FrameSensor
 from softarm_ros.perception.natnet.config import NatNetConfig
 from softarm_ros.perception.natnet.packets import (
+    CONNECT,
     FRAME,
     MODEL,
     NEWEST,
     OLDEST,
+    REQUEST_MODEL,
     SERVER_INFO,
     Model,
     Server,
@@ -41,6 +43,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         self._server: Server | None = None
         self._model: Model | None = None
         self._answered_s = -float('inf')
+        self._model_s = -float('inf')  # when the model was read
 
     def close(self) -> None:
         """See `PoseSensor`."""
@@ -91,6 +94,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
                 self._take_server(read_server(data), arrived_s)
             elif kind == MODEL and self._server is not None:
                 self._model = read_model(data, self._server.version)
+                self._model_s = arrived_s
         except CorruptFrameError as error:
             self._report_corrupt(
                 arrived_s,
@@ -114,6 +118,13 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
             return None
         if not receiver.is_stream(sender, arrived_s):
             self._report_second(sender, arrived_s)
+            return None
+        last_s = self._intake.last_arrival_s()
+        if arrived_s - last_s > self.config.timeout_s and self._model_s <= last_s:
+            # A server that was started anew may number its bodies otherwise.
+            self._model = None
+            for question in (CONNECT, REQUEST_MODEL):
+                receiver.ask(question)
             return None
         read = read_frame(
             data, server, model, arrived_s, UNITS_M[self.config.unit], self.config.up_axis
