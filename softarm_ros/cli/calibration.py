@@ -64,12 +64,18 @@ class Images:
             raise UsageError('--left and --right are both needed')
         return self.left, self.right
 
-    def collected(self, board: Board, places: Sequence[str]) -> Collected:
-        """Return the views of the board in these sources; CameraError where there are none."""
+    def collected(
+        self, board: Board, places: Sequence[str], *, one_place: bool = False
+    ) -> Collected:
+        """
+        Return the views of the board in these sources; CameraError where there are none.
+
+        Live ones show it in another place each, or in `one_place`.
+        """
         live = [is_live(place) for place in places]
         if any(live) and not all(live):
             raise UsageError(f'{" and ".join(places)}: expected both live, or both files')
-        shown = self._live(board, places) if live[0] else from_files(places)
+        shown = self._live(board, places, one_place) if live[0] else from_files(places)
         found = collect(board, shown)
         if not found.views:
             raise CameraError(
@@ -79,13 +85,14 @@ class Images:
         return found
 
     def _live(
-        self, board: Board, places: Sequence[str]
+        self, board: Board, places: Sequence[str], one_place: bool
     ) -> Iterator[tuple[str, tuple[Image, ...]]]:
         sources = [open_source(place) for place in places]
         for source in sources:
             source.open()
         try:
-            yield from worth_keeping(board, _live_images(sources, self.wait_s), self.count)
+            images = _live_images(sources, self.wait_s)
+            yield from worth_keeping(board, images, self.count, one_place=one_place)
         finally:
             for source in sources:
                 source.close()
@@ -190,7 +197,7 @@ def base(
     calibration = read_calibration(known)
     cameras = calibration.stereo_cameras()
     if markers is None:
-        found = images.collected(board, images.both())
+        found = images.collected(board, images.both(), one_place=True)
         _require_sizes(known, (cameras.left, cameras.right), found.sizes)
         at = np.asarray(board_at)
         X_BO = pose(exp_so3(np.radians(at[3:])), 1e-3 * at[:3])

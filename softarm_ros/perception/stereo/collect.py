@@ -122,10 +122,12 @@ def from_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Image, ...]]]
 
 
 def worth_keeping(
-    board: Board, images: Iterable[Sequence[Image]], count: int
+    board: Board, images: Iterable[Sequence[Image]], count: int, *, one_place: bool = False
 ) -> Iterator[tuple[str, tuple[Image, ...]]]:
     """
     Yield `count` live images that show the board held still, each time somewhere else.
+
+    With `one_place` wherever it is: on the base of an arm it is not to be moved.
 
     A board that moves is blurred, and cameras that expose at slightly different times see it at
     two places.
@@ -141,7 +143,9 @@ def worth_keeping(
         here = np.concatenate([np.append(v.pixels.mean(0), v.pixels.std(0)) for v in complete])
         still = last is not None and np.abs(here - last).max() < _STILL_PX
         last = here
-        new = all(np.abs(here - old).max() > _MOVED * shown[0].shape[1] for old in kept)
+        new = one_place or all(
+            np.abs(here - old).max() > _MOVED * shown[0].shape[1] for old in kept
+        )
         if still and new:
             kept.append(here)
             yield f'live_{len(kept):03d}', tuple(shown)

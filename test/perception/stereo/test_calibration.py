@@ -310,3 +310,6 @@ def test_live_images_are_taken_when_the_board_is_held_still_elsewhere():
     assert [name for name, _ in kept] == ['live_001', 'live_002']
     assert kept[0][1][0] is images[1][0]
     assert kept[1][1][0] is images[3][0]
+    # On the base of an arm it stays where it is.
+    still = list(worth_keeping(CHESSBOARD, iter([images[1]] * 5), 3, one_place=True))
+    assert [name for name, _ in still] == ['live_001', 'live_002', 'live_003']
