@@ -51,7 +51,11 @@ class NodeFailedError(RuntimeError):
 
 
 class RefusedError(ValueError):
-    """The node will not start with what it was given."""
+    """The node will not start with what it was given; `node`: which, of several in a process."""
+
+    def __init__(self, what: str, node: str = '') -> None:
+        super().__init__(what)
+        self.node = node
 
 
 # -- parameters -------------------------------------------------------------------------------
@@ -145,16 +149,23 @@ def check_overrides(nodes: Sequence[Node]) -> None:
     Raises
     ------
     RefusedError
-        Names the parameter and the one that it looks like.
+        Names the parameter, the node that it was meant for and the parameter that it looks like.
 
     """
-    known = {name for node in nodes for name in node.get_parameters_by_prefix('')}
-    given = {name for node in nodes for name in getattr(node, '_parameter_overrides', {})}
-    unknown = sorted(name for name in given - known if not name.startswith('qos_overrides.'))
+    known = {node: set(node.get_parameters_by_prefix('')) for node in nodes}
+    given = {node: set(getattr(node, '_parameter_overrides', {})) for node in nodes}
+    unknown = sorted(
+        name
+        for name in set().union(*given.values()) - set().union(*known.values())
+        if not name.startswith('qos_overrides.')
+    )
     for name in unknown:
-        meant = closest(name, known)
+        asked = [node for node in nodes if name in given[node]]
+        meant = closest(name, {own for node in asked for own in known[node]})
         if meant is not None:
-            raise RefusedError(f'parameter {name} is unknown (did you mean {meant!r}?)')
+            node = next(node for node in asked if meant in known[node])
+            what = f'parameter {name} is unknown (did you mean {meant!r}?)'
+            raise RefusedError(what, node.get_name())
     if unknown:
         nodes[0].get_logger().warning(f'ignored, for no node here has them: {listed(unknown)}')
 
@@ -352,7 +363,8 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
     except (ValueError, OSError, ParameterException) as error:
         if len(nodes) == len(builders) and not isinstance(error, RefusedError):
             raise
-        print(f'{name}: {error}', file=sys.stderr, flush=True)
+        refusing = error.node if isinstance(error, RefusedError) else ''
+        print(f'{refusing or name}: {error}', file=sys.stderr, flush=True)
         return EXIT_BAD_INPUT
     finally:
         stop.ignore()

@@ -31,6 +31,16 @@ def test_what_is_no_group_is_refused(python, names, expected):
     assert expected in done.stderr
 
 
+def test_a_parameter_that_looks_like_one_is_told_with_the_node_that_has_that(python):
+    done = python.run(
+        *('-m', 'softarm_ros.nodes.node_group', 'tracker_node', 'inverse_kinematics_node'),
+        *('--ros-args', '-r', '__ns:=/cable_arm', '-p', 'rig:=cable_arm'),
+        *('-p', 'twin_check_s:=0.0', '-p', 'lasp:=2'),
+    )
+    assert done.returncode == 2
+    assert "tracker: parameter lasp is unknown (did you mean 'laps'?)" in done.stderr
+
+
 def test_a_node_that_refuses_its_input_ends_the_group_with_its_name(python):
     done = python.run(
         *('-m', 'softarm_ros.nodes.node_group', 'inverse_kinematics_node'),

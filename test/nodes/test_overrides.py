@@ -33,6 +33,12 @@ def test_a_typing_error_is_refused(group):
         check_overrides(group('lasp'))
 
 
+def test_the_node_that_has_what_was_meant_is_named(group):
+    with pytest.raises(RefusedError) as refusal:
+        check_overrides(group('lasp'))
+    assert refusal.value.node == 'tracker'  # not the last one built
+
+
 def test_what_another_node_of_the_process_has_and_what_is_for_others_is_not(group, capfd):
     check_overrides(group('laps', 'fleet_colour', 'qos_overrides./tip.publisher.depth'))
     assert "ignored, for no node here has them: 'fleet_colour'" in capfd.readouterr().err
