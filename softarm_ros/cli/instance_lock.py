@@ -11,10 +11,10 @@ from softarm_ros.runtime.run_files import ros_domain, run_path
 
 
 class AlreadyRunningError(ValueError):
-    """The rig is already running in this ROS domain."""
+    """The rig is already running, or being recorded, in this ROS domain."""
 
-    def __init__(self, rig: str, how: str) -> None:
-        super().__init__(f'rig {rig} is already running in ROS domain {ros_domain()} ({how})')
+    def __init__(self, rig: str, how: str, rig_is: str = 'running') -> None:
+        super().__init__(f'rig {rig} is already {rig_is} in ROS domain {ros_domain()} ({how})')
 
 
 @contextmanager

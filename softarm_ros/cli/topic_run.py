@@ -217,6 +217,9 @@ def _refuse_second(
         looking = not discovery.over()
         monitor.spin(LOOK_S)
         others = monitor.others(names)
+        if others == [STOP_ORDER_LAST]:
+            how = f'node {STOP_ORDER_LAST}; run without --bag, or end softarm record'
+            raise AlreadyRunningError(rig, how, 'being recorded')
         if others:
             raise AlreadyRunningError(rig, 'nodes ' + ', '.join(others))
 

@@ -175,10 +175,11 @@ def steady_clock() -> Clock:
     return Clock(clock_type=ClockType.STEADY_TIME)
 
 
-def refuse_twin(node: Node) -> None:
+def refuse_twin(node: Node, rig_is: str = 'running') -> None:
     """
     Refuse to start beside a node of the same name, whose topics this one would mix with.
 
+    `rig_is`: what of the rig the other one is the sign of.
     Call it before anything is published. Two nodes that start at the same moment both refuse.
     """
     wait_s = declare(
@@ -196,7 +197,7 @@ def refuse_twin(node: Node) -> None:
         if node.get_node_names_and_namespaces().count(me) > 1:
             domain = os.environ.get('ROS_DOMAIN_ID', '0')
             raise RefusedError(
-                f'rig {me[1].strip("/")} is already running in ROS domain {domain}: '
+                f'rig {me[1].strip("/")} is already {rig_is} in ROS domain {domain}: '
                 f'there is another {node.get_fully_qualified_name()}'
             )
         time.sleep(0.05)

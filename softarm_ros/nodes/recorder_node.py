@@ -48,7 +48,7 @@ class RecorderNode(Node):
 
     def __init__(self, **options: Any) -> None:
         super().__init__('recorder', **options)
-        refuse_twin(self)
+        refuse_twin(self, 'being recorded')
         rig = declare_rig(self)
         declare_time_scale(self)
         folder = declare(self, 'bag', '', 'folder of the bag; new or empty')

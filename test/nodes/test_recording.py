@@ -82,6 +82,27 @@ def test_the_command_records_what_is_there_for_so_long(tmp_path):
         assert sum(c.msgcount for c in heartbeats) >= 5
 
 
+def test_an_arm_is_recorded_once_at_a_time_and_is_not_called_running(context, tmp_path):
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+    from rich.console import Console
+
+    from softarm_ros.cli.run_command import RunOptions
+    from softarm_ros.cli.topic_run import run_topics
+    from softarm_ros.nodes.node_base import RefusedError
+    from softarm_ros.nodes.recorder_node import RecorderNode
+    from softarm_ros.rigs.loader import load_rig
+
+    other = Node('recorder', namespace='/cable_arm', context=context)
+    given = [Parameter('rig', value='cable_arm'), Parameter('bag', value=str(tmp_path / 'a'))]
+    with pytest.raises(RefusedError, match='cable_arm is already being recorded in ROS domain'):
+        RecorderNode(context=context, namespace='/cable_arm', parameter_overrides=given)
+    options = RunOptions(bag=tmp_path / 'b')
+    with pytest.raises(ValueError, match=r'being recorded .*without --bag, or end'):
+        run_topics(load_rig('cable_arm'), options, Console(quiet=True), lambda: False)
+    other.destroy_node()
+
+
 def test_a_recorder_that_hears_no_arm_says_so(tmp_path):
     done = subprocess.run(
         [
