@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import os
 import struct
 import tempfile
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -84,6 +86,7 @@ class BagWriter:
         self._writer.open()
         self._open = True
         self._connections: dict[str, Any] = {}
+        self._began_s: float | None = None  # the call that writes
         self.messages = 0
         self.flushed = 0  # of them
         self._storage: Any = self._writer.storage
@@ -95,6 +98,12 @@ class BagWriter:
     def topics(self) -> frozenset[str]:
         """What has been announced."""
         return frozenset(self._connections)
+
+    @property
+    def writing_s(self) -> float:
+        """For how long [s] the present call writes; 0: none does. For another thread."""
+        began = self._began_s
+        return 0.0 if began is None else time.monotonic() - began
 
     def add_topic(self, topic: str, type_name: str, qos: Any = None) -> bool:
         """Announce a topic with its type and rclpy profile; return False for an unknown type."""
@@ -145,6 +154,8 @@ class BagWriter:
         if self._storage.chunk.msgs:
             self._storage.close_chunk()
         self._storage.bio.flush()
+        if not Path(self._storage.path).exists():  # what is written goes nowhere
+            raise FileNotFoundError(errno.ENOENT, 'its file was moved or deleted')
         self._whole, self.flushed = self._storage.bio.tell(), self.messages
 
     def _close(self) -> None:
@@ -154,14 +165,18 @@ class BagWriter:
 
     def _guarded(self, write: Any, *arguments: Any) -> None:
         """Write; where that fails, leave a file that ends with a whole chunk."""
+        self._began_s = time.monotonic()
         try:
             write(*arguments)
         except OSError:
             self._open = False
             with contextlib.suppress(OSError):
                 self._writer.abort()  # it cannot write what it still holds either
-            os.truncate(self._storage.path, self._whole)
+            with contextlib.suppress(FileNotFoundError):
+                os.truncate(self._storage.path, self._whole)
             raise
+        finally:
+            self._began_s = None
 
 
 def _state_crcs(storage: Any) -> None:

@@ -6,6 +6,7 @@ import importlib
 import os
 import signal
 import sys
+import threading
 import time
 from functools import partial
 from pathlib import Path
@@ -17,6 +18,7 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
 from softarm_ros.nodes.bag_about import about_run
 from softarm_ros.nodes.bag_writer import BagWriter
+from softarm_ros.nodes.event_log import EventLog
 from softarm_ros.nodes.node_base import (
     Heartbeat,
     NodeFailedError,
@@ -29,11 +31,14 @@ from softarm_ros.nodes.node_base import (
     steady_clock,
 )
 from softarm_ros.nodes.qos import listening, prefer_deep_sockets
+from softarm_ros.runtime.events import Event
 
 QUEUE = 1000
 LOOK_S = 0.2
 FLUSH_S = 0.5  # what a kill may cost
 SILENT_S = 5.0  # without a word of the arm
+WATCH_S = 1.0
+STUCK_S = 3.0  # without writing: queues of `QUEUE` messages are full after a few seconds
 OUTSIDE_TOPICS = ('/diagnostics', '/clock', '/rosout', '/tf', '/tf_static')
 
 
@@ -44,6 +49,8 @@ class RecorderNode(Node):
 
     Messages are stored as they came off the wire, with the time they were received. The node ends
     when the bag cannot be written any more, with all that was flushed before in it.
+
+    A disk that does not answer keeps all of the node waiting but one thread, which says so.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -63,6 +70,7 @@ class RecorderNode(Node):
         self._subscriptions_by_topic: dict[str, Any] = {}
         self._skipped: set[str] = set()
         self._heard: set[str] = set()
+        self._events = EventLog()
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
         self._recording = f'recording to {folder}'
         self._silent_at_s = time.monotonic() + SILENT_S
@@ -71,6 +79,10 @@ class RecorderNode(Node):
         self.create_timer(FLUSH_S, self._flush, clock=steady_clock())
         if duration_s > 0.0:
             self.create_timer(duration_s, _end, clock=steady_clock())
+        self._looked_s = time.monotonic()
+        self._closed = threading.Event()
+        self._watch = threading.Thread(target=self._watch_disk, name='disk', daemon=True)
+        self._watch.start()
         self._look()
 
     def close(self) -> None:
@@ -79,8 +91,29 @@ class RecorderNode(Node):
             self._bag.close()
         except OSError as error:
             self.get_logger().error(self._failed(error))
+        self._closed.set()
+        self._watch.join()
+
+    def _watch_disk(self) -> None:
+        """Say that a write does not return, as long as that lasts; in a thread of its own."""
+        while not self._closed.wait(WATCH_S):
+            stuck_s = self._bag.writing_s
+            if stuck_s < STUCK_S:
+                continue
+            self._heartbeat.warn(
+                f'the disk has taken nothing for {stuck_s:.0f} s; the arm goes on, but what it '
+                'says may be lost'
+            )
+            self._heartbeat.publish()  # the timer of the node waits, too
 
     def _look(self) -> None:
+        now = time.monotonic()
+        paused_s, self._looked_s = now - self._looked_s, now
+        if paused_s > STUCK_S:
+            what = f'nothing was written for {paused_s:.0f} s, of which messages may be missing'
+            at_s = 1e-9 * self.get_clock().now().nanoseconds
+            self._events.add(Event(at_s, 'warning', 'recorder', what))
+            self._heartbeat.warn(f'{self._recording}; {what}')
         prefix = self.get_namespace().rstrip('/') + '/'
         for topic, types in self.get_topic_names_and_types():
             wanted = topic.startswith(prefix) or topic in self._outside
@@ -150,6 +183,7 @@ class RecorderNode(Node):
             'messages': str(self._bag.messages),
             'heard': ' '.join(sorted(self._heard)),
             'skipped': ' '.join(sorted(self._skipped)),
+            **self._events.values(),
         }
 
 

@@ -1,5 +1,6 @@
 import os
 import re
+import shutil
 import struct
 import subprocess
 import sys
@@ -228,6 +229,17 @@ def test_on_a_full_disk_the_bag_ends_with_what_was_flushed(tmp_path):
     assert reason == 'File too large'
     assert int(flushed) >= 100
     assert repair(tmp_path / 'bag', tmp_path / 'again').messages == int(flushed)
+
+
+def test_a_bag_that_is_deleted_while_it_is_written_ends_and_says_so(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    bag = BagWriter(tmp_path / 'bag')
+    bag.add_topic('/said', 'std_msgs/msg/String')
+    bag.flush()
+    shutil.rmtree(tmp_path / 'bag')
+    bag.write('/said', 1000, bytes(8))
+    with pytest.raises(OSError, match='its file was moved or deleted'):
+        bag.flush()
 
 
 REPAIRED_WITHOUT_ROOM = """

@@ -3,6 +3,7 @@
 import resource
 import subprocess
 import sys
+import threading
 
 import psutil
 import pytest
@@ -101,6 +102,68 @@ def test_an_arm_is_recorded_once_at_a_time_and_is_not_called_running(context, tm
     with pytest.raises(ValueError, match=r'being recorded .*without --bag, or end'):
         run_topics(load_rig('cable_arm'), options, Console(quiet=True), lambda: False)
     other.destroy_node()
+
+
+class _Disk:
+    """A file on a disk that takes nothing while it is frozen."""
+
+    def __init__(self, file):
+        self._file, self.taken = file, threading.Event()
+        self.taken.set()
+
+    def __getattr__(self, name):
+        return getattr(self._file, name)
+
+    def write(self, data):
+        self.taken.wait()
+        return self._file.write(data)
+
+
+def test_a_disk_that_does_not_answer_is_told_while_that_lasts_and_after(
+    context, tmp_path, monkeypatch
+):
+    from rclpy.parameter import Parameter
+    from std_msgs.msg import String
+
+    from softarm_ros.nodes import recorder_node
+    from softarm_ros.nodes.qos import make_executor
+
+    monkeypatch.setattr(recorder_node, 'STUCK_S', 0.3)
+    monkeypatch.setattr(recorder_node, 'WATCH_S', 0.05)
+    given = {'rig': 'cable_arm', 'bag': str(tmp_path / 'bag'), 'twin_check_s': 0.0}
+    node = recorder_node.RecorderNode(
+        context=context,
+        namespace='/cable_arm',
+        parameter_overrides=[Parameter(name, value=value) for name, value in given.items()],
+    )
+    disk = node._bag._storage.bio = _Disk(node._bag._storage.bio)
+    said = node.create_publisher(String, 'said', 10)
+    executor = make_executor(context)
+    executor.add_node(node)
+    done = threading.Event()
+
+    def spin():
+        while not done.is_set():  # spin() of the events executor does not return
+            executor.spin_once(timeout_sec=0.05)
+
+    spinning = threading.Thread(target=spin, daemon=True)
+    spinning.start()
+
+    def until(condition):
+        assert wait_until(condition, 20.0), node._heartbeat.message
+
+    until(lambda: '/cable_arm/said' in node._subscriptions_by_topic)
+    disk.taken.clear()
+    said.publish(String(data='word'))
+    until(lambda: 'the disk has taken nothing for' in node._heartbeat.message)
+    disk.taken.set()
+    until(lambda: 'of which messages may be missing' in node._heartbeat.message)
+    done.set()
+    spinning.join()
+    executor.remove_node(node)
+    executor.shutdown()
+    node.close()
+    node.destroy_node()
 
 
 def test_a_recorder_that_hears_no_arm_says_so(tmp_path):
