@@ -26,6 +26,9 @@ class TargetMover:
     """
     The target that keys or sticks move.
 
+    Sticks lead nowhere before they have been seen at rest, at first and after each halt: one that
+    is held or stuck, or an axis that rests elsewhere, does not lead an arm away that is started.
+
     Parameters
     ----------
     start : (3,)
@@ -40,6 +43,7 @@ class TargetMover:
         self.speed_m_s = speed_m_s
         self._keys: dict[str, float] = {}
         self._stick, self._stick_s = np.zeros(3), -np.inf
+        self._centred = False  # since the last halt
 
     def press(self, key: str, now_s: float) -> bool:
         """Take a key; return whether it is one that moves the target."""
@@ -51,13 +55,25 @@ class TargetMover:
     def axes(self, values: list[float], now_s: float) -> None:
         """Take the axes of a gamepad, each -1 to 1; those it does not have count as 0."""
         stick = np.array([values[i] if i < len(values) else 0.0 for i in _AXES])
-        stick = np.where(np.isfinite(stick), np.clip(stick, -1.0, 1.0), 0.0)
+        finite = np.isfinite(stick)
+        stick = np.where(finite, np.clip(stick, -1.0, 1.0), 0.0)
         self._stick = np.where(np.abs(stick) > DEAD_ZONE, stick, 0.0)
         self._stick_s = now_s
+        self._centred |= bool(finite.all()) and not self._stick.any()
+
+    def refusal(self, now_s: float) -> str:
+        """Return why sticks that come now lead nowhere; '' if they do, or none come."""
+        if self._centred or now_s - self._stick_s > SILENT_S:
+            return ''
+        off = ', '.join(
+            f'axis {i} = {v:.2f}' for i, v in zip(_AXES, self._stick, strict=True) if v
+        )
+        return f'sticks are ignored until they are let go ({off or "axes that are not finite"})'
 
     def halt(self, reference: Array) -> None:
         """Bring the target back to the reference (3,) [m]."""
         self._keys.clear()
+        self._centred &= not self._stick.any()
         self.target = np.array(reference, dtype=float)
 
     def advance(self, now_s: float, period_s: float, reference: Array) -> Array:
@@ -66,7 +82,7 @@ class TargetMover:
         for key, pressed_s in self._keys.items():
             if now_s - pressed_s <= HELD_S:
                 way += KEYS[key]
-        if now_s - self._stick_s <= SILENT_S:
+        if self._centred and now_s - self._stick_s <= SILENT_S:
             way += self._stick
         size = float(np.linalg.norm(way))
         if size > 1.0:

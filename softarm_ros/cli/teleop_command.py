@@ -25,6 +25,7 @@ from softarm_ros.runtime.assembly import goal_speed_m_s
 
 if TYPE_CHECKING:
     from softarm_ros.nodes.conversions import Health
+    from softarm_ros.nodes.goal_client import GoalClient
 
 RATE_HZ = 30.0
 _PRINT_S = 0.5
@@ -41,6 +42,7 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
     While the arm may not move nothing is sent and the target stays at the reference: a start alone
     does not move the arm. Likewise for a moment after the stream was cancelled or refused, or
     after this process itself was stopped or kept from its work, with what was pressed meanwhile.
+    Sticks count from when they have been seen at rest, after each of these anew.
 
     Raises
     ------
@@ -99,12 +101,17 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
                 if now >= shown:
                     shown = now + _PRINT_S
                     x, y, z = 1e3 * target
-                    said = held or (client.reports[-1].message if client.reports else '')
+                    said = held or mover.refusal(now) or _newest(client)
                     out(
                         f'target ({x:.1f}, {y:.1f}, {z:.1f}) mm at {1e3 * mover.speed_m_s:.1f} '
                         f'mm/s; {said}'
                     )
     return 0
+
+
+def _newest(client: GoalClient) -> str:
+    """Return what was reported last."""
+    return client.reports[-1].message if client.reports else ''
 
 
 def _given_up(report: Health) -> bool:

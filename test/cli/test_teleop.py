@@ -47,6 +47,7 @@ def test_the_target_does_not_run_away_from_a_reference_that_stands():
 
 def test_sticks_lead_until_they_are_silent_and_what_is_not_finite_leads_nowhere():
     mover = TargetMover(START, SPEED)
+    mover.axes([0.0, 0.0], 0.0)
     mover.axes([0.0, 1.0], 0.0)
     for k in range(60):
         mover.advance(k / 30, 1 / 30, START)
@@ -65,3 +66,27 @@ def test_halt_brings_the_target_back():
     mover.halt(START)
     led(mover, 0.2, None, 1.0)
     np.testing.assert_array_equal(mover.target, START)
+
+
+def test_a_stick_that_is_held_leads_nowhere_before_it_is_let_go():
+    """Neither at first nor after a halt: an arm that is started would follow it at once."""
+    mover = TargetMover(START, SPEED)
+
+    def pushed(*axes):
+        before = mover.target.copy()
+        mover.axes([0.0, *axes], 0.0)
+        mover.advance(0.0, 1 / 30, START)
+        return mover.target[0] - before[0]
+
+    assert pushed(1.0) == 0.0  # held from the start
+    assert '(axis 1 = 1.00)' in mover.refusal(0.0)
+    assert pushed(float('nan')) == 0.0  # at rest?
+    assert pushed(1.0) == 0.0
+    pushed(0.0)
+    assert pushed(1.0) > 0.0
+    assert mover.refusal(0.0) == ''
+    mover.halt(START)
+    assert pushed(1.0) == 0.0
+    pushed(0.05)
+    mover.halt(START)  # let go while the arm is held
+    assert pushed(1.0) > 0.0

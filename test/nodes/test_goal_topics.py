@@ -205,6 +205,9 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
 
             client_until(client, lambda: held('f', 2, -1.0), 30.0, 'down by the key')
 
+            joy.publish(Joy(axes=[0.0] * 5))  # let go: it counts from now on
+            client.spin(0.05)
+
             def pushed():
                 joy.publish(Joy(axes=[1.0, 0.0, 0.0, 0.0, 0.0]))
                 client.spin(0.05)
@@ -213,11 +216,11 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
             client_until(client, pushed, 30.0, 'to the left by the stick')
             client.spin(1.0)
             keys.send_signal(signal.SIGSTOP)
-            stood = client.reference.copy()
             for _ in range(10):  # repeated by the terminal, and read when nobody wants it any more
                 keys.stdin.write('s')
                 keys.stdin.flush()
                 client.spin(0.1)
+            stood = client.reference.copy()  # the stream is held, and at rest, long before
             told = len(client.reports)
             keys.send_signal(signal.SIGCONT)
             client_until(client, lambda: len(client.reports) >= told + 2, 30.0, 'a stream again')
