@@ -41,6 +41,7 @@ AFTERMATH_S = 0.4
 SILENCE_S = 10.0
 FIRST_WORD_S = 300.0  # nodes may compile, on a machine that is busy with other things
 PATH_POINTS = 400
+PLAYER = 'player'  # of recorded commands, which an arm beside it would follow
 DEVICE_EXECUTABLES = ('device_node', 'emulator_node')
 
 
@@ -216,7 +217,9 @@ def _refuse_second(
     while looking:
         looking = not discovery.over()
         monitor.spin(LOOK_S)
-        others = monitor.others(names)
+        others = monitor.others([*names, PLAYER])
+        if PLAYER in others:
+            raise AlreadyRunningError(rig, f'node {PLAYER}', 'being replayed')
         if others == [STOP_ORDER_LAST]:
             how = f'node {STOP_ORDER_LAST}; run without --bag, or end softarm record'
             raise AlreadyRunningError(rig, how, 'being recorded')

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import signal
 import sys
 import time
@@ -17,6 +18,7 @@ from rosgraph_msgs.msg import Clock
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.bag_messages import BagMessage, messages_of, topics_of
 from softarm_ros.nodes.node_base import (
+    NodeFailedError,
     RefusedError,
     declare,
     declare_rig,
@@ -49,6 +51,9 @@ SAID_BY = {
         '/tf_static',
     ),
 }
+# Whoever of an arm is there and not among these would take what is played for what is said now.
+ONLOOKERS = ('player', 'recorder', 'markers')
+LOOK_S = 0.2
 NEVER = ('/clock', '/rosout', '/parameter_events')
 CLOCK_S = 0.005  # of recorded time, between two of /clock
 _DEPTH = 10
@@ -58,6 +63,9 @@ _BATCH_S = 0.02  # of wall clock; then events have their turn
 class PlayerNode(SelfPaced, Node):
     """
     Publishes the messages of a bag at the pace they were received in, times `rate`.
+
+    It refuses to play beside an arm, whose drives would follow the recorded commands with the
+    recorded permission, and ends when one appears.
 
     It begins once the nodes that are to hear it are there. What was measured does not answer what
     a tracker commands now: the two drift apart, unless every cycle is the same (`replay_direct`).
@@ -77,6 +85,9 @@ class PlayerNode(SelfPaced, Node):
             if name not in SAID_BY:
                 raise RefusedError(f'{name!r} cannot run beside a bag; {", ".join(SAID_BY)} can')
         self._prefix = f'/{rig.name}/'
+        self._look_s = 0.0
+        if beside := self._beside():
+            raise RefusedError(beside)
         silent = {topic for name in self._live for topic in SAID_BY[name]}
         self._silent = {t if t.startswith('/') else self._prefix + t for t in silent} | set(NEVER)
         self._outputs = self._announced(Path(bag))
@@ -97,6 +108,10 @@ class PlayerNode(SelfPaced, Node):
     def work(self) -> None:
         """Publish what is due, or wait for who is to hear it."""
         now = time.monotonic()
+        if now >= self._look_s:
+            self._look_s = now + LOOK_S
+            if beside := self._beside():
+                raise NodeFailedError(beside)
         if self._began is None:
             self._tell_time(self._first_ns)
             self.due = now + 0.02
@@ -121,6 +136,18 @@ class PlayerNode(SelfPaced, Node):
     def close(self) -> None:
         """Say what came of it."""
         self.get_logger().info(f'{self.played} messages played')
+
+    def _beside(self) -> str:
+        """Return what of an arm is there that would follow what is played; '' if nothing is."""
+        heard = self.get_publishers_info_by_topic(self._prefix + 'heartbeat')
+        others = sorted({info.node_name for info in heard} - {*ONLOOKERS, *self._live})
+        if not others:
+            return ''
+        return (
+            f'rig {self._prefix.strip("/")} runs in ROS domain '
+            f'{os.environ.get("ROS_DOMAIN_ID", "0")} (nodes {", ".join(others)}) and would follow '
+            'the recorded commands; end it, or replay in another ROS_DOMAIN_ID'
+        )
 
     def _announced(self, bag: Path) -> dict[str, Any]:
         publishers = {}

@@ -181,6 +181,46 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
     assert moved.max() > 0.02, 'the live tracker did not move'
 
 
+def test_a_bag_is_not_played_beside_an_arm_that_would_follow_it(context, tmp_path):
+    from diagnostic_msgs.msg import DiagnosticStatus
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+
+    from softarm_ros.nodes.bag_writer import BagWriter
+    from softarm_ros.nodes.node_base import NodeFailedError, RefusedError
+    from softarm_ros.nodes.player_node import PlayerNode
+
+    bag = BagWriter(tmp_path / 'bag')
+    bag.add_topic('/cable_arm/supervisor/permit', 'std_msgs/msg/Bool')
+    for at_s in (1, 100):
+        bag.write('/cable_arm/supervisor/permit', at_s * 10**9, bytes([0, 1, 0, 0, 1]))
+    bag.close()
+    given = {'rig': 'cable_arm', 'bag': str(tmp_path / 'bag'), 'twin_check_s': 0.0}
+    overrides = [Parameter(name, value=value) for name, value in given.items()]
+
+    def node(name):
+        made = Node(name, namespace='/cable_arm', context=context)
+        made.create_publisher(DiagnosticStatus, 'heartbeat', 10)
+        return made
+
+    def player():
+        return PlayerNode(context=context, namespace='/cable_arm', parameter_overrides=overrides)
+
+    recorder, steppers = node('recorder'), node('steppers')
+    with pytest.raises(RefusedError, match=r'\(nodes steppers\) and would follow'):
+        player()
+    steppers.destroy_node()
+    playing = player()  # a recorder looks on
+    playing.work()
+    steppers = node('steppers')
+    end = time.monotonic() + 10.0
+    with pytest.raises(NodeFailedError, match=r'\(nodes steppers\)'):
+        while time.monotonic() < end:
+            playing.work()
+    for left in (recorder, steppers, playing):
+        left.destroy_node()
+
+
 ABOUT = {
     'of a run that waited for goals': {
         'trajectory': 'circle',
