@@ -68,12 +68,13 @@ class GoalControls:
         self._target.on_update(self._on_drag)
         self._folder = server.gui.add_folder('move', expand_by_default=True)
         with self._folder:
-            self._fields = [
-                server.gui.add_number(
-                    f'{axis} [mm]', 0.0, step=1.0, hint='Of the target, base frame.'
+            # Fields of text: those of numbers leave out what they cannot read, 40.5 becomes 405.
+            self._fields = {
+                f'{axis} [mm]': server.gui.add_text(
+                    f'{axis} [mm]', '', hint='Of the target, base frame.'
                 )
                 for axis in 'xyz'
-            ]
+            }
             server.gui.add_button('Go there', hint='Sends x, y, z as a goal.').on_click(
                 self._on_go
             )
@@ -138,12 +139,14 @@ class GoalControls:
             self._let_go = self._typed = self._configured = self._path = False
         if not self._shown:
             return
+        place = self._place() if typed else None
         if let_go:
             self._sender.pose(np.array(self._target.position))
+            self._fill(np.array(self._target.position))
         elif dragging:
             self._sender.stream(np.array(self._target.position))
-        elif typed:
-            self._sender.pose(1e-3 * np.array([field.value for field in self._fields]))
+        elif place is not None:
+            self._sender.pose(place)
         elif driven:
             self._sender.path(_lap(self._trajectories[self._driven.value]))
         elif configured:
@@ -152,7 +155,7 @@ class GoalControls:
                 return
             values = np.array([slider.value for slider in self._sliders], dtype=float)
             self._sender.configuration(self._bounds.clipped(values))
-        if let_go or dragging or typed or driven:
+        if let_go or dragging or place is not None or driven:
             self._quiet_until = time.monotonic() + _SETTLES_S
 
     def show(
@@ -164,12 +167,32 @@ class GoalControls:
         if shown != self._shown:
             self._shown = self._folder.visible = self._target.visible = shown
             self._follow(configuration)
+            if reference is not None:
+                self._fill(reference)
         if not shown or reference is None or self._dragging:
             return
         if goal or time.monotonic() < self._quiet_until:
             return
         if float(np.max(np.abs(np.array(self._target.position) - reference))) > 1e-5:
             self._target.position = tuple(reference.tolist())
+
+    def _place(self) -> Array | None:
+        """Return the typed target (3,) [m]; None, and say which, where a field is no number."""
+        place = []
+        for name, field in self._fields.items():
+            try:
+                place.append(float(field.value))
+            except ValueError:
+                place.append(np.nan)
+            if not np.isfinite(place[-1]):
+                self._say(f'{name}: {field.value!r} is no number, such as 40.5; nothing was sent')
+                return None
+        return 1e-3 * np.array(place)
+
+    def _fill(self, position: Array) -> None:
+        """Set the fields to a position (3,) [m]."""
+        for field, value in zip(self._fields.values(), (1e3 * position).tolist()):
+            field.value = f'{value:.1f}'
 
     def _follow(self, configuration: Array | None) -> None:
         """Set the sliders to a configuration (dof,)."""

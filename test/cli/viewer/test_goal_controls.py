@@ -46,6 +46,13 @@ def drag(controls, phase, place):
     controls.send()
 
 
+def type_in(controls, *values):
+    for field, value in zip(controls._fields.values(), values):
+        field.value = value
+    controls._on_go(None)
+    controls.send()
+
+
 def test_nothing_is_sent_where_no_goals_are_taken(controls):
     controls.show(False, '', TIP, np.zeros(4))
     drag(controls, 'update', TIP)
@@ -70,13 +77,28 @@ def test_a_drag_streams_and_its_end_is_a_goal(controls):
 
 def test_numbers_are_millimetres(controls):
     controls.show(True, '', TIP, np.zeros(4))
-    for field, value in zip(controls._fields, (40.0, 0.0, 235.0)):
-        field.value = value
-    controls._on_go(None)
-    controls.send()
+    type_in(controls, '40', '0', '235')
     ((kind, place),) = controls.sent
     assert kind == 'pose'
     np.testing.assert_allclose(place, (0.04, 0.0, 0.235))
+
+
+def test_a_target_is_typed_as_written_beside_what_the_target_has(controls):
+    controls.show(True, '', TIP, np.zeros(4))
+    type_in(controls, '40.5')
+    ((_, place),) = controls.sent
+    np.testing.assert_allclose(place, (0.0405, *TIP[1:]))
+    drag(controls, 'end', TIP + 0.02)
+    type_in(controls, '-0.4')
+    np.testing.assert_allclose(controls.sent[-1][1], (-0.0004, *(TIP[1:] + 0.02)))
+
+
+@pytest.mark.parametrize('written', ['', '40,5', 'nan', '1e999', '-'])
+def test_what_is_no_number_is_told_and_not_sent(controls, written):
+    controls.show(True, '', TIP, np.zeros(4))
+    type_in(controls, written)
+    assert controls.sent == []
+    assert controls.said == [f'x [mm]: {written!r} is no number, such as 40.5; nothing was sent']
 
 
 def test_sliders_begin_at_the_command_and_send_within_limits_while_nothing_is_under_way(controls):
