@@ -9,11 +9,13 @@ from matplotlib.artist import Artist
 from matplotlib.axes import Axes
 from matplotlib.colors import LightSource, to_rgba
 from matplotlib.figure import Figure
+from numpy.typing import NDArray
 
 from softarm_ros.cli.motion import Motion
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, SMALL_SIZE
 from softarm_ros.cli.viewer.tube import carried_axes
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.section_points import sections_along
 from softarm_ros.rigs.schema import Rig
 
 SNAPSHOTS = 5
@@ -31,9 +33,9 @@ def draw_moments(figure: Figure, rig: Rig, motion: Motion) -> None:
     ax = set_axes(figure, rig, motion)
     chosen = motion.bodies[motion.at(SNAPSHOTS)]
     opacity = np.linspace(_FAINTEST, _FAINT, len(chosen))
-    radii = rig.body_radii_m()
+    section = _sections(rig, motion.bodies.shape[1])
     for body, alpha in zip(chosen[:-1], opacity):
-        for k, part in enumerate(_parts(1e3 * body, len(radii))):
+        for k, part in enumerate(_parts(1e3 * body, section)):
             colour = _SECTION_COLOURS[k % len(_SECTION_COLOURS)]
             ax.plot(*part.T, color=colour, alpha=float(alpha), linewidth=_EARLIER_WIDTH)
     draw_moment(ax, rig, motion, len(motion.times_s) - 1)
@@ -78,7 +80,8 @@ def draw_moment(ax: Axes, rig: Rig, motion: Motion, index: int) -> list[Artist]:
     """Draw the body at one moment and the path of its tip so far; return what was drawn."""
     from_above = -1.0 if rig.gravity_m_s2[2] > 0.0 else 1.0
     light = LightSource(azdeg=315.0, altdeg=45.0 * from_above)
-    tube = _tube(ax, 1e3 * motion.bodies[index], 1e3 * np.array(rig.body_radii_m()), light)
+    body, radii = 1e3 * motion.bodies[index], 1e3 * np.array(rig.body_radii_m())
+    tube = _tube(ax, body, radii, _sections(rig, len(body)), light)
     (travelled,) = ax.plot(
         *(1e3 * motion.tips[: index + 1].T),
         color=PALETTE[0],
@@ -89,17 +92,23 @@ def draw_moment(ax: Axes, rig: Rig, motion: Motion, index: int) -> list[Artist]:
     return [tube, travelled]
 
 
-def _parts(points: Array, sections: int) -> list[Array]:
+def _sections(rig: Rig, points: int) -> NDArray[np.int64]:
+    """Return the section of each of the points along an arm, in their share of it at rest."""
+    model = rig.model()
+    rest = model.shape_of(model.rest_configuration)
+    return sections_along(rest.centerline(points), rest)
+
+
+def _parts(points: Array, section: NDArray[np.int64]) -> list[Array]:
     """Return the points of each section, neighbours sharing one."""
-    ends = np.linspace(0.0, len(points) - 1.0, sections + 1).round().astype(int)
-    return [points[a : b + 1] for a, b in pairwise(ends)]
+    last = [int(np.flatnonzero(section == k)[-1]) for k in range(section[-1] + 1)]
+    return [points[a : b + 1] for a, b in pairwise([0, *last])]
 
 
-def _tube(ax: Axes, points: Array, radii: Array, light: LightSource) -> Artist:
-    """Draw a tube around a line (n, 3) [mm] whose sections, of equal share, have these radii."""
-    section = np.minimum(
-        (np.arange(len(points)) * len(radii) // (len(points) - 1)).astype(int), len(radii) - 1
-    )
+def _tube(
+    ax: Axes, points: Array, radii: Array, section: NDArray[np.int64], light: LightSource
+) -> Artist:
+    """Draw a tube around a line (n, 3) [mm]; its points are of `section`s (n,) of these radii."""
     angle = np.linspace(0.0, 2.0 * np.pi, _AROUND)
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     rings = [

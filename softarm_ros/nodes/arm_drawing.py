@@ -10,6 +10,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.constant_curvature_kernels import arc_pose_into
+from softarm_ros.models.section_points import sections_along
 
 if TYPE_CHECKING:
     from softarm_ros.models.cable_driven.mechanics import CableMechanics
@@ -51,7 +52,10 @@ class CentrelineDrawing:
 
     def __init__(self, rig: Rig, pieces_per_section: int = 10) -> None:
         self._model = rig.model()
-        self._radii = np.repeat(rig.body_radii_m(), pieces_per_section)
+        radii = np.array(rig.body_radii_m())
+        rest = self._model.shape_of(self._model.rest_configuration)
+        line = rest.centerline(pieces_per_section * len(radii) + 1)
+        self._radii = radii[sections_along(line, rest)[1:]]
 
     def cylinders(self, configuration: Array) -> list[Cylinder]:
         """Return the body piece by piece; always the same number, in the same order."""

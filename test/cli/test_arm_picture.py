@@ -63,6 +63,16 @@ def test_the_picture_has_path_tip_and_every_moment_within_its_axes(rig, motion):
             assert min(ends) < values.min() and values.max() < max(ends)
 
 
+def test_sections_are_drawn_with_their_share_of_the_arm(motion):
+    trunk = load_rig('trunk')  # 106, 92 and 114 mm
+    figure = new_figure(4.0)
+    draw_moments(figure, trunk, motion)
+    drawn = [line for line in figure.axes[0].lines if line.get_alpha()][:3]
+    pieces = [len(line.get_data_3d()[0]) - 1 for line in drawn]
+    assert sum(pieces) == len(motion.bodies[0]) - 1
+    np.testing.assert_allclose(np.array(pieces) / sum(pieces), [0.339, 0.294, 0.366], atol=0.02)
+
+
 def test_a_moment_shows_the_path_of_the_tip_until_then(rig, motion):
     ax = set_axes(new_figure(4.0), rig, motion)
     half = len(motion.times_s) // 2

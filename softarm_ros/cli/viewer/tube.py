@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Shape
+from softarm_ros.models.section_points import sections_along
 from softarm_ros.rigs.outline import Strand
 
 AROUND = 24  # points of a ring
@@ -44,11 +45,7 @@ class Centreline:
 def centreline_of(shape: Shape, points: int) -> Centreline:
     """Return the line of a shape at `points` places evenly spaced in arc length."""
     line = shape.centerline(points)
-    ends = shape.section_tips[:, :3, 3]
-    # Sections end where the line is next to their tips.
-    at = np.array([np.argmin(np.sum((line - end) ** 2, axis=1)) for end in ends[:-1]], dtype=int)
-    section = np.searchsorted(at, np.arange(points), side='left')
-    return Centreline(line, carried_axes(line), section)
+    return Centreline(line, carried_axes(line), sections_along(line, shape))
 
 
 def carried_axes(line: Array) -> Array:

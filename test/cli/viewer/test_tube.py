@@ -5,6 +5,7 @@ import pytest
 
 from softarm_ros.cli.viewer.tube import AROUND, centreline_of, strand_points, tube
 from softarm_ros.models.arm_model import Shape
+from softarm_ros.models.section_points import sections_along
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.outline import Strand
 
@@ -76,3 +77,13 @@ def test_a_strand_runs_at_its_angle():
     points = strand_points(line, Strand(0, 0, np.pi / 2, 0.01, -0.01))
     assert points[0] == pytest.approx([0.0, 0.01, 0.0])
     assert points[-1] == pytest.approx([0.0, -0.01, 0.3])
+
+
+@pytest.mark.parametrize('ends_m', [[0.2, 0.2001, 0.3], [0.299, 0.2995, 0.3], [0.0001, 0.1, 0.3]])
+def test_a_section_shorter_than_the_points_are_apart_is_drawn(ends_m):
+    tips = np.tile(np.eye(4), (3, 1, 1))
+    tips[:, 2, 3] = ends_m
+    line = np.linspace([0, 0, 0], [0, 0, 0.3], 31)
+    section = sections_along(line, Shape(tips[-1], tips, np.zeros(1), lambda n: line))
+    assert set(section) == {0, 1, 2}
+    assert np.all(np.diff(section) >= 0)

@@ -1,0 +1,19 @@
+"""Which section of an arm each point of its centreline belongs to."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import Shape
+
+
+def sections_along(line: Array, shape: Shape) -> NDArray[np.int64]:
+    """Return the index of the section of each point of a shape's line (n, 3); none is left out."""
+    ends = shape.section_tips[:, :3, 3]
+    k = np.arange(len(ends) - 1)
+    # Sections end where the line is next to their tips, short ones after one point.
+    at = np.array([np.argmin(np.sum((line - end) ** 2, axis=1)) for end in ends[:-1]], dtype=int)
+    at = np.minimum(np.maximum.accumulate(at - k) + k, len(line) - len(ends) + k)
+    return np.searchsorted(at, np.arange(len(line)), side='left')
