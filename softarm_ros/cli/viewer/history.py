@@ -44,7 +44,7 @@ class History:
     def __init__(
         self, actuators: int, coordinates: int = 0, *, span_s: float = 30.0, step_s: float = 0.1
     ) -> None:
-        self._step_s = step_s
+        self._span_s, self._step_s = span_s, step_s
         self._sizes = (1, 1, actuators, actuators, actuators, coordinates)
         self._rows: deque[tuple[float, Array]] = deque(maxlen=round(span_s / step_s))
 
@@ -54,6 +54,8 @@ class History:
             if now_s >= self._rows[-1][0]:
                 return False
             self._rows.clear()  # time went back: another run, or a bag
+        while self._rows and self._rows[0][0] <= now_s - self._span_s + 1e-9:
+            self._rows.popleft()  # states come late, or none came for a while
         values = (
             None if state.error_m is None else np.array([1e3 * state.error_m]),
             None if state.latency_ms is None else np.array([state.latency_ms]),

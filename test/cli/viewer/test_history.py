@@ -32,6 +32,18 @@ def test_begins_anew_when_time_goes_back():
     assert columns.error[0] == pytest.approx([3.0])
 
 
+@pytest.mark.parametrize('apart_s', [0.3, 7.0, 100.0])
+def test_what_is_older_than_the_span_is_dropped_however_seldom_states_come(apart_s):
+    history = History(1, span_s=2.0, step_s=0.1)
+    for i in range(30):
+        history.add(10.0 + 0.1 * i, ViewState(error_m=0.001))
+    for i in range(1, 4):
+        history.add(12.9 + apart_s * i, ViewState(error_m=0.002))
+    times = history.columns().times
+    assert times[0] > -2.0
+    assert times[-1] == 0.0
+
+
 def test_empty():
     columns = History(3, 2).columns()
     assert columns.times.size == 0
