@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 import queue
 import time
 from collections.abc import Callable
@@ -52,7 +53,8 @@ class Viewer:
                 f"the viewer needs viser ({error}): pip install 'softarm_ros[view]'"
             ) from None
         self._guard = Guard()
-        with self._guard.installed():
+        # viser prints its address without the token, where nobody is let in.
+        with self._guard.installed(), contextlib.redirect_stdout(io.StringIO()):
             self._server: Any = viser.ViserServer(host=HOST, port=port, verbose=False)
         try:
             self._guard.check_closed(HOST, self._server.get_port())

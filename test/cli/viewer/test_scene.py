@@ -32,6 +32,11 @@ def test_answers_to_this_computer_alone(viewer):
     assert viewer.server.get_host() == '127.0.0.1'
 
 
+def test_no_address_without_the_token_is_printed(rig, capfd):
+    with Viewer(rig, 0, None):
+        assert 'http://' not in capfd.readouterr().out
+
+
 def test_body_follows_the_configuration(viewer, rig):
     model = rig.model()
     configuration = model.rest_configuration + 0.4
