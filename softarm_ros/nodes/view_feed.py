@@ -48,15 +48,8 @@ class ViewFeed(GraphListener):
         super().__init__('viewer', f'/{rig.name}', services=_SERVICES)
         self._names = rig.model().configuration_names
         self._actuators = rig.actuator_names
-        self._measured: Array | None = None
-        self._commanded: Array | None = None
-        self._tips: dict[int, Array] = {}
-        self._references: dict[int, Array] = {}
-        self._command: Array | None = None
-        self._position: Array | None = None
-        self._effort: Array | None = None
-        self._latency_ms: float | None = None
-        self._sections: Array | None = None
+        self._live = False
+        self._forget()
         self.path: Array | None = None
         queue = listening(depth=_DEPTH)
         joints: tuple[tuple[str, Callable[[Any, int], None]], ...] = (
@@ -74,10 +67,27 @@ class ViewFeed(GraphListener):
         self._reports: list[str] = []
         listen(self.node, read_status, STATUS, self._on_report, newest(REPORTS))
 
+    def _forget(self) -> None:
+        """Forget what a graph that has ended said; its successor may measure less."""
+        self._measured: Array | None = None
+        self._commanded: Array | None = None
+        self._tips: dict[int, Array] = {}
+        self._references: dict[int, Array] = {}
+        self._command: Array | None = None
+        self._position: Array | None = None
+        self._effort: Array | None = None
+        self._latency_ms: float | None = None
+        self._sections: Array | None = None
+        for name in [known for known in self.health if not self.fresh(known, _SILENT_S)]:
+            del self.health[name]
+
     def state(self) -> ViewState:
         """Return what is known now."""
-        configuration = self._commanded if self._measured is None else self._measured
         live = self.fresh(SUPERVISOR, _SILENT_S)
+        if live and not self._live:
+            self._forget()
+        self._live = live
+        configuration = self._commanded if self._measured is None else self._measured
         stamp_ns, tip = _newest(self._tips)
         return ViewState(
             time_s=1e-9 * stamp_ns,

@@ -1,0 +1,43 @@
+"""What a viewer knows of a graph that ended and of the one that came after it."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+
+from softarm_ros.nodes.conversions import Health
+from softarm_ros.nodes.view_feed import ViewFeed
+from softarm_ros.nodes.wire import JointValues, StampedPoses
+from softarm_ros.rigs.loader import load_rig
+
+pytestmark = pytest.mark.ros
+NONE = np.zeros(0)
+
+
+def test_a_graph_that_begins_again_is_not_shown_with_what_the_last_one_said():
+    rig = load_rig('cable_arm')
+    names = rig.model().configuration_names
+
+    def hear(*nodes):
+        for node in nodes:
+            feed._on_heartbeat(Health(node, 0, 'well', {'state': 'running'}))
+
+    with ViewFeed(rig) as feed:
+        hear('supervisor', 'steppers')
+        feed.state()
+        feed._on_configuration(JointValues(5, names, np.full(4, 0.3), NONE, NONE), 5)
+        feed._on_tip(StampedPoses(5, 'base', np.ones((1, 7))), 5)
+        feed._on_reference(StampedPoses(5, 'base', np.zeros((1, 7))), 5)
+        before = feed.state()
+        assert before.measured and before.error_m is not None
+        feed._listened_s += 2.0  # nothing is heard
+        ended = feed.state()
+        assert ended.state == '' and ended.measured  # the end of a run stays in sight
+        assert {node.message for node in ended.nodes} == {'silent'}
+        hear('supervisor')
+        feed.state()
+        feed._on_configuration_command(JointValues(1, names, np.zeros(4), NONE, NONE), 1)
+        again = feed.state()
+        assert again.state == 'running' and not again.measured
+        assert again.tip is None and again.error_m is None
+        assert [node.name for node in again.nodes] == ['supervisor']
