@@ -261,11 +261,12 @@ _ENDCAP = (0.85, 0.85, 0.85, 1.0)
 _CABLE = (0.15, 0.15, 0.20, 1.0)
 _TRAIL = (0.10, 0.45, 0.85, 1.0)
 _REFERENCE = (0.10, 0.65, 0.25, 1.0)
+_LINE_WIDTH, _PATH_WIDTH = 0.094, 0.0625  # of the thinnest section's radius
 
 
-def path_marker(points: Array, stamp: Time, frame: str) -> Marker:
-    """Return the drawing of the reference path (n, 3) [m]."""
-    return _line('reference', 0, points, 0.001, _REFERENCE, stamp, frame)
+def path_marker(points: Array, radius_m: float, stamp: Time, frame: str) -> Marker:
+    """Return the drawing of the reference path (n, 3) [m] of an arm of a radius [m]."""
+    return _line('reference', 0, points, _PATH_WIDTH * radius_m, _REFERENCE, stamp, frame)
 
 
 def wrench_message(wrench: Array, stamp: Time, frame: str) -> WrenchStamped:
@@ -287,10 +288,11 @@ def arm_markers(
     All in m: `cables` are lines (n, 3), `trail` (n, 3) is the past of the tip.
     """
     drawn = [_cylinder(i, part, stamp, frame) for i, part in enumerate(body)]
+    width = _LINE_WIDTH * min(part.radius for part in body)
     drawn += [
-        _line('cables', i, line, 0.0015, _CABLE, stamp, frame) for i, line in enumerate(cables)
+        _line('cables', i, line, width, _CABLE, stamp, frame) for i, line in enumerate(cables)
     ]
-    drawn.append(_line('trail', 0, trail, 0.0015, _TRAIL, stamp, frame))
+    drawn.append(_line('trail', 0, trail, width, _TRAIL, stamp, frame))
     return MarkerArray(markers=drawn)
 
 

@@ -143,7 +143,9 @@ class MarkersNode(Node):
 
     def _on_path(self, message: Path) -> None:
         points = conversions.path_points(message)
-        self._path = conversions.path_marker(points, message.header.stamp, self.rig.base_frame)
+        self._path = conversions.path_marker(
+            points, min(self.rig.body_radii_m()), message.header.stamp, self.rig.base_frame
+        )
 
     def _look(self) -> None:
         watched, timer = self._watched(), self._drawing_timer

@@ -119,6 +119,17 @@ def test_path_round_trip():
     )
 
 
+@pytest.mark.parametrize('radius_m', [0.0015, 0.2])
+def test_lines_are_thin_beside_small_arms_and_seen_on_large_ones(radius_m):
+    part = Cylinder(np.zeros(3), np.array([0.0, 0.0, 12.0 * radius_m]), radius_m, rigid=False)
+    points = np.outer(np.arange(3.0), [0.0, 0.0, radius_m])
+    drawn = conversions.arm_markers([part], [points], points, STAMP, 'arm/base').markers[1:]
+    drawn.append(conversions.path_marker(points, radius_m, STAMP, 'arm/base'))
+    assert len(drawn) == 3
+    for marker in drawn:
+        assert 0.05 < marker.scale.x / radius_m < 0.1
+
+
 def test_markers_draw_the_body_where_the_model_has_it():
     rig = load_rig('cable_arm')
     bending = np.array([0.8, -0.3, -0.4, 0.6])
