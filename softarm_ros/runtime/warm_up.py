@@ -54,16 +54,18 @@ def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None)
     """
     Call models (all of them, if none are named) and the plant of a rig, if it has one, once.
 
-    Numba keeps the results on disk: tens of seconds the first time, one or two afterwards. When
-    something has to be compiled, a second process compiles the plant meanwhile. With `backend`
-    'emulated' its devices are started once as well, which builds their firmware.
+    Of all models, those that refuse the arm are left out: who uses one is told. Numba keeps the
+    results on disk: tens of seconds the first time, one or two afterwards. When something has to
+    be compiled, a second process compiles the plant meanwhile. With `backend` 'emulated' its
+    devices are started once as well, which builds their firmware.
     """
     with _rare_collections():
         transforms_from_rows(rows_from_transforms(np.eye(4)))
         simulated = rig.plant is not None
         with _plant_beside(rig) if simulated else contextlib.nullcontext():
             for name in rig.model_names if models is None else models:
-                _warm_up_model(rig, rig.model(name))
+                with contextlib.suppress(*[ModelError] if models is None else []):
+                    _warm_up_model(rig, rig.model(name))
         if simulated:
             _warm_up_plant(rig)
     if backend == 'emulated':

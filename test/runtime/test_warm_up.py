@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from forked_python import DIRECT, ForkedPython
 
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven import cable_equilibrium_kernels, constant_curvature_kernels
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.runtime.warm_up import _StartOnCompile, warm_up
@@ -51,6 +52,18 @@ def test_warm_up_leaves_nothing_to_compile():
 def test_a_load_that_only_some_models_know_does_not_keep_the_others_from_warming_up():
     rig = load_rig('fishbone_arm', ['estimator.kind=filter', 'estimator.tip_load=weight'])
     warm_up(rig, models=['constant_curvature', 'cosserat'])
+
+
+def test_a_model_that_refuses_the_arm_does_not_keep_the_others_from_warming_up():
+    soft = [
+        f'arm.sections[{k}].{field}'
+        for k in range(2)
+        for field in ('body_mass_kg=0.058', 'axial_stiffness_N=690')
+    ]
+    rig = load_rig('cable_arm', ['gravity_m_s2=[0, 0, -9.81]', *soft])
+    warm_up(rig)
+    with pytest.raises(ModelError, match=r'does not stand at rest.*pretension_m: 0\.002'):
+        warm_up(rig, models=['cosserat'])
 
 
 def test_the_plant_is_compiled_for_this_package_whatever_stands_where_the_user_does(

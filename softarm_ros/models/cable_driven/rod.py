@@ -114,10 +114,21 @@ class CableRodArm(HeldBendingArm):
                 'axial_stiffness_N of sections, or stretch_m_N of cables'
             )
         still = np.zeros(len(self.cables))
-        rest = self.rod.under(self.rod.wound(still), self._own_load, self._start_bend(still))
+        rest = self._rest(still)
         self._rest_bend = rest.bend
         if not self.rod.paired:
             self.rod.floor_N[:] = rest.tension
+
+    def _rest(self, still: Array) -> RodRest:
+        """Return the rod with all contractions (m,) zero; ModelError, with what to state."""
+        try:
+            return self.rod.under(self.rod.wound(still), self._own_load, self._start_bend(still))
+        except ModelError as error:
+            raise ModelError(
+                f'the arm does not stand at rest: {error}; cables that are wound in beyond rest '
+                'hold it, model: {kind: cosserat, pretension_m: 0.002} (where axial_stiffness_N '
+                'of sections or stretch_m_N of cables is stated)'
+            ) from error
 
     def _cable_paths(self, k: int) -> Array:
         own = super()._cable_paths(k)
