@@ -88,6 +88,9 @@ def film(
     record = run_direct(
         rig, trajectory, seed=seed, laps=1, plant=plant, progress=keep, should_stop=should_stop
     )
+    last = record.events[-1] if record.events else None
+    if last is not None and last.level == 'error' and not record.completed:
+        raise UsageError(f'{rig.name}: {last.message}')
     if len(kept) < 2:
         raise UsageError(f'{rig.name}: the trajectory was not reached')
     rows, bodies = np.array(list(kept)), np.array(list(kept.values()))

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softarm_ros.models.arm_model import ArmModel, ModelError
+from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant, machine_facts
 from softarm_ros.runtime.assembly import build_loop, build_pose_intake, describe_reach
@@ -19,6 +21,8 @@ from softarm_ros.runtime.true_tips import TrueTips
 
 if TYPE_CHECKING:
     from softarm_ros.plant.plant import Plant
+
+_PROBE_N = 1e-6
 
 Progress = Callable[[CycleOutput], None]
 
@@ -40,6 +44,9 @@ def run_direct(
     Run a trajectory, or a task if one is given, with control and plant in one process.
 
     Exactly repeatable for a seed. `plant` replaces the rig's own (tests, parameter studies).
+    Nothing supervises the arm: an event tells where its supervisor would have held it because the
+    tip was too far from its reference. Where its model refuses what the arm does, or the arm
+    buckles, the run ends with what it has.
     """
     loop = build_loop(rig, trajectory, task=task, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
@@ -49,9 +56,11 @@ def run_direct(
     compute_ms: list[float] = []
     truth, seen_s = TrueTips(), list[float]()
     origin = body.time_s
+    most_m = rig.supervisor.feedback_watch.max_tracking_error_m
     intake = build_pose_intake(rig, loop.model)
     loop.start(origin)
-    completed = False
+    completed = failed = False
+    off_track = open_loop  # there the tip is not looked at
     while not should_stop():
         now = body.time_s
         measure(body, intake, now)
@@ -60,11 +69,20 @@ def run_direct(
         pose = None if taken is None else taken[0]
         loop.pace = intake.estimator.pace(now)
         began = time.perf_counter()
-        output = loop.cycle(now, pose)
+        try:
+            output = loop.cycle(now, pose)
+        except ModelError as error:
+            events.append(Event(now - origin, 'error', 'tracker', str(error)))
+            failed = True
+            break
         compute_ms.append(1e3 * (time.perf_counter() - began))
         intake.estimator.command(now, loop.tracker.posture)
         command = loop.limits.check(output.actuation)  # nobody else stands before the plant
         events.extend(output.events)
+        if not off_track and output.phase is Phase.TRACK and output.error_m > most_m:
+            off_track = True
+            text = _off_track(rig, loop.model, output.error_m)
+            events.append(Event(now - origin, 'warning', 'run', text))
         state = body.actuator_state()
         intake.on_actuators(now, loop.tracker.measured(state.position))
         seen_s.append(now if pose is None else pose.stamp_s)
@@ -86,10 +104,16 @@ def run_direct(
         if output.phase is Phase.DONE:
             completed = True
             break
-        body.step(command, loop.period_s)
+        try:
+            body.step(command, loop.period_s)
+        except PlantError as error:
+            events.append(Event(now - origin, 'error', 'plant', str(error)))
+            failed = True
+            break
     if not completed:
         body.hold()
-        events.append(Event(body.time_s - origin, 'warning', 'run', 'stopped before the end'))
+        if not failed:
+            events.append(Event(body.time_s - origin, 'warning', 'run', 'stopped before the end'))
     return RunRecord(
         RunInfo(
             rig=rig.name,
@@ -128,3 +152,36 @@ def run_direct(
 def _reach_events(loop: Loop) -> list[Event]:
     line = describe_reach(loop.reach)
     return [] if line is None else [Event(0.0, 'warning', 'run', line)]
+
+
+def _off_track(rig: Rig, model: ArmModel, error_m: float) -> str:
+    """Return that the tip is too far from its reference [m], and which models know weight."""
+    limit = rig.supervisor.feedback_watch.max_tracking_error_m
+    text = (
+        f'tip {1e3 * error_m:.1f} mm from its reference, beyond supervisor.feedback_watch.'
+        f'max_tracking_error_m = {limit:g}: its supervisor would hold the arm here'
+    )
+    if not any(rig.gravity_m_s2) or _bears_loads(model):
+        return text
+    others = ' and '.join(name for name in rig.model_names if _named_bears_loads(rig, name))
+    return f'{text}; model {model.name} includes no weight' + (
+        f', {others} do where arm states masses' if others else ''
+    )
+
+
+def _named_bears_loads(rig: Rig, name: str) -> bool:
+    try:
+        model = rig.model(name)
+    except ModelError:  # it knows that this arm falls
+        return True
+    return _bears_loads(model)
+
+
+def _bears_loads(model: ArmModel) -> bool:
+    """Return whether a model knows loads at the tip, and with them weight."""
+    still = model.actuation_of(model.rest_configuration)
+    try:
+        model.forward(still, tip_force=(_PROBE_N, 0.0, 0.0))
+    except ModelError:
+        return False
+    return True

@@ -1,6 +1,7 @@
 """Runs in one process: tracking, and exact repetition."""
 
 import numpy as np
+import pytest
 
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.direct import run_direct
@@ -34,3 +35,39 @@ def test_a_run_that_is_interrupted_before_its_first_cycle_is_a_record_of_nothing
     assert stopped.error() is None
     assert stopped.timing.cycles == 0
     assert stopped.timing.compute_p50_ms is None
+
+
+def run_for(rig, cycles):
+    """Return the record of the beginning of the line."""
+    enough = iter([False] * cycles + [True]).__next__
+    return run_direct(rig, 'line_small', should_stop=enough)
+
+
+def test_where_the_supervisor_would_hold_the_arm_is_told_once_with_models_that_know_weight():
+    limit = 'supervisor.feedback_watch.max_tracking_error_m=1e-6'
+    events = run_for(load_rig('cable_arm', [limit]), 900).events
+    told = [event.message for event in events if 'beyond' in event.message]
+    assert len(told) == 1
+    assert 'max_tracking_error_m = 1e-06: its supervisor would hold the arm here; model' in told[0]
+    assert 'cable_statics includes no weight, cosserat and heavy_cable_statics do' in told[0]
+
+
+@pytest.mark.parametrize(
+    ('believed_kg', 'model', 'why'),
+    [
+        (0.02, 'heavy_cable_statics', 'no length left on its inner side for a cable'),
+        (0.04, 'cosserat', 'the arm falls aside under its weight and load'),
+    ],
+)
+def test_a_run_of_an_arm_that_falls_ends_with_its_record(believed_kg, model, why):
+    masses = [
+        f'{whose}.sections[{k}].body_mass_kg={kg}'
+        for k in range(2)
+        for whose, kg in (('arm', believed_kg), ('plant', 0.06))
+    ]
+    rig = load_rig('cable_arm', ['gravity_m_s2=[0, 0, -9.81]', f'model={model}', *masses])
+    record = run_direct(rig, 'circle')
+    assert not record.completed
+    assert record.timing.cycles > 100
+    assert len(record.samples.time_s) >= record.timing.cycles - 1
+    assert any(event.level == 'error' and why in event.message for event in record.events)
