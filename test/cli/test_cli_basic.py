@@ -233,6 +233,24 @@ def test_check_warns_of_a_trajectory_out_of_reach(tmp_path):
     assert "warning: trajectory 'circle': 120 of 120 points of the path are out of reach" in out
 
 
+def test_check_fails_where_the_model_refuses_the_arm(tmp_path):
+    # It stands on cables that hang slack.
+    text = RIG.read_text().replace('[0.0, 0.0, 9.81]', '[0.0, 0.0, -9.81]')
+    heavy = 'length_m: 0.093\n      body_mass_kg: 0.3\n      axial_stiffness_N: 690.0'
+    path = tmp_path / 'standing.yaml'
+    path.write_text(
+        text.replace('length_m: 0.093 ', f'{heavy} ', 1).replace(
+            'model: cable_statics', 'model: cosserat'
+        )
+    )
+    status, out, err = softarm('check', path, 'cable_arm_single')
+    assert status == 1
+    assert "model = 'cosserat': the arm does not stand at rest: " in err
+    assert f'FAILED {path}: 1 problem' in err
+    assert f'OK {path}' not in out
+    assert 'OK cable_arm_single' in out
+
+
 def test_check_tells_where_a_heavy_arm_has_two_rests():
     heavy = [f'arm.sections[{k}].body_mass_kg=0.058' for k in (0, 1)]
     line = next(warnings(load_rig('cable_arm', ['model=heavy_cable_statics', *heavy])))

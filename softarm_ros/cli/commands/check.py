@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from softarm_ros.cli.options import command_app
+
+if TYPE_CHECKING:
+    from softarm_ros.rigs.schema import Rig
 
 app = command_app()
 
@@ -30,6 +33,7 @@ def check(
     for name in files:
         try:
             rig = load_rig(name)
+            _build_model(name, rig)
         except RigError as error:
             failed = True
             count = len(error.problems)
@@ -44,3 +48,14 @@ def check(
                 typer.echo(f'  warning: {line}')
     if failed:
         raise typer.Exit(1)
+
+
+def _build_model(name: str, rig: Rig) -> None:
+    """Raise RigError if the default model refuses the arm, as one that does not stand."""
+    from softarm_ros.models.arm_model import ModelError
+    from softarm_ros.rigs.loader import RigError
+
+    try:
+        rig.model()
+    except ModelError as error:
+        raise RigError(name, f'model = {rig.default_model!r}: {error}') from error
