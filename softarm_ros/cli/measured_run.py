@@ -137,10 +137,24 @@ class MeasuredRun:
         return len(self.commands)
 
     def as_it_was(self, rig: Rig) -> Rig:
-        """Return the rig with the weight on its tip, and as it lay, in this run."""
-        if values_of(rig, list(self.around)) == self.around:
-            return rig
-        return with_values(rig, self.around)
+        """
+        Return the rig with the weight on its tip, and as it lay, in this run.
+
+        Raises
+        ------
+        MeasurementError
+            If a weight is stated, and the force of the tip, which has it, is measured as well.
+
+        """
+        if values_of(rig, list(self.around)) != self.around:
+            rig = with_values(rig, self.around)
+        if self.tip_force is not None and rig.tip_load_kg > 0.0:
+            raise MeasurementError(
+                f'{self.source}: tip_load_kg = {rig.tip_load_kg:g} beside a measured force on the '
+                'tip (recording.tip_force), which has this weight, too: it would count twice; '
+                'expected 0 (FILE:tip_load_kg=0), and a first row without the weight'
+            )
+        return rig
 
     def rows(self, chosen: Rows, *notes: str) -> MeasuredRun:
         """Return some rows of it."""

@@ -17,6 +17,7 @@ from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.cli.work_bar import WorkBar
+from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.recording import MarkerConfig, MountConfig, RecordingConfig
 
@@ -572,6 +573,18 @@ def test_a_force_on_the_tip_without_its_bias_or_a_column_is_told(rig, tmp_path):
         of(3)
     assert 'no fz: force on the tip not taken into account' in of(2).notes
     assert of(0).notes == ()
+
+
+def test_a_weight_that_is_measured_as_a_force_does_not_count_twice(rig, tmp_path):
+    rows = commands_of(rig, 6)
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', rows))
+    pushed = replace(run, tip_force=np.zeros((len(run), 3)))
+    assert pushed.as_it_was(rig) is rig
+    weighed = replace(pushed, around={'tip_load_kg': 0.1})
+    with pytest.raises(MeasurementError, match=r'tip_load_kg = 0\.1 beside a measured force'):
+        weighed.as_it_was(rig)
+    with pytest.raises(MeasurementError, match='would count twice; expected 0'):
+        pushed.as_it_was(with_values(rig, {'tip_load_kg': 0.1}))
 
 
 def changed_text(rig, path, change):
