@@ -2,11 +2,35 @@
 
 from __future__ import annotations
 
+import reprlib
+
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 Array = NDArray[np.float64]
 IntArray = NDArray[np.int64]
+
+
+def real_array(value: ArrayLike, what: str) -> Array:
+    """
+    Return a contiguous, writable copy as real numbers; masked ones are NaN.
+
+    Raises
+    ------
+    ValueError
+        For what is no array of real numbers; names `what`.
+
+    """
+    if type(value) is np.ndarray and value.dtype == np.float64:
+        return np.array(value, order='C')
+    if np.iscomplexobj(value):
+        raise ValueError(f'{what} is complex: expected real numbers')
+    if isinstance(value, np.ma.MaskedArray):
+        value = np.ma.filled(value.astype(np.float64), np.nan)
+    try:
+        return np.array(value, dtype=np.float64, order='C')
+    except (TypeError, ValueError):
+        raise ValueError(f'{what} = {reprlib.repr(value)}: expected real numbers') from None
 
 
 def finite_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
@@ -19,7 +43,7 @@ def finite_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
         For another shape or a value that is not finite; names `what`.
 
     """
-    array = np.array(value, dtype=np.float64, order='C')
+    array = real_array(value, what)
     if array.shape != shape:
         raise ValueError(f'{what} has shape {array.shape}, expected {shape}')
     if not np.isfinite(array).all():

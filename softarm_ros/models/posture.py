@@ -6,9 +6,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Protocol
 
-import numpy as np
-
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, real_array
 from softarm_ros.models.arm_model import Posture, Shape
 
 
@@ -85,4 +83,4 @@ class PlainPostures:
         self: ByConfiguration, configuration: Array, near: Posture | None = None
     ) -> Posture:
         """Return the posture of a configuration (dof,)."""
-        return PlainPosture(self, np.array(configuration, dtype=float))
+        return PlainPosture(self, real_array(configuration, 'configuration'))

@@ -145,6 +145,25 @@ def test_loads_and_guesses_that_are_none_are_refused_by_name(name, model):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
+@pytest.mark.filterwarnings('error')
+def test_what_is_no_array_of_real_numbers_is_refused(name, model):
+    arm = model_of(name, model)
+    configuration = arm.rest_configuration
+    actuation = arm.actuation_of(configuration)
+    calls = [(call, actuation) for call in (arm.forward, arm.jacobian, arm.configuration_of)]
+    calls += [(call, configuration) for call in (arm.actuation_of, arm.shape_of)]
+    calls += [(arm.tip_and_jacobian, configuration), (arm.inverse, np.array([0.01, 0.0, 0.2]))]
+    for call, good in calls:
+        hidden = np.ma.masked_array(good, mask=np.arange(len(good)) == 1)
+        for wrong, says in ((hidden, 'nan'), (good + 1j, 'complex'), ({'a': 1.0}, 'real numbers')):
+            with pytest.raises(ValueError, match=says):
+                call(wrong)
+    for wrong in ([configuration + 1j], {'a': 1.0}, None):
+        with pytest.raises(ValueError, match=r'complex|real numbers|shape'):
+            arm.tips_of(wrong)
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
 def test_configuration_and_actuation_belong_together(name, model):
     arm = model_of(name, model)
     for actuation in postures(name, model):

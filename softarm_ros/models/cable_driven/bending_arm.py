@@ -12,7 +12,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.cable_driven.bending import configuration_of_tips
@@ -111,7 +111,7 @@ class BendingArm(PlainPostures, ABC):
 
     def preferred_configuration(self, configuration: Array) -> Array:
         """Return all sections bent alike (dof,) [rad]: the mean of the bending vectors."""
-        bends = np.asarray(configuration, dtype=float).reshape(-1, 2)
+        bends = real_array(configuration, 'configuration').reshape(-1, 2)
         return np.full_like(bends, bends.sum(axis=0) / len(bends)).ravel()
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
@@ -146,7 +146,7 @@ class BendingArm(PlainPostures, ABC):
             If the shape is wrong or a value is not finite (names the row).
 
         """
-        bends = np.array(configurations, dtype=np.float64)
+        bends = real_array(configurations, 'configurations')
         dof = len(self.configuration_names)
         if bends.ndim != 2 or bends.shape[1] != dof:
             raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')
@@ -284,7 +284,7 @@ class BendingArm(PlainPostures, ABC):
         return contraction
 
     def _checked_actuation(self, actuation: Array, what: str = 'actuation') -> Array:
-        values = np.array(actuation, dtype=np.float64)
+        values = real_array(actuation, what)
         names = self.actuator_names
         if values.shape != (len(names),):
             raise ValueError(
@@ -296,7 +296,7 @@ class BendingArm(PlainPostures, ABC):
 
     def _checked_configuration(self, value: Array) -> Array:
         """Return a writable contiguous copy: kernels are compiled for no other kind of array."""
-        bend = np.array(value, dtype=np.float64)
+        bend = real_array(value, 'configuration')
         if bend.shape != (2 * len(self.sections),):
             names = self.configuration_names
             raise ValueError(

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.models.arm_model import (
     ZERO3,
     InverseSolution,
@@ -115,7 +115,7 @@ class HeldBendingArm(BendingArm):
 
     def tips_of(self, configurations: Array) -> Array:
         """Return tip positions (n, 3) [m] of configurations (n, dof) [rad]; NaN where it falls."""
-        bends = np.asarray(configurations, dtype=float)
+        bends = real_array(configurations, 'configurations')
         dof = len(self.configuration_names)
         if bends.ndim != 2 or bends.shape[1] != dof:
             raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.cable_driven.bending_arm import BendingArm
@@ -101,7 +101,7 @@ class PairedCablesArm(BendingArm):
 
         One step down the gradient of the sum of squared contractions, short enough to lessen it.
         """
-        away = np.asarray(configuration, dtype=float) - self._rest
+        away = real_array(configuration, 'configuration') - self._rest
         largest = float(np.linalg.norm(self._contractions, 2))
         gradient = self._contractions.T @ (self._contractions @ away)
         return np.asarray(self._rest + away - gradient / largest**2)
@@ -153,7 +153,7 @@ class PairedCablesArm(BendingArm):
 
         NaN where an arc would close.
         """
-        bends = self._rest + np.asarray(actuations, dtype=float) @ self._bends.T
+        bends = self._rest + real_array(actuations, 'actuations') @ self._bends.T
         if self._sags:
             count = (len(bends), 1)
             bends = bends_under_load(

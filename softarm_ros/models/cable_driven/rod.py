@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import (
     ZERO3,
@@ -180,7 +180,7 @@ class CableRodArm(HeldBendingArm):
         Rows near the one before start from it, as those of a recording are. NaN where the model
         finds no stable rest.
         """
-        rows = np.asarray(actuations, dtype=float)
+        rows = real_array(actuations, 'actuations')
         tips = np.full((len(rows), len(self.sections), 4, 4), math.nan)
         rest: RodRest | None = None
         for i, row in enumerate(rows):

@@ -43,6 +43,7 @@ from softarm_ros.models.cosserat.shots import DeadLoad, RodShots, Shot
 Mask = NDArray[np.bool_]
 _LEAST_STEP = 1.0 / 64.0  # of bends and load, on the way from rest
 _ARC_PIECES = 8
+_MOST_STEP = 1e100  # rad and N; its square is a number
 _MAX_TENSION_N = 1e4
 _NEAR_RAD = 0.5  # bends further away are no start
 _TOUCHING_M = 1e-8  # a cable that is slack by less counts as touching
@@ -336,6 +337,8 @@ class RodStatics:
                         np.zeros((0, 0)),
                     )  # fmt: skip
                 step = self._taut_step(bends, base, lengths, shot.tensions, wound)
+                if not np.abs(step).max() < _MOST_STEP:
+                    return None
                 turn = float(np.linalg.norm(step[:3]))
                 share, accepted = min(1.0, MAX_TURN_RAD / max(turn, 1e-300)), None
                 for _ in range(MAX_TRIES):

@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, real_array
 from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.models.arm_model import (
     ZERO3,
@@ -235,7 +235,7 @@ class HeldSections(ABC, Generic[Held]):
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of configurations (n, 3 s)."""
-        rows = np.atleast_2d(np.asarray(configurations, dtype=float))
+        rows = np.atleast_2d(real_array(configurations, 'configurations'))
         tips = [self.tip_of(self.held(row))[:3, 3] for row in rows]
         return np.array(tips).reshape(-1, 3)
 
@@ -308,7 +308,7 @@ class HeldSections(ABC, Generic[Held]):
         return find_pose(problem, target, start)
 
     def _checked_actuation(self, actuation: Array) -> Array:
-        pressures = np.asarray(actuation, dtype=float)
+        pressures = real_array(actuation, 'actuation')
         if pressures.shape != (len(self.chambers),):
             raise ModelError(
                 f'actuation has shape {pressures.shape}; expected ({len(self.chambers)},)'
@@ -326,7 +326,7 @@ class HeldSections(ABC, Generic[Held]):
         return pressures
 
     def _checked_configuration(self, configuration: Array) -> Array:
-        values = np.array(configuration, dtype=float)
+        values = real_array(configuration, 'configuration')
         names = self.configuration_names
         if values.shape != (len(names),):
             raise ModelError(

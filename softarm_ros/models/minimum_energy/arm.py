@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import (
     ZERO3,
@@ -206,7 +206,7 @@ class MinimumEnergyArm:
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per length (6, 3 modules), base frame, linear first."""
         state = self.equilibrium(self._commanded(actuation), tip_force)
-        return self.muscled.jacobian(state, np.array(actuation, dtype=np.float64), tip_force)
+        return self.muscled.jacobian(state, real_array(actuation, 'actuation'), tip_force)
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape without tip load for lengths (3 modules,) [m]."""
@@ -214,13 +214,18 @@ class MinimumEnergyArm:
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of many lengths (n, 3 modules) [m]."""
-        tips = [self.equilibrium(lengths).positions[-1] for lengths in configurations]
+        rows = real_array(configurations, 'configurations')
+        if rows.ndim != 2:
+            raise ValueError(
+                f'configurations have shape {rows.shape}; expected (n, {len(self.actuator_names)})'
+            )
+        tips = [self.equilibrium(lengths).positions[-1] for lengths in rows]
         return np.array(tips).reshape(-1, 3)
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
         state = self.equilibrium(configuration)
-        lengths = np.array(configuration, dtype=np.float64)
+        lengths = real_array(configuration, 'configuration')
         return state.positions[-1].copy(), self.muscled.jacobian(state, lengths, ZERO3)[:3]
 
     def muscle_tensions(self, actuation: Array) -> Array:
@@ -275,7 +280,7 @@ class MinimumEnergyArm:
     def checked_lengths(self, actuation: Array) -> Array:
         """Return lengths (modules, 3) [m]; raise for shape, value or limit."""
         config = self.modules
-        lengths = np.array(actuation, dtype=np.float64)
+        lengths = real_array(actuation, 'actuation')
         if lengths.shape != (3 * config.modules,):
             raise ValueError(
                 f'actuation has shape {lengths.shape}, expected ({3 * config.modules},)'

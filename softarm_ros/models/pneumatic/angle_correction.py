@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, real_array
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
@@ -291,7 +291,7 @@ class PneumaticArm:
         )
 
     def _checked_pressures(self, actuation: Array) -> Array:
-        pressures = np.array(actuation, dtype=np.float64)
+        pressures = real_array(actuation, 'actuation')
         names = self.actuator_names
         if pressures.shape != (len(names),):
             raise ValueError(f'actuation has shape {pressures.shape}, expected ({len(names)},)')
@@ -304,7 +304,7 @@ class PneumaticArm:
         return pressures
 
     def _checked_configuration(self, configuration: Array) -> Array:
-        values = np.array(configuration, dtype=np.float64)
+        values = real_array(configuration, 'configuration')
         if values.shape != (3 * len(self.sections),):
             raise ValueError(
                 f'configuration has shape {values.shape}, expected ({3 * len(self.sections)},)'

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, real_array
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
@@ -138,7 +138,7 @@ class ChamberArm(PlainPostures):
 
     def bends_and_lengths(self, configuration: Array) -> Array:
         """Return (b_x, b_y) [rad] and length [m] of every section (3 sections,)."""
-        values = np.array(configuration, dtype=np.float64)
+        values = real_array(configuration, 'configuration')
         if values.shape != (3 * self._sections,):
             raise ValueError(
                 f'configuration has shape {values.shape}, expected ({3 * self._sections},)'
@@ -170,7 +170,7 @@ class ChamberArm(PlainPostures):
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of many configurations (n, dof)."""
-        rows = np.asarray(configurations, dtype=float).reshape(-1, 3 * self._sections)
+        rows = real_array(configurations, 'configurations').reshape(-1, 3 * self._sections)
         tips = [self.arm.section_tips_under(self.bends_and_lengths(row))[-1] for row in rows]
         return np.array([tip[:3, 3] for tip in tips]).reshape(-1, 3)
 

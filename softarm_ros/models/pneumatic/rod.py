@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, real_array
 from softarm_ros.models.arm_model import ZERO3, Posture, Shape, Vector3
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
@@ -94,7 +94,7 @@ class RodOfChambers(PneumaticArm):
         return Shape(
             pose.section_tips[-1].copy(),
             pose.section_tips,
-            np.array(configuration, dtype=float),
+            real_array(configuration, 'configuration'),
             lambda n: self.rod_chain.centerline(pose, n),
         )
 
@@ -117,7 +117,7 @@ class RodByExtensions(ChamberArm):
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
         """Return the posture of extensions (dof,) [m], from that of similar ones if given."""
-        values = np.array(configuration, dtype=float)
+        values = real_array(configuration, 'configuration')
         return RodPosture(self, values, near.pose if isinstance(near, RodPosture) else None)
 
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, real_array
 from softarm_ros.models.arm_model import (
     ZERO3,
     InverseSolution,
@@ -169,7 +169,7 @@ class TendonRodModel(ABC):
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] for tensions (n, cables)."""
-        rows = np.atleast_2d(np.asarray(configurations, dtype=float))
+        rows = np.atleast_2d(real_array(configurations, 'configurations'))
         tips = [self.solve_tip(self._within_range(row), ZERO3).tip for row in rows]
         return np.array([tip[:3, 3] for tip in tips]).reshape(-1, 3)
 
@@ -191,7 +191,7 @@ class TendonRodModel(ABC):
         return self._within_range(actuation)
 
     def _tensions(self, values: Array) -> Array:
-        tensions = np.array(values, dtype=float)
+        tensions = real_array(values, 'tensions')
         if tensions.shape != self.max_tension_N.shape:
             raise ValueError(
                 f'tensions have shape {tensions.shape}; expected {self.max_tension_N.shape} for '
