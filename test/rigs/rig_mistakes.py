@@ -239,6 +239,14 @@ SINGLE = [
         'the arm bends away from it',
     ),
     (
+        'range in millimetres',
+        'position_max_m: 0.055',
+        'position_max_m: 55.0',
+        'position_max_m: 55.0',
+        'arm.actuators[0].position_max_m = 55: expected at most the length of the arm, 0.246 m, '
+        'to either side (was it given in millimetres?)',
+    ),
+    (
         'range without zero, above',
         'position_max_m: 0.055',
         'position_max_m: -0.001',

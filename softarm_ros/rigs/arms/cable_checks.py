@@ -72,6 +72,21 @@ def _actuator_ranges(rig: Any) -> Iterator[Problem]:
 
 
 @check('sections', 'actuators')
+def _ranges_of_an_arm(rig: Any) -> Iterator[Problem]:
+    longest = sum(s.length_m + 2.0 * s.endcap_length_m for s in rig.sections)
+    for i, a in enumerate(rig.actuators):
+        for field in ('position_min_m', 'position_max_m'):
+            value = getattr(a, field)
+            if abs(value) > longest:
+                yield Problem(
+                    ('arm', 'actuators', i, field),
+                    f'expected at most the length of the arm, {longest:.4g} m, to either side '
+                    '(was it given in millimetres?)',
+                    f'{value:g}',
+                )
+
+
+@check('sections', 'actuators')
 def _cable_angles(rig: Any) -> Iterator[Problem]:
     if any(a.section not in {s.name for s in rig.sections} for a in rig.actuators):
         return  # cables would seem to be missing where only the name is wrong
