@@ -106,6 +106,7 @@ class MuscleValves:
         self._homed = False
         self._reading: ActuatorReading | None = None
         self._state: ValveState | None = None
+        self._stamp_s = -np.inf  # of the state
         # The rest belongs to the board's thread.
         self._armed = self._opened = False
         self._stop_it = False
@@ -147,6 +148,7 @@ class MuscleValves:
             self._lengths.home(self._rest, self._clock.now_s())
             self._past.clear()
             self._homed = True
+            self._reading = self._measured(self._stamp_s)
 
     def reset(self) -> None:
         """Forget latched problems; motion goes on with the next `follow` only."""
@@ -284,7 +286,7 @@ class MuscleValves:
             return
         now = self._clock.now_s()
         with self._lock:
-            self._state = state
+            self._state, self._stamp_s = state, stamp_s
             if self._armed:
                 if state.state in _ACTIVE:
                     self._book.seen(state.batch, state.open, stamp_s)

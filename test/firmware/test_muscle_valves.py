@@ -302,6 +302,7 @@ def test_a_board_that_starts_anew_has_to_be_homed(board):
     assert 'not homed' in driver.follow(REST)
     assert driver.reading() is None
     driver.home()
+    assert np.array_equal(driver.reading().position, REST)
     assert driver.not_ready() == ''
     assert np.array_equal(driver._lengths.estimate, REST)
     bench.clock.sleep(0.2)
