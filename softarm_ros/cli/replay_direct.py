@@ -201,7 +201,7 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
         if allowed != motion.allowed:
             motion.follow(allowed, cycle.now_s)
         loop.pace = 0.0 if LATE in cycle.knew else 1.0
-        output = loop.cycle(cycle.now_s, _sample(loop, day, cycle))
+        output = motion.cycle(cycle.now_s, _sample(loop, day, cycle))
         recorded = day.commands.get(cycle.stamp_ns)
         if recorded is None:
             continue

@@ -278,7 +278,10 @@ class FeedbackWatch:
         if self._tip_of is None or self._configuration is None:
             return
         period, self._looked_s = now_s - self._looked_s, now_s
-        tip = np.array(self._tip_of(self._configuration), dtype=float)
+        try:
+            tip = np.array(self._tip_of(self._configuration), dtype=float)
+        except ValueError:  # of a configuration that the model refuses: no command comes of it
+            return
         if not np.all(np.isfinite(tip)):
             return  # the tracker's affair: it refuses such a command
         self._models.append((now_s, self._lagged.follow(tip, period)))

@@ -261,7 +261,8 @@ class TrackerNode(SelfPaced, Node):
         late = bool(self._stale())
         self.loop.pace = 0.0 if late else pace
         began = time.perf_counter()
-        output = self.loop.cycle(1e-9 * now, pose)
+        went_on = not self._motion.refusal
+        output = self._motion.cycle(1e-9 * now, pose)
         self._compute.add(1e3 * (time.perf_counter() - began))
         estimator.command(1e-9 * now, self.loop.tracker.posture)
         self._command.publish(
@@ -278,6 +279,8 @@ class TrackerNode(SelfPaced, Node):
         self._reference.publish(position_bytes(stamp_ns, self.rig.base_frame, reference))
         self._count(gap, pose)
         self._after(output)
+        if went_on and self._motion.refusal:  # the supervisor learns of it
+            self._tell(Event(self._now_s(), 'error', 'tracker', self._motion.refusal))
 
     def _schedule(self) -> None:
         """Set when the next cycle is due on the wall clock if no pose triggers one."""
@@ -386,7 +389,7 @@ class TrackerNode(SelfPaced, Node):
         return next((staleness(*aged) for aged in ages if aged[1] > aged[2]), '')
 
     def _values(self) -> dict[str, str]:
-        output, not_ready = self._output, self._not_ready()
+        output, not_ready = self._output, self._motion.refusal or self._not_ready()
         values = {
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.runtime.loop import Loop, Phase
+from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
 # Share of an actuator's range by which a measurement may be wrong: within it, it stands there.
 STANDING = 0.02
@@ -23,14 +25,41 @@ class PermittedLoop:
     (this loop or their driver was restarted, or let them go while the arm was held), drives it
     from its beginning, from the posture that the actuators report. The command is there before
     anything may move: who hears the permission first does not follow an older one.
+
+    Attributes
+    ----------
+    refusal : str
+        Why the loop stands though it is allowed to move: what its model or its controller refuses.
+        Empty where it does not. It ends with the permission: the next one is a new attempt.
+
     """
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.allowed = False
         self.actuators: Array | None = None  # as reported last
+        self.refusal = ''
+        self._output: CycleOutput | None = None  # the last one
         self._jumped = False
         self._taken: Array | None = None  # where they stood when they were taken over last
+
+    def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
+        """
+        Run a cycle of the loop; where its model or controller refuses, stand and keep the reason.
+
+        The command goes on as it was: who has to stop the arm learns why from `refusal`, and not
+        from commands that do not come any more.
+        """
+        loop = self.loop
+        try:
+            self._output = loop.cycle(now_s, pose)
+        except ValueError as error:
+            if self._output is None:
+                raise
+            self.refusal = self.refusal or f'cannot go on: {error}'
+            loop.hold(now_s)
+            self._output = replace(self._output, stamp_s=now_s, phase=loop.phase, events=())
+        return self._output
 
     def on_actuators(self, position: Array) -> None:
         """Take the reported position of the actuators (m,); one that is not finite is left out."""
@@ -54,6 +83,7 @@ class PermittedLoop:
                 loop.resume(now_s)
             self._jumped, self._taken = False, None
         elif not allowed:
+            self.refusal = ''
             loop.hold(now_s)
             self._take_over()
 

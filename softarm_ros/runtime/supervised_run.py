@@ -123,7 +123,7 @@ class SupervisedArm:
         now = self.now_s
         taken = self._intake.take(now)
         self.loop.pace = self._intake.estimator.pace(now)
-        output = self.loop.cycle(now, None if taken is None else taken[0])
+        output = self._motion.cycle(now, None if taken is None else taken[0])
         self._intake.estimator.command(now, self.loop.tracker.posture)
         self.output = output
         command = output.actuation
@@ -151,7 +151,7 @@ class SupervisedArm:
         self._motion.on_actuators(state.position)
         self._intake.on_actuators(now, self.loop.tracker.measured(state.position))
         self.supervisor.on_actuator_state(now, state.position, state.effort)
-        self.supervisor.on_heartbeat(_TRACKER, now)
+        self.supervisor.on_heartbeat(_TRACKER, now, self._motion.refusal)
         running = self.status.state is SafetyState.RUNNING
         if self.pressure_watch is not None:
             problem = self.pressure_watch.on_pressure(now, state.position, moving=running)

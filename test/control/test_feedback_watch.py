@@ -286,3 +286,14 @@ def test_a_simulation_faster_than_real_time_may_differ_from_the_clock_by_more():
     assert camera.run(1.0) == (None, None)
     camera.stamp = lambda stamp: stamp + 0.25
     assert 'limit 200 ms' in camera.run(1.0)[1]
+
+
+def test_a_configuration_that_the_model_refuses_is_left_to_those_who_refuse_it():
+    def refuse(configuration):
+        raise ValueError(f'{configuration}: beyond the model')
+
+    camera = Camera()
+    camera.watch = FeedbackWatch(LIMITS, FRAMES, refuse)
+    assert camera.run(1.0) == (None, None)
+    camera.frame = 'room'
+    assert "frame 'room'" in camera.run(0.2)[1]

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import build_control_loop
 from softarm_ros.runtime.loop import Phase
@@ -24,7 +25,7 @@ def motion(rig):
 def drive(motion, now, seconds):
     """Let the actuators follow the command exactly; return the time and the last output."""
     for _ in range(round(seconds / PERIOD)):
-        output = motion.loop.cycle(now, None)
+        output = motion.cycle(now, None)
         motion.on_actuators(output.actuation)
         now += PERIOD
     return now, output
@@ -112,3 +113,28 @@ def test_beyond_what_the_controller_may_ask_for_it_starts_at_the_limit_and_says_
         and f'starting from {room.position_max[0]:.6g} m' in e.message
         for e in output.events
     )
+
+
+def test_where_its_model_refuses_it_stands_and_says_why_until_it_may_not_move(motion, monkeypatch):
+    motion.on_actuators(np.zeros(3))
+    motion.cycle(0.0, None)
+    motion.follow(True, 0.0)
+    now, before = drive(motion, 0.0, 0.4)
+
+    def refuse(configuration, near=None):
+        raise ModelError('bend 2.1 rad is beyond 2 rad')
+
+    with monkeypatch.context() as patched:
+        patched.setattr(motion.loop.model, 'posture_of', refuse)
+        now, held = drive(motion, now, 0.2)
+        assert motion.refusal == 'cannot go on: bend 2.1 rad is beyond 2 rad'
+        assert held.phase is Phase.HELD
+        np.testing.assert_array_equal(held.actuation, before.actuation)
+    now, held = drive(motion, now, 0.2)  # nobody has asked for more
+    np.testing.assert_array_equal(held.actuation, before.actuation)
+    motion.follow(False, now)
+    assert not motion.refusal
+    motion.follow(True, now)
+    _, after = drive(motion, now, 2 * PERIOD)
+    assert after.phase is Phase.APPROACH
+    assert 0.0 < np.abs(after.actuation - held.actuation).max() < 1e-3

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.fault_trials import FaultTrials
-from softarm_ros.runtime.supervised_run import run_supervised
+from softarm_ros.runtime.supervised_run import SupervisedArm, run_supervised
 
 LENGTH_M = 0.123
 
@@ -82,3 +83,29 @@ def test_without_the_watch_a_frozen_pose_drives_the_arm_away():
     trial = FaultTrials(blind, 'circle_small', seed=2).trial('cameras freeze')
     assert not trial.noticed
     assert trial.deviation_m > 0.01
+
+
+def test_a_model_that_refuses_in_motion_is_a_fault_with_its_reason(monkeypatch):
+    arm = SupervisedArm(load_rig('cable_arm_single'), 'circle_small')
+
+    def run(seconds):
+        until_s = arm.now_s + seconds
+        while arm.now_s < until_s:
+            arm.cycle()
+            for _ in range(arm.looks):
+                arm.advance()
+
+    def refuse(configuration, near=None):
+        raise ModelError('bend 2.1 rad is beyond 2 rad')
+
+    run(0.5)
+    assert arm.start()[0]
+    run(0.5)
+    with monkeypatch.context() as patched:
+        patched.setattr(arm.loop.model, 'posture_of', refuse)
+        run(0.02)
+    assert arm.status.reason == 'tracker: cannot go on: bend 2.1 rad is beyond 2 rad'
+    run(0.1)
+    stands = arm.plant.actuator_state().position
+    run(0.1)
+    np.testing.assert_array_equal(arm.plant.actuator_state().position, stands)
