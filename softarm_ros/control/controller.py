@@ -11,6 +11,10 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Posture
 
 
+class AnswerError(ValueError):
+    """What a part of the loop has answered cannot be followed; the message has the answer."""
+
+
 @dataclass(frozen=True)
 class ControlState:
     """

@@ -15,6 +15,7 @@ from softarm_ros.control.bound_kernels import (
 )
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.controller import (
+    AnswerError,
     Controller,
     ControlState,
     Outcome,
@@ -208,7 +209,7 @@ class Tracker:
 
         Raises
         ------
-        ValueError
+        AnswerError
             If the controller returns anything but (dof,) finite numbers.
 
         """
@@ -281,7 +282,8 @@ class Tracker:
         name, dof = type(self.controller).__name__, len(self._scale)
         if np.shape(velocity) != (dof,) or not np.isfinite(velocity).all():
             answer = np.asarray(velocity).tolist()
-            raise ValueError(f'controller {name} returned {answer}; expected {dof} finite numbers')
+            expected = f'expected {dof} finite numbers'
+            raise AnswerError(f'controller {name} returned {answer}; {expected}')
         return velocity
 
     def _differ(self, done: Array, asked: Array) -> bool:

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softarm_ros.control.controller import AnswerError
 from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant, machine_facts
-from softarm_ros.runtime.assembly import build_loop, build_pose_intake, describe_reach
+from softarm_ros.runtime.assembly import bridge_s, build_loop, build_pose_intake, describe_reach
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
 from softarm_ros.runtime.pose_intake import measure
@@ -45,8 +46,9 @@ def run_direct(
 
     Exactly repeatable for a seed. `plant` replaces the rig's own (tests, parameter studies).
     Nothing supervises the arm: an event tells where its supervisor would have held it because the
-    tip was too far from its reference. Where its model refuses what the arm does, or the arm
-    buckles, the run ends with what it has.
+    tip was too far from its reference, or poses were missing for too long. Where its model refuses
+    what the arm does, a part answers what cannot be followed, or the arm buckles, it ends with
+    what it has.
     """
     loop = build_loop(rig, trajectory, task=task, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
@@ -60,7 +62,8 @@ def run_direct(
     intake = build_pose_intake(rig, loop.model)
     loop.start(origin)
     completed = failed = False
-    off_track = open_loop  # there the tip is not looked at
+    off_track = unseen = open_loop  # there the tip is not looked at
+    poses, pose_s, longest_s = 0, origin, bridge_s(rig) + rig.supervisor.feedback_timeout_s
     while not should_stop():
         now = body.time_s
         measure(body, intake, now)
@@ -71,7 +74,7 @@ def run_direct(
         began = time.perf_counter()
         try:
             output = loop.cycle(now, pose)
-        except ModelError as error:
+        except (ModelError, AnswerError) as error:
             events.append(Event(now - origin, 'error', 'tracker', str(error)))
             failed = True
             break
@@ -82,6 +85,13 @@ def run_direct(
         if not off_track and output.phase is Phase.TRACK and output.error_m > most_m:
             off_track = True
             text = _off_track(rig, loop.model, output.error_m)
+            events.append(Event(now - origin, 'warning', 'run', text))
+        if intake.frames.counts.handed_out != poses:
+            poses, pose_s = intake.frames.counts.handed_out, now
+        if not unseen and now - pose_s > longest_s + 1e-9:
+            unseen = True
+            text = f'no pose for {1e3 * (now - pose_s):.0f} ms (limit {1e3 * longest_s:.0f} ms)'
+            text += ': its supervisor would hold the arm here; what follows is driven unseen'
             events.append(Event(now - origin, 'warning', 'run', text))
         state = body.actuator_state()
         intake.on_actuators(now, loop.tracker.measured(state.position))

@@ -10,6 +10,7 @@ from enum import Enum
 import numpy as np
 
 from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.controller import AnswerError
 from softarm_ros.control.reach import Reach
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.geometry.arrays import Array
@@ -133,7 +134,14 @@ class Loop(ABC):
         """
         Read the newest pose (None: nothing new), update the command.
 
-        Pure computation: it never sleeps. A pose that is not finite is reported and not used.
+        Pure computation: it never sleeps.
+
+        Raises
+        ------
+        ValueError
+            If the model or a part refuses to go on; the command is as before. AnswerError for a
+            pose that is not finite: measured ones are left out before, so the estimator is wrong.
+
         """
 
     def take_over(self, position: Array) -> None:
@@ -183,8 +191,8 @@ class Loop(ABC):
         if pose is None:
             return
         if not np.all(np.isfinite(pose.position)):
-            self._tell('error', f'pose not finite: {np.asarray(pose.position).tolist()}; not used')
-            return
+            tip = np.asarray(pose.position).tolist()
+            raise AnswerError(f'estimated tip is not finite: {tip}; the estimator is wrong')
         self._pose = pose
 
     def _measured(self) -> Array | None:

@@ -1,6 +1,7 @@
 import numpy as np
 import pytest
 
+from softarm_ros.control.controller import AnswerError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import TrajectoryError, build_control_loop
 from softarm_ros.runtime.loop import Phase, PoseSample
@@ -111,13 +112,14 @@ def test_hold_freezes_everything_and_resume_goes_on(rig, trajectory_file):
     assert step <= loop.limits.max_speed.max() * PERIOD * 5.0
 
 
-def test_poses_that_are_not_finite_are_told_and_not_used(rig, trajectory_file):
+def test_an_estimate_that_is_not_finite_is_refused_and_not_used(rig, trajectory_file):
     loop = build_control_loop(rig, trajectory_file(CIRCLE))
     loop.start(0.0)
     arm = LaggingArm(loop.model)
     drive(loop, arm, 10.0)
-    output = loop.cycle(10.01, PoseSample(10.0, np.array([np.nan, 0.0, 0.2])))
-    assert 'pose not finite' in output.events[0].message
+    with pytest.raises(AnswerError, match='tip is not finite'):
+        loop.cycle(10.01, PoseSample(10.0, np.array([np.nan, 0.0, 0.2])))
+    output = loop.cycle(10.02, None)
     assert np.all(np.isfinite(output.actuation))
     assert np.isfinite(output.error_m)
 

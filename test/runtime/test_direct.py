@@ -3,10 +3,14 @@
 import numpy as np
 import pytest
 
+from softarm_ros.control.controller import Motion
+from softarm_ros.control.controllers.resolved_rate import ResolvedRate
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 
 RIG = load_rig('cable_arm')
+ZERO = np.zeros(3)
 CYCLES = 800  # approach and part of the line
 
 
@@ -50,6 +54,28 @@ def test_where_the_supervisor_would_hold_the_arm_is_told_once_with_models_that_k
     assert len(told) == 1
     assert 'max_tracking_error_m = 1e-06: its supervisor would hold the arm here; model' in told[0]
     assert 'cable_statics includes no weight, cosserat and heavy_cable_statics do' in told[0]
+
+
+def test_where_poses_are_missing_for_too_long_is_told_once():
+    plant = build_plant(RIG, 0)
+    seen = iter([True] * 200 + [False] * 200)
+
+    def stop():
+        plant.mocap_enabled = next(seen, False)
+        return plant.time_s > 3.5
+
+    run = run_direct(RIG, 'line_small', plant=plant, should_stop=stop)
+    told = [event for event in run.events if 'no pose for' in event.message]
+    assert [event.level for event in told] == ['warning']
+    assert '130 ms (limit 120 ms): its supervisor would hold' in told[0].message
+
+
+def test_an_answer_that_cannot_be_followed_ends_the_run_with_its_record(monkeypatch):
+    monkeypatch.setattr(ResolvedRate, 'velocity', lambda *asked: Motion(np.zeros(3), ZERO, False))
+    run = run_direct(RIG, 'line_small')
+    assert not run.completed
+    assert 'returned [0.0, 0.0, 0.0]; expected 4 finite numbers' in run.events[-1].message
+    assert len(run.samples.tip) > 10
 
 
 @pytest.mark.parametrize(
