@@ -239,6 +239,8 @@ def test_bad_input_names_field_value_and_limit(arm):
         arm.forward([1.0, 2.0])
     with pytest.raises(ValueError, match='not finite'):
         arm.forward(np.zeros(6), (math.inf, 0.0, 0.0))
+    with pytest.raises(ModelError, match=r'force \[1e\+200, 0, 0\] N, tip moment \[0, '):
+        arm.forward(np.zeros(6), np.array([1e200, 0.0, 0.0]))
     with pytest.raises(ValueError, match='expected 3 numbers each'):
         arm.forward(np.zeros(6), (1.0,))
     with pytest.raises(ValueError, match='must be 0 as length_m is 0'):

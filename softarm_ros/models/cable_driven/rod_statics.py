@@ -495,5 +495,5 @@ class RodStatics:
     def _pulled(self, wound: Array) -> str:
         pulled = self.motors(wound)
         return 'with contractions ' + ', '.join(
-            f'{name} {1e3 * value:.3f} mm' for name, value in zip(self.names, pulled)
+            f'{name} {1e3 * value:.5g} mm' for name, value in zip(self.names, pulled)
         )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.cosserat.config import CosseratConfig
@@ -77,8 +75,8 @@ class CosseratArm:
         state = self.rod.solve(actuation, tip_force, tip_moment)
         if not state.stable:
             raise ModelError(
-                f'tensions {np.asarray(actuation).tolist()} N, tip force {list(tip_force)} N, '
-                f'tip moment {list(tip_moment)} N m: {state.message}'
+                f'tensions {_values(actuation)} N, tip force {_values(tip_force)} N, '
+                f'tip moment {_values(tip_moment)} N m: {state.message}'
             )
         return state
 
@@ -129,3 +127,7 @@ def _inverse_solution(solution: TensionSolution) -> InverseSolution:
         solution.converged,
         solution.message,
     )
+
+
+def _values(vector: Vector3) -> str:
+    return '[' + ', '.join(f'{float(value):.6g}' for value in vector) + ']'
