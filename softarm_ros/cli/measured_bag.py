@@ -13,7 +13,15 @@ from softarm_ros.cli.measured_excitation import AROUND
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
 from softarm_ros.cli.recorded_rig import recorded_rig
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.nodes.bag_messages import JOINTS, POSE, POSES, messages_of, pose_row, stamp_ns
+from softarm_ros.nodes.bag_messages import (
+    JOINTS,
+    POSE,
+    POSES,
+    BaseFramePoses,
+    messages_of,
+    pose_row,
+    stamp_ns,
+)
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.field_values import values_of
@@ -33,8 +41,8 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     poses of the sections, or the tip alone where there are none. Times are those of the
     measurements, from the first on. Each pose that another clock stamped than the recorder's
     stands beside the command in effect when it was received. Rows with a number that is none are
-    left out. The weight on the tip and how the arm lay are those of the rig that the bag was
-    recorded with.
+    left out, and so are poses in another frame than the base's. The weight on the tip and how the
+    arm lay are those of the rig that the bag was recorded with.
 
     Raises
     ------
@@ -48,6 +56,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     received: dict[int, int] = {}
     names = rig.actuator_names
     prefix = f'/{rig.name}/'
+    in_base = BaseFramePoses(rig.base_frames)
     seen: dict[str, int] = defaultdict(int)
     others = ''  # what a command of other actuators has
     for message in messages_of(bag):
@@ -63,10 +72,14 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
                 others = f'{len(values.position)} positions of {", ".join(values.name)}'
         elif topic == 'sections/poses':
             found = message.decoded(POSES)
+            if not in_base.hold(message.topic, found):
+                continue
             poses[stamp_ns(found)] = np.array([pose_row(pose) for pose in found.poses])
             received[stamp_ns(found)] = message.received_ns
         elif topic == rig.feedback.pose_topic.removeprefix(prefix):
             found = message.decoded(POSE)
+            if not in_base.hold(message.topic, found):
+                continue
             tips[stamp_ns(found)] = np.array([pose_row(found.pose)])
             received.setdefault(stamp_ns(found), message.received_ns)
     sections = rig.section_names
@@ -78,6 +91,9 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
             f'{bag}: {prefix}actuators/command has {others}; expected those of '
             f'{", ".join(names)}, as {rig.name} has'
         )
+    foreign = in_base.notes()
+    if commands and not whole and foreign:
+        raise MeasurementError(f'{bag}: no pose in the base frame; {"; ".join(foreign)}')
     if not commands or not whole:
         missing = f'{prefix}actuators/command' if not commands else f'{prefix}sections/poses'
         raise MeasurementError(
@@ -113,6 +129,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         Mount(np.zeros(3), np.eye(3)),
         (
             *([f'left out: {gone} incomplete rows'] if gone else []),
+            *foreign,
             *([unknown] if unknown else []),
             *(
                 [

@@ -18,6 +18,7 @@ from softarm_ros.geometry.poses import transforms_from_rows
 from softarm_ros.nodes.bag_messages import (
     JOINTS,
     POSES,
+    BaseFramePoses,
     messages_of,
     nanoseconds,
     pose_row,
@@ -53,6 +54,7 @@ class RecordedDay:
     sections: dict[int, Array]
     actuators: tuple[tuple[int, Array], ...]
     commands: dict[int, Array]
+    notes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -61,7 +63,7 @@ class Replayed:
     How a replay compares with what was recorded.
 
     `lost` cycles are not in the bag, only their commands: the replay goes its own way from there,
-    as it does where the bag lacks the pose of a cycle (`unseen`).
+    as it does where the bag lacks the pose of a cycle (`unseen`). `notes` tell of poses left out.
     `difference` (dof,) is the largest of each coordinate of the configuration over all cycles,
     `first_s` when it first exceeds `TOLERANCE` (since the first cycle; None: never).
     """
@@ -75,6 +77,7 @@ class Replayed:
     difference: Array
     scale: Array
     first_s: float | None
+    notes: tuple[str, ...] = ()
 
     @property
     def largest(self) -> float:
@@ -154,6 +157,7 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
     sections: dict[int, Array] = {}
     actuators: list[tuple[int, Array]] = []
     commands: dict[int, Array] = {}
+    in_base = BaseFramePoses(rig.base_frames)
     for message in messages_of(bag):
         topic = message.topic.removeprefix(prefix)
         if topic == 'tracker/cycle':
@@ -163,9 +167,13 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
             cycles.append(Cycle(now_s, stamp_ns(found), message.received_ns, words))
         elif topic == pose_topic:
             found = message.decoded(POSE_TYPE)
+            if not in_base.hold(message.topic, found):
+                continue
             tips[stamp_ns(found)] = np.array(pose_row(found.pose))[:3]
         elif topic == 'sections/poses':
             found = message.decoded(POSES)
+            if not in_base.hold(message.topic, found):
+                continue
             rows = np.array([pose_row(pose) for pose in found.poses])
             with contextlib.suppress(ValueError):  # not finite: the tracker went by the tip alone
                 sections[stamp_ns(found)] = transforms_from_rows(rows)
@@ -182,7 +190,8 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
         raise UsageError(
             f'{bag}: nothing on {prefix}tracker/cycle or {prefix}configuration/command'
         )
-    return RecordedDay(tuple(cycles), tips, sections, tuple(actuators), commands)
+    notes = tuple(in_base.notes())
+    return RecordedDay(tuple(cycles), tips, sections, tuple(actuators), commands, notes)
 
 
 def compare(loop: Loop, day: RecordedDay) -> Replayed:
@@ -214,13 +223,13 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
     names = loop.model.configuration_names
     lost = len(day.commands.keys() - {cycle.stamp_ns for cycle in day.cycles})
     unseen = sum(POSE in c.knew and c.stamp_ns not in day.tips for c in day.cycles)
-    return Replayed(
-        len(day.cycles), compared, moving, lost, unseen, names, difference, scale, first_s
-    )
+    counts = len(day.cycles), compared, moving, lost, unseen
+    return Replayed(*counts, names, difference, scale, first_s, day.notes)
 
 
 def describe(replayed: Replayed) -> Iterator[str]:
     """Yield what is printed."""
+    yield from replayed.notes
     yield (
         f'{replayed.cycles} cycles, {replayed.compared} of them beside a recorded command, '
         f'{replayed.moving} in motion'

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
@@ -136,3 +136,35 @@ def pose_row(pose: Any) -> list[float]:
     """Return position [m] and quaternion x, y, z, w of a decoded geometry_msgs/Pose."""
     p, q = pose.position, pose.orientation
     return [p.x, p.y, p.z, q.x, q.y, q.z, q.w]
+
+
+class BaseFramePoses:
+    """
+    Tells the poses of a bag that are in the base frame from others, and counts these.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of the base frame (`Rig.base_frames`).
+
+    """
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self._names = tuple(names)
+        self._others: dict[tuple[str, str], int] = {}
+
+    def hold(self, topic: str, message: Any) -> bool:
+        """Return whether a decoded message with a header is in the base frame."""
+        frame = str(message.header.frame_id)
+        if frame in self._names:
+            return True
+        self._others[topic, frame] = self._others.get((topic, frame), 0) + 1
+        return False
+
+    def notes(self) -> list[str]:
+        """Return how many messages of each topic were in which other frame."""
+        expected = ' or '.join(repr(name) for name in self._names)
+        return [
+            f'left out: {count} messages on {topic} in frame {frame!r}; expected {expected}'
+            for (topic, frame), count in self._others.items()
+        ]

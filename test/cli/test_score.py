@@ -454,6 +454,25 @@ def test_a_pose_that_came_late_stands_alone_beside_the_command_before_it_came(ri
     assert run.notes[0].startswith('1 of 6 poses were received up to 2 s off their stamps, ')
 
 
+def test_poses_of_a_bag_in_another_frame_are_left_out_and_told(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+
+    def room(first):
+        def change(i, message):
+            if i >= first and hasattr(message, 'poses'):
+                message.header.frame_id = 'world'
+
+        return change
+
+    commands = commands_of(rig, 6)
+    run = read_run(rig, write_bag(rig, tmp_path / 'some', commands, room(4)))
+    np.testing.assert_allclose(run.commands, commands[:4], atol=1e-12)
+    told = r"2 messages on /cable_arm/sections/poses in frame 'world'; expected 'base' or"
+    assert any(re.search(told, note) for note in run.notes), run.notes
+    with pytest.raises(MeasurementError, match=told.replace('2 mess', '6 mess')):
+        read_run(rig, write_bag(rig, tmp_path / 'all', commands, room(0)))
+
+
 def test_a_topic_of_another_type_is_told(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from softarm_ros.nodes.bag_writer import BagError, BagWriter

@@ -17,6 +17,7 @@ from softarm_ros.nodes.bag_messages import (
     POSE,
     POSES,
     BagMessage,
+    BaseFramePoses,
     messages_of,
     topics_of,
 )
@@ -36,6 +37,7 @@ _USED = {
     'actuators/state': JOINTS,
     'heartbeat': 'diagnostic_msgs/msg/DiagnosticStatus',
 }
+_IN_BASE = ('tip', 'sections/poses')
 
 
 @dataclass
@@ -68,7 +70,8 @@ class BagStates:
     The states of a rig's arm that a bag holds; time [s] counts from its first message.
 
     Where nothing at all was received for a minute, by a clock that jumped or a computer that
-    slept, it does not count on; `notes` say so. Use `read`.
+    slept, it does not count on; `notes` say so, and which poses were left out because they are in
+    another frame than the base's. Use `read`.
     """
 
     def __init__(self, rig: Rig) -> None:
@@ -171,6 +174,7 @@ class BagStates:
         tip_topic = tip_topic if tip_topic.startswith('/') else space + tip_topic
         begun: int | None = None
         last = 0
+        in_base = BaseFramePoses(self.rig.base_frames)
         for message in messages:
             begun = message.received_ns if begun is None else begun
             pause_ns = message.received_ns - last if last else 0
@@ -182,7 +186,10 @@ class BagStates:
             topic = 'tip' if message.topic == tip_topic else message.topic.removeprefix(space)
             if topic not in _USED:
                 continue
-            value = self._value(topic, message.decoded(_USED[topic]), message.received_ns)
+            found = message.decoded(_USED[topic])
+            if topic in _IN_BASE and not in_base.hold(message.topic, found):
+                continue
+            value = self._value(topic, found, message.received_ns)
             time_s = 1e-9 * (message.received_ns - begun)
             if topic == 'heartbeat' and value is not None:
                 name, health = value
@@ -194,6 +201,7 @@ class BagStates:
                 if topic == 'reference/pose':
                     self._references[value[0]] = value[1]
             self.duration_s = max(self.duration_s, time_s)
+        self.notes += in_base.notes()
 
     def _value(self, topic: str, message: Any, received_ns: int) -> Any:
         """Return what is kept of a message, None for nothing."""

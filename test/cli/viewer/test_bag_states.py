@@ -66,7 +66,9 @@ def rig():
     return load_rig('cable_arm')
 
 
-def write(folder, rig, space='cable_arm', about=None, clock=lambda at: at):
+def write(
+    folder, rig, space='cable_arm', about=None, clock=lambda at: at, change=lambda topic, m: None
+):
     bag = BagWriter(folder, about)
     names, actuators = rig.model().configuration_names, rig.actuator_names
     topics = {
@@ -80,6 +82,7 @@ def write(folder, rig, space='cable_arm', about=None, clock=lambda at: at):
         assert bag.add_topic(f'/{space}/{topic}', kind)
 
     def put(topic, received_ns, message):
+        change(topic, message)
         data = bytes(STORE.serialize_cdr(message, topics[topic]))
         bag.write(f'/{space}/{topic}', clock(received_ns), data)
 
@@ -133,6 +136,19 @@ def test_a_bag_is_a_motion_to_draw(tmp_path, rig):
     assert np.linalg.norm(motion.bodies[0][-1] - motion.tips[0]) < 0.5 * far
     assert motion.path.shape == (0, 3)
     assert render(rig, motion, tmp_path / 'run.gif', 0.3).stat().st_size > 1000
+
+
+def test_poses_in_another_frame_are_not_drawn_and_told(tmp_path, rig):
+    def room(topic, message):
+        if topic == 'tip/pose':
+            message.header.frame_id = 'world'
+
+    states = BagStates.read(write(tmp_path / 'bag', rig, change=room), rig)
+    assert states.at(0.1525).tip is None
+    assert states.notes == [
+        "left out: 20 messages on /cable_arm/tip/pose in frame 'world'; expected 'base' or "
+        "'cable_arm/base'"
+    ]
 
 
 def test_a_node_that_is_heard_no_more_is_silent(tmp_path, rig):
