@@ -235,8 +235,8 @@ class MarkerTracker:
         bodies: list[BodySighting] = []
         doubted: list[str] = []
         taken = set(which.values())
-        for name, body in self._bodies.items():
-            self._see_disk(name, body, stamp_ns, found, expected, (points, bodies, doubted, taken))
+        for name, labels in self._which_disks(found, expected).items():
+            self._see_disk(name, labels, stamp_ns, found, (points, bodies, doubted, taken))
         count = len(self._points) + len(self._bodies)
         self._missing = len(which) + len(bodies) < count
         return Seen(
@@ -248,34 +248,78 @@ class MarkerTracker:
             self._strangers(found, taken, expected, {b.name for b in bodies} | set(which)),
         )
 
+    def _which_disks(
+        self, found: Candidates, expected: Mapping[str, _Expected]
+    ) -> dict[str, dict[int, int]]:
+        """
+        Return which point each marker of each disk is; no point is of two disks.
+
+        Disks may be alike, and one that was not seen for a moment may be far from where it was. Of
+        two that would be the same points, that which lies nearer to where it is expected is there.
+        """
+        labels = {name: self._which_of_disk(name, found.points, expected) for name in self._bodies}
+        settled: dict[str, dict[int, int]] = {}
+        free = np.arange(len(found.left))
+        while labels:
+            away = {name: self._shift_m(name, of, found, expected) for name, of in labels.items()}
+            nearest = min(away, key=lambda name: away[name])
+            settled[nearest] = of_nearest = labels.pop(nearest)
+            taken = list(of_nearest.values())
+            free = np.setdiff1d(free, taken)
+            for name, of_other in labels.items():
+                if not set(taken).isdisjoint(of_other.values()):
+                    again = self._which_of_disk(name, found.points[free], expected)
+                    labels[name] = {marker: int(free[n]) for marker, n in again.items()}
+        return {name: settled[name] for name in self._bodies}
+
+    def _which_of_disk(
+        self, name: str, points: Array, expected: Mapping[str, _Expected]
+    ) -> dict[int, int]:
+        """Return which of the points (n, 3) each marker of a disk is; empty if it is not seen."""
+        names = self._bodies[name].marker_names()
+        if not set(names) <= expected.keys():
+            return {}
+        offsets = self._offsets[name]
+        size = float(np.linalg.norm(offsets - offsets.mean(axis=0), axis=1).max())
+        which = label_rigid(
+            points,
+            np.array([expected[marker].position for marker in names]),
+            3.0 * max(expected[marker].reach_m for marker in names),
+            _TURNED * size,
+        )
+        return which if len(which) >= 3 else {}
+
+    def _shift_m(
+        self,
+        name: str,
+        labels: Mapping[int, int],
+        found: Candidates,
+        expected: Mapping[str, _Expected],
+    ) -> float:
+        """Return how far a disk is from where it is expected [m]; inf if it is not seen."""
+        if not labels:
+            return np.inf
+        names = self._bodies[name].marker_names()
+        places = np.array([expected[names[marker]].position for marker in labels])
+        shift = (found.points[list(labels.values())] - places).mean(axis=0)
+        return float(np.linalg.norm(shift))
+
     def _see_disk(
         self,
         name: str,
-        body: MarkedBody,
+        which: Mapping[int, int],
         stamp_ns: int,
         found: Candidates,
-        expected: Mapping[str, _Expected],
         seen: tuple[list[PointSighting], list[BodySighting], list[str], set[int]],
     ) -> None:
         """Add a disk, its markers, and those of them that are doubted, if it can be told."""
         points, bodies, doubted, taken = seen
-        names = body.marker_names()
-        if not set(names) <= expected.keys() or not len(found.left):
+        if not which:
             return
-        offsets = self._offsets[name]
-        reach_m = 3.0 * max(expected[marker].reach_m for marker in names)
-        size = float(np.linalg.norm(offsets - offsets.mean(axis=0), axis=1).max())
-        which = label_rigid(
-            found.points,
-            np.array([expected[marker].position for marker in names]),
-            reach_m,
-            _TURNED * size,
-        )
-        if len(which) < 3:
-            return
+        names = self._bodies[name].marker_names()
         markers, numbers = list(which), list(which.values())
         fit = disk_pose(
-            offsets[markers],
+            self._offsets[name][markers],
             found.points[numbers],
             found.covariances[numbers],
             self._config.mounted_within_m,
