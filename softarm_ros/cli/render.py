@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -79,18 +79,19 @@ def _gif(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
     from PIL import Image
 
     count = max(2, round(seconds * _GIF_RATE_HZ))
-    images = [Image.fromarray(frame) for frame in frames(rig, motion, count, _GIF_DPI)]
-    palette = images[-1].quantize(_GIF_COLOURS)  # the last shows the whole path
-    reduced: Sequence[Image.Image] = [
-        image.quantize(palette=palette, dither=Image.Dither.NONE) for image in images
-    ]
+    last = Image.fromarray(next(frames(rig, motion, 1, _GIF_DPI)))
+    palette = last.quantize(_GIF_COLOURS)  # the last shows the whole path
+    reduced: Iterator[Image.Image] = (
+        Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
+        for frame in frames(rig, motion, count, _GIF_DPI)
+    )
     step_ms = round(1000 / _GIF_RATE_HZ)
     durations = [step_ms] * (count - 1) + [round(1000 * _LAST_FRAME_S)]
-    reduced[0].save(
+    next(reduced).save(
         path,
         format='GIF',
         save_all=True,
-        append_images=reduced[1:],
+        append_images=reduced,
         duration=durations,
         loop=0,
         optimize=True,

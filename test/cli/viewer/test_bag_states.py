@@ -1,5 +1,7 @@
 """A bag, written here topic by topic, read back as states of the arm."""
 
+import gc
+
 import numpy as np
 import pytest
 
@@ -136,6 +138,27 @@ def test_a_bag_is_a_motion_to_draw(tmp_path, rig):
     assert np.linalg.norm(motion.bodies[0][-1] - motion.tips[0]) < 0.5 * far
     assert motion.path.shape == (0, 3)
     assert render(rig, motion, tmp_path / 'run.gif', 0.3).stat().st_size > 1000
+
+
+def test_a_gif_keeps_no_frame_as_it_was_drawn(tmp_path, rig, monkeypatch):
+    from PIL import Image
+
+    from softarm_ros.cli import render
+    from softarm_ros.cli.motion import film_of_bag
+
+    drawn, alive = render.frames, []
+
+    def watched(*arguments):
+        for frame in drawn(*arguments):
+            yield frame
+            alive.append(sum(type(o) is Image.Image and o.mode == 'RGB' for o in gc.get_objects()))
+
+    monkeypatch.setattr(render, 'frames', watched)
+    motion = film_of_bag(write(tmp_path / 'bag', rig), rig)
+    with Image.open(render.render(rig, motion, tmp_path / 'run.gif', 0.5)) as image:
+        assert image.n_frames > 1
+    assert len(alive) >= 4
+    assert max(alive) <= 2, alive
 
 
 def test_poses_in_another_frame_are_not_drawn_and_told(tmp_path, rig):
