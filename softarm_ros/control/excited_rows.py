@@ -59,10 +59,19 @@ class RowCollector:
 
     @property
     def rows(self) -> ExcitedRows | None:
-        """What was read so far; None before the first row."""
+        """
+        What was read so far; None before the first row.
+
+        Where some rows have all sections and others the tip alone, those of all sections, or the
+        tips of all rows if these are fewer than half.
+        """
         if not self._rows:
             return None
-        times, commands, tips = zip(*self._rows)
+        every = max(len(tips) for _, _, tips in self._rows)
+        kept = [row for row in self._rows if len(row[2]) == every]
+        if 2 * len(kept) < len(self._rows):
+            kept = [(at, command, tips[-1:]) for at, command, tips in self._rows]
+        times, commands, tips = zip(*kept)
         return ExcitedRows(np.array(times), np.array(commands), np.array(tips))
 
     def command(self, time_s: float, command: Array) -> None:

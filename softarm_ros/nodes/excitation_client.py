@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 from geometry_msgs.msg import PoseArray, PoseStamped
@@ -34,7 +34,8 @@ class ExcitationClient(GoalClient):
     """
     A goal client that records while it leads: see `run`.
 
-    Where sections are not measured, rows are of the tip alone.
+    Where sections are not measured, rows are of the tip alone. Poses without an orientation, or
+    with a number that is none, are left out.
     """
 
     def __init__(self, rig: Rig) -> None:
@@ -44,6 +45,7 @@ class ExcitationClient(GoalClient):
         self._collected = RowCollector()
         self._tips: list[StampedPoses] = []
         self._sections: list[StampedPoses] = []
+        self._left_out = ''  # why the last pose was that was
         queue = listening(depth=_DEPTH)
         self.tap(JointState, read_joints, 'actuators/command', queue, self._on_command)
         self.tap(PoseArray, read_poses, 'sections/poses', queue, self._on_sections)
@@ -75,7 +77,7 @@ class ExcitationClient(GoalClient):
         except ExcitationError as error:
             self.call('goal/cancel', 2.0)
             return str(error)
-        return ''
+        return '' if self.rows is not None else f'no pose was measured{self._left_out}'
 
     @property
     def rows(self) -> ExcitedRows | None:
@@ -133,25 +135,40 @@ class ExcitationClient(GoalClient):
         """Take what has come; poses on the way are rows, or nothing where it is read at rest."""
         self.spin(_LOOK_S)
         if not at_rest:
-            for poses in self._seen():
-                self._keep(poses)
+            for time_s, frames in self._seen():
+                if self._collected.due(time_s):
+                    self._collected.on_the_way(time_s, frames)
         if clear:
             self._tips.clear()
             self._sections.clear()
 
-    def _seen(self) -> list[StampedPoses]:
-        return self._sections or self._tips
+    def _seen(self) -> list[tuple[float, Array]]:
+        """Return times [s] and transforms (n, 4, 4) of whole poses: all sections, or the tip."""
+        sections = self._whole(self._sections, len(self._rig.section_names))
+        return sections or self._whole(self._tips, 1)
 
-    def _keep(self, poses: StampedPoses) -> None:
-        time_s = 1e-9 * poses.stamp_ns
-        if self._collected.due(time_s):
-            self._collected.on_the_way(time_s, self._frames(poses))
+    def _whole(self, measured: Sequence[StampedPoses], count: int) -> list[tuple[float, Array]]:
+        found = []
+        for poses in measured:
+            try:
+                frames = self._frames(poses)
+            except ExcitationError:
+                raise
+            except ValueError as error:
+                self._left_out = f' that could be used: {error}'
+                continue
+            if len(frames) == count:
+                found.append((1e-9 * poses.stamp_ns, frames))
+            else:
+                self._left_out = f' that could be used: {len(frames)} poses, expected {count}'
+        return found
 
     def _keep_still(self, where: str) -> None:
         seen, command = self._seen(), self._collected.newest_command
         if not seen or command is None:
-            raise ExcitationError(f'{self._rig.name}: no pose was measured at {where}')
-        self._collected.at_rest(command, [self._frames(poses) for poses in seen])
+            said = f'no pose was measured at {where}{self._left_out}'
+            raise ExcitationError(f'{self._rig.name}: {said}')
+        self._collected.at_rest(command, [frames for _, frames in seen])
 
     def _frames(self, poses: StampedPoses) -> Array:
         if poses.frame_id not in self._rig.base_frames:

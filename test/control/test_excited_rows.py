@@ -53,3 +53,16 @@ def test_the_mean_pose_of_an_arm_at_rest_is_a_pose():
     rows = collected.rows
     assert np.isnan(rows.time_s).all() and rows.commands.tolist() == [[0.01]]
     np.testing.assert_allclose(rows.section_tips[0], frames(0.2, 0.1), atol=1e-12)
+
+
+def test_rows_of_all_sections_or_of_the_tip_alone_do_not_mix():
+    def rows(*widths):
+        collected = RowCollector()
+        for k, width in enumerate(widths):
+            collected.at_rest(np.full(3, float(k)), [np.tile(np.eye(4), (width, 1, 1))])
+        return collected.rows
+
+    mostly = rows(2, 1, 2, 2)  # the first section was hidden at one place
+    assert mostly.section_tips.shape == (3, 2, 4, 4)
+    assert mostly.commands[:, 0].tolist() == [0.0, 2.0, 3.0]
+    assert rows(1, 1, 2).section_tips.shape == (3, 1, 4, 4)

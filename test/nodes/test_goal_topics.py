@@ -428,6 +428,26 @@ def test_an_excitation_hears_a_goal_that_came_with_the_report_of_its_own(context
     assert len(asked) == 1
 
 
+def test_an_excitation_leaves_out_poses_that_are_not_whole_and_says_so(context, rig):
+    from softarm_ros.control.excited_rows import ExcitationError
+    from softarm_ros.nodes.excitation_client import ExcitationClient
+    from softarm_ros.nodes.wire import JointValues, StampedPoses
+
+    names = rig.actuator_names
+    pose, none = [0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0], [np.nan, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0]
+    point = [0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0]  # as a sensor of points alone has it
+    with ExcitationClient(rig.model_copy(update={'name': 'seen_arm'})) as client:
+        frame = 'base'
+        client._on_command(JointValues(0, names, *np.zeros((3, len(names)))), 0)
+        client._on_tip(StampedPoses(1, frame, np.array([point])), 0)
+        with pytest.raises(ExcitationError, match=r'at place 3 that could .*has length zero'):
+            client._keep_still('place 3')
+        client._on_sections(StampedPoses(2, frame, np.array([none, pose])), 0)
+        client._on_tip(StampedPoses(2, frame, np.array([pose])), 0)
+        client._keep_still('place 4')
+        assert client.rows.section_tips.shape == (1, 1, 4, 4)
+
+
 def test_a_recorder_alone_does_not_take_goals(context, rig):
     """It hears all topics, and may be found before the tracker is: the goal would lead nowhere."""
     from geometry_msgs.msg import PoseStamped
