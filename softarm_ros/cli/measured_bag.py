@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from softarm_ros.cli.measured_excitation import AROUND
-from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
+from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, measured_axes
 from softarm_ros.cli.recorded_rig import recorded_rig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.bag_messages import (
@@ -119,17 +119,19 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     about = about_of(bag)
     pretension = build_pretension(rig, open_loop=about.get('open_loop') == 'true').amount
     around, unknown = _around(about, rig)
+    axes, without = measured_axes(sections, rows[:, :, _TURN])
     return MeasuredRun(
         bag.name,
         1e-9 * (stamps - stamps[0]).astype(float),
         told - pretension,
         {name: rows[:, k, :3] for k, name in enumerate(sections)},
         {name: MarkerConfig(columns=('', '', ''), section=name) for name in sections},
-        {name: z_axes(rows[:, k, _TURN]) for k, name in enumerate(sections)},
+        axes,
         Mount(np.zeros(3), np.eye(3)),
         (
             *([f'left out: {gone} incomplete rows'] if gone else []),
             *foreign,
+            *without,
             *([unknown] if unknown else []),
             *(
                 [

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, z_axes
+from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, measured_axes
 from softarm_ros.control.excited_rows import ExcitedRows
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.rigs.field_values import values_of
@@ -134,14 +134,16 @@ def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
         line = lines[int(np.flatnonzero(np.diff(time) <= 0.0)[0]) + 1][0]
         raise MeasurementError(f'{path}:{line}: time does not increase')
     poses = values[:, first + count :].reshape(len(lines), -1, len(_POSE))
+    axes, without = measured_axes(names, poses[:, :, 3:])
     return MeasuredRun(
         path.name,
         time,
         values[:, first : first + count],
         {name: poses[:, k, :3] for k, name in enumerate(names)},
         {name: MarkerConfig(columns=('', '', ''), section=name) for name in names},
-        {name: z_axes(poses[:, k, 3:]) for k, name in enumerate(names)},
+        axes,
         Mount(np.zeros(3), np.eye(3)),
+        without,
         in_base=True,
         around=dict(zip(AROUND, values[0, 1:first].tolist())),
     )

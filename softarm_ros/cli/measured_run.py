@@ -628,6 +628,20 @@ def _settled(rig: Rig, config: RecordingConfig, run: MeasuredRun, path: Path) ->
     return np.array(stands)
 
 
+def measured_axes(
+    sections: Sequence[str], quaternions: Array
+) -> tuple[dict[str, Array], tuple[str, ...]]:
+    """
+    Return the z axes (n, 3) of sections by quaternions (n, sections, 4), and notes.
+
+    A section that has no orientation in any row, as a tip that is a point, has no axes.
+    """
+    axes = {name: z_axes(quaternions[:, k]) for k, name in enumerate(sections)}
+    without = [name for name, values in axes.items() if not np.isfinite(values).any()]
+    notes = (f'no orientation of {", ".join(without)} was measured',) if without else ()
+    return {name: values for name, values in axes.items() if name not in without}, notes
+
+
 def z_axes(quaternions: Array) -> Array:
     """Return the z axes (n, 3) of rotations by quaternions (n, 4), x, y, z, w."""
     norm = np.linalg.norm(quaternions, axis=1, keepdims=True)

@@ -454,6 +454,23 @@ def test_a_pose_that_came_late_stands_alone_beside_the_command_before_it_came(ri
     assert run.notes[0].startswith('1 of 6 poses were received up to 2 s off their stamps, ')
 
 
+@pytest.mark.filterwarnings('error')
+def test_sections_without_an_orientation_in_a_bag_are_scored_by_their_places(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+
+    def point(i, message):
+        for pose in getattr(message, 'poses', ()):
+            turn = pose.orientation
+            turn.x = turn.y = turn.z = turn.w = 0.0
+
+    run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands_of(rig, 6), point))
+    assert run.axes == {} and len(run) == 6
+    assert 'no orientation of proximal, distal was measured' in run.notes
+    found = [scoring.score(p, run) for p in scoring.predictions(rig, ['cable_statics'], run)]
+    assert [e.what for e in found[-1].errors] == ['proximal', 'distal']
+    assert found[-1].errors[-1].rms < 1e-3
+
+
 def test_poses_of_a_bag_in_another_frame_are_left_out_and_told(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
 
