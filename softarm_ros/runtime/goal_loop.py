@@ -406,7 +406,8 @@ class GoalLoop(Loop):
         self.under_way.plan = None
         if not self._tip_mode:
             self.phase = Phase.WAIT
-        self._reports.ended(plan, state, away, self.config.settle_tolerance_m, words)
+        worst = self._arrival.worst_m if arrival is Arrival.MISSED and self._tip_mode else np.inf
+        self._reports.ended(plan, state, away, worst, self.config.settle_tolerance_m, words)
 
     # -- reference
 

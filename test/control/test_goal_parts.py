@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 
 from softarm_ros.control.goals.arrival import SETTLED_S, Arrival, ArrivalWatch
+from softarm_ros.control.goals.goal import GoalState, point_goal
+from softarm_ros.control.goals.plan import Plan
 from softarm_ros.control.goals.reference_history import REMEMBERED_S, ReferenceHistory
+from softarm_ros.control.goals.reports import GoalReports
 
 PERIOD = 0.01
 
@@ -58,9 +61,20 @@ def test_it_settles_after_a_while_within_the_tolerance_and_no_sooner():
 
 def test_one_error_too_large_begins_the_wait_again_and_at_last_it_is_missed():
     errors = [5e-4 if k % 20 else 5e-3 for k in range(1000)]
-    arrival, after = ends(ArrivalWatch(1e-3, 2.0), errors)
+    watch = ArrivalWatch(1e-3, 2.0)
+    arrival, after = ends(watch, errors)
     assert arrival is Arrival.MISSED
     assert after == pytest.approx(2.0 + SETTLED_S)
+    assert watch.worst_m == 5e-3
+
+
+def test_a_goal_that_is_missed_from_within_its_tolerance_says_how_far_the_tip_was():
+    reports = GoalReports(lambda *_: None)
+    plan = Plan(point_goal(9, (0.0, 0.0, 0.2)), course=None)
+    reports.ended(plan, GoalState.MISSED, 1.44e-3, 2.31e-3, 2e-3)
+    assert reports.take()[0].message == (
+        '1.44 mm from it, in the last 0.3 s up to 2.31 mm (tolerance 2.0 mm)'
+    )
 
 
 def test_a_reference_that_moves_on_starts_anew():

@@ -40,6 +40,11 @@ class ArrivalWatch:
         self._since_s = None
         self._errors.clear()
 
+    @property
+    def worst_m(self) -> float:
+        """The largest distance of the last `SETTLED_S`, which decides."""
+        return max(error for _, error in self._errors)
+
     def update(self, now_s: float, away_m: float) -> Arrival:
         """Take the distance of now; the reference has rested since the first call."""
         if self._since_s is None:
@@ -48,7 +53,7 @@ class ArrivalWatch:
         while self._errors[0][0] < now_s - SETTLED_S - _ROUNDING_S:
             self._errors.popleft()
         rested = now_s - self._since_s
-        close = max(error for _, error in self._errors) <= self._tolerance_m
+        close = self.worst_m <= self._tolerance_m
         if close and rested >= SETTLED_S - _ROUNDING_S:
             return Arrival.SETTLED
         return Arrival.MISSED if rested >= self._timeout_s + SETTLED_S else Arrival.AWAITED

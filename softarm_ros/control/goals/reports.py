@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from softarm_ros.control.goals.arrival import SETTLED_S
 from softarm_ros.control.goals.goal import Goal, GoalKind, GoalReport, GoalState
 from softarm_ros.control.goals.plan import Plan
 from softarm_ros.geometry.arrays import Array
@@ -73,17 +74,24 @@ class GoalReports:
         plan: Plan,
         state: GoalState,
         away_m: float | None,
+        worst_m: float,
         tolerance_m: float,
         words: str = '',
     ) -> None:
         """
         Report the end of a goal; `away_m` is None where nothing measures how far the tip is.
 
+        `worst_m` is the largest distance of the last `SETTLED_S`, of a goal that was missed.
+
         `words` say how far the configuration is, where that is known.
         """
         text = words if away_m is None else f'{1e3 * away_m:.2f} mm from it'
         if state is GoalState.MISSED and away_m is not None:
-            text += f' (tolerance {1e3 * tolerance_m:.1f} mm)'
+            # It may be within the tolerance at this moment, without having stayed there.
+            text += (
+                f', in the last {SETTLED_S:g} s up to {1e3 * worst_m:.2f} mm '
+                f'(tolerance {1e3 * tolerance_m:.1f} mm)'
+            )
         elif state is GoalState.OUT_OF_REACH and plan.nearest is not None:
             text = f'the nearest point within reach, {_mm(plan.nearest)} mm: {text}'
         self.add(plan.goal, state, text, plan)
