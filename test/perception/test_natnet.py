@@ -32,7 +32,6 @@ from softarm_ros.emulation.natnet_server import OWN_FAULTS, NatNetServer
 from softarm_ros.emulation.tracked_scene import TrackedScene
 from softarm_ros.perception.natnet.config import NatNetConfig
 from softarm_ros.perception.natnet.sensor import NatNetSensor
-from softarm_ros.perception.sensor import SensorError
 
 pytestmark = pytest.mark.packets
 
@@ -125,8 +124,17 @@ def test_an_old_version_is_refused_with_what_to_do() -> None:
         assert 'NatNet 2.9' in str(running.sensor.health().problems[0])
 
 
-def test_an_address_that_this_computer_does_not_have_is_refused_by_name() -> None:
-    fields = {'server': '127.0.0.1', 'rate_hz': RATE_HZ, 'bodies': BODIES, 'data_port': 39511}
-    config = NatNetConfig.model_validate({**fields, 'local': '203.0.113.7'})
-    with pytest.raises(SensorError, match=r"local = '203\.0\.113\.7'"):
-        NatNetSensor(config, FRAME_ID).open()
+@pytest.mark.parametrize(
+    ('field', 'value'), [('local', '203.0.113.7'), ('server', 'motive.invalid')]
+)
+def test_what_the_network_does_not_have_is_named_and_tried_again(field: str, value: str) -> None:
+    with streaming() as running:
+        reachable = running.sensor.config
+        running.sensor.config = reachable.model_copy(update={field: value})
+        running.sensor.open()
+        assert running.sensor.read(0.0) == []
+        problem = running.sensor.health().problems[0]
+        assert problem.code == 'no-server'
+        assert problem.text.startswith(f'{field} = {value!r}')
+        running.sensor.config = reachable  # the network has come up
+        running.wait_for(lambda: running.sensor.health().connected)

@@ -26,7 +26,9 @@ from softarm_ros.perception.natnet.packets import (
     read_server,
 )
 from softarm_ros.perception.natnet.receiver import Receiver, Sender
-from softarm_ros.perception.sensor import SensorProblem
+from softarm_ros.perception.sensor import SensorError, SensorProblem
+
+RETRY_S = 1.0
 
 
 class NatNetSensor(FrameSensor[NatNetConfig]):
@@ -39,7 +41,10 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
 
     def __init__(self, config: NatNetConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
         super().__init__(config, frame_id, clock)
+        self._open = False
         self._receiver: Receiver | None = None
+        self._next_try_s = 0.0
+        self._trouble = ''  # why it cannot listen
         self._server: Server | None = None
         self._model: Model | None = None
         self._answered_s = -float('inf')
@@ -47,20 +52,24 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
 
     def close(self) -> None:
         """See `PoseSensor`."""
+        self._open = False
         receiver, self._receiver = self._receiver, None
         if receiver is not None:
             receiver.close()
 
     def _listen(self) -> None:
         self._server, self._model = None, None
-        self._receiver = Receiver(self.config, self._clock)
+        self._open, self._next_try_s, self._trouble = True, 0.0, ''
 
     def _listening(self) -> bool:
-        return self._receiver is not None
+        return self._open
 
     def _receive(self, left_s: float) -> list[Sighting]:
-        receiver = self._receiver
-        assert receiver is not None
+        receiver = self._receiver or self._begin()
+        if receiver is None:
+            if left_s > 0.0:
+                self._clock.sleep(min(left_s, 0.05))
+            return []
         silent = self._clock.now_s() - self._intake.last_arrival_s() > self.config.timeout_s
         # A server that went silent may come back as another version.
         receiver.keep_asking(
@@ -70,6 +79,20 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         packets = receiver.wait(min(left_s, 0.1))
         taken = [self._take(receiver, *packet) for packet in packets]
         return [sighting for sighting in taken if sighting is not None]
+
+    def _begin(self) -> Receiver | None:
+        """Open the sockets; not yet, where the network of this computer is not up."""
+        now = self._clock.now_s()
+        if now < self._next_try_s:
+            return None
+        self._next_try_s = now + RETRY_S
+        try:
+            self._receiver = Receiver(self.config, self._clock)
+        except SensorError as error:
+            self._trouble = str(error)
+            return None
+        self._trouble = ''
+        return self._receiver
 
     def _values(self) -> dict[str, str]:
         server = self._server
@@ -149,6 +172,13 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
 
     def _silence(self) -> SensorProblem:
         """Return why no frames come."""
+        if self._trouble:
+            return SensorProblem(
+                'no-server',
+                'server',
+                self._trouble,
+                'it is tried again; look whether the network of the cameras is up here',
+            )
         where = f'{self.config.server} port {self.config.command_port}'
         server = self._server
         now = self._clock.now_s()
