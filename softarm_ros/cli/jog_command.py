@@ -121,8 +121,7 @@ def run_jog(rig: Rig, move: JogMove, options: JogOptions, out: Print) -> int:
             if 'homed' in str(error) and not options.home:
                 out('(with the arm at rest, --home takes it as the rest actuation)')
             return EXIT_INTERRUPTED if stopped() else EXIT_INCOMPLETE
-        _print_end(limits, move, end, out)
-    return 0
+    return report_end(limits, move, end, out)
 
 
 @contextlib.contextmanager
@@ -161,9 +160,20 @@ def _printing(limits: ActuatorLimits, index: int, out: Print) -> Callable[[JogSt
     return show
 
 
-def _print_end(limits: ActuatorLimits, move: JogMove, end: JogStep, out: Print) -> None:
+def report_end(limits: ActuatorLimits, move: JogMove, end: JogStep, out: Print) -> int:
+    """Print how a move ended, which was followed; return the exit status."""
     unit, factor = edge_unit(limits.unit)
+    name = limits.names[move.actuator]
     out(
-        f'{limits.names[move.actuator]}: commanded {factor * end.command:.3f} {unit}, measured '
+        f'{name}: commanded {factor * end.command:.3f} {unit}, measured '
         f'{factor * end.measured:.3f} {unit}'
     )
+    if end.there(move):
+        return 0
+    apart = factor * abs(end.measured - end.command)
+    out(
+        f'{name}: not where it was sent: {apart:.3f} {unit} away after a move of '
+        f'{factor * move.amount:+g} {unit} (limit: half of it); is it wired as the rig file says, '
+        'free to move and supplied?'
+    )
+    return EXIT_INCOMPLETE

@@ -9,9 +9,11 @@ import numpy as np
 
 from softarm_ros.clock import MONOTONIC, Clock, Rhythm
 from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.slowness import describe_slowness
 from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.runtime.machine_load import MachineLoad
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
 PERIOD_S = 0.01
@@ -21,10 +23,15 @@ _RETRY_S = 0.2
 _REFUSED_S = 2.0  # drives are switched on by the first commands
 _ARRIVED = 0.02  # of the way
 _SETTLE_S = 1.0
+_NOT_THERE = 0.5  # of the way: it is stuck, goes the other way, or another one moves
 
 
 class JogError(RuntimeError):
     """The actuator was not moved, or not all the way; the message says why."""
+
+
+class NotFollowedError(JogError):
+    """The driver or its device gave up in mid-motion."""
 
 
 @dataclass(frozen=True)
@@ -58,6 +65,10 @@ class JogStep:
     time_s: float
     command: float
     measured: float
+
+    def there(self, move: JogMove) -> bool:
+        """Return whether the actuator, at the end of a move, is measured near its end."""
+        return abs(self.measured - self.command) <= _NOT_THERE * abs(move.amount)
 
 
 class Jog:
@@ -139,15 +150,20 @@ class Jog:
         LimitError
             If the end lies beyond the actuator's limits; nothing has moved.
         JogError
-            If the driver does not follow, or `stopped`; the driver holds.
+            If the driver does not follow, or `stopped`; the driver holds. Says so, too, if the
+            computer was too slow: a device that is not heard in time stops.
 
         """
+        beat = _Beat(MachineLoad())
         try:
-            return self._move(move, progress)
+            return self._move(move, progress, beat)
+        except NotFollowedError as error:
+            why = filter(None, (str(error), beat.slowness()))
+            raise NotFollowedError('; '.join(why)) from None
         finally:
             self._driver.hold()
 
-    def _move(self, move: JogMove, progress: Callable[[JogStep], None]) -> JogStep:
+    def _move(self, move: JogMove, progress: Callable[[JogStep], None], beat: _Beat) -> JogStep:
         limits, i = self._limits, move.actuator
         begin = np.clip(self._reading().position, limits.position_min, limits.position_max)
         end = begin.copy()
@@ -159,7 +175,7 @@ class Jog:
         duration = abs(move.amount) / move.speed
         rhythm, refused_since = Rhythm(PERIOD_S), None
         while True:
-            rhythm.turn(now)
+            beat.late(rhythm.turn(now))
             share = min((now - began) / duration, 1.0)
             command[i] = begin[i] + share * move.amount
             refusal = self._driver.follow(command)
@@ -171,7 +187,7 @@ class Jog:
             else:
                 refused_since = refused_since or now
                 if now - refused_since > _REFUSED_S or self._driver.problems():
-                    raise JogError(f'not followed: {refusal}')
+                    raise NotFollowedError(f'not followed: {refusal}')
             if self._stopped():
                 raise JogError('stopped')
             left = abs(step.measured - end[i])
@@ -188,7 +204,7 @@ class Jog:
         while (refusal := self._driver.follow(command)) is not None:
             self._poll()
             if self._clock.now_s() > end or self._driver.problems():
-                raise JogError(f'not followed: {refusal}')
+                raise NotFollowedError(f'not followed: {refusal}')
             if self._stopped():
                 raise JogError('stopped before anything moved')
             self._clock.sleep(PERIOD_S)
@@ -197,7 +213,7 @@ class Jog:
         reading = self._driver.reading()
         if reading is None:  # a device that is lost measures nothing
             why = '; '.join(map(str, self._driver.problems())) or self._driver.not_ready()
-            raise JogError(why or 'nothing is measured')
+            raise NotFollowedError(why or 'nothing is measured')
         return reading
 
     def _poll(self) -> None:
@@ -206,4 +222,25 @@ class Jog:
         self._feed.poll()
         found = self._feed.problems()
         if found:
-            raise JogError('; '.join(map(str, found)))
+            raise NotFollowedError('; '.join(map(str, found)))
+
+
+class _Beat:
+    """How well the computer kept the beat of one move."""
+
+    def __init__(self, load: MachineLoad) -> None:
+        self._load = load
+        self._cycles = self._missed = 0
+        self._worst_s = 0.0
+
+    def late(self, seconds: float) -> None:
+        """Take how late one cycle was."""
+        self._cycles += 1
+        self._missed += seconds > 0.5 * PERIOD_S
+        self._worst_s = max(self._worst_s, seconds)
+
+    def slowness(self) -> str:
+        """Say that the computer was too slow, if it was."""
+        return describe_slowness(
+            {'jog': self._worst_s}, self._cycles, self._missed, self._load.percent()
+        )

@@ -4,10 +4,11 @@ import pytest
 from typer.testing import CliRunner
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.jog_command import SLOW, JogOptions, describe, plan_move
+from softarm_ros.cli.jog_command import SLOW, JogOptions, describe, plan_move, report_end
 from softarm_ros.cli.main import app
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.jog import JogMove, JogStep
 
 
 @pytest.fixture(scope='module')
@@ -71,3 +72,12 @@ def test_without_a_yes_nothing_is_connected(monkeypatch):
     assert answered.exit_code == 1
     assert 'moves proximal_1 by -2 mm' in answered.stdout
     assert 'Move?' in answered.stdout
+
+
+@pytest.mark.parametrize(('measured_mm', 'status'), [(1.9, 0), (1.2, 0), (0.1, 1), (-2.0, 1)])
+def test_an_actuator_that_is_followed_but_does_not_arrive_is_no_success(rig, measured_mm, status):
+    said = []
+    end = JogStep(2.0, 2e-3, 1e-3 * measured_mm)
+    assert report_end(rig.actuator_limits(), JogMove(0, 2e-3, 2e-3), end, said.append) == status
+    assert said[0].startswith('proximal_1: commanded 2.000 mm, measured')
+    assert ('not where it was sent' in said[-1]) == bool(status)

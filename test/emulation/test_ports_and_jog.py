@@ -208,6 +208,26 @@ def test_the_line_is_cut_in_mid_motion(bench):
 
 
 @pytest.mark.parametrize('bench', ['cable_arm'], indirect=True)
+def test_a_computer_too_slow_for_the_watchdog_of_a_board_is_named(bench):
+    _, jog = jogging(bench)
+    steps = []
+
+    def progress(step):
+        steps.append(step)
+        if len(steps) == 30:  # this process waits for the processor; the cable is cut meanwhile
+            bench.arm.inject(CUTS[bench.rig.name])
+            bench.clock.sleep(0.3)
+
+    try:
+        jog.start()
+        jog.make_ready(home=True)
+        with pytest.raises(JogError, match=r'computer is too slow: jog was late by [23]\d\d ms'):
+            jog.move(move_of(bench.rig, 3.0 * WAY, 6.0), progress)
+    finally:
+        jog.close()
+
+
+@pytest.mark.parametrize('bench', ['cable_arm'], indirect=True)
 def test_a_driver_that_refuses_at_the_end_has_not_followed(bench):
     driver, feed = bench.driver()
     steps, follow = [], driver.follow
