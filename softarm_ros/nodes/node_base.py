@@ -13,10 +13,16 @@ from typing import Any, NoReturn
 
 import rclpy
 from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
-from rcl_interfaces.msg import FloatingPointRange, IntegerRange, ParameterDescriptor
+from rcl_interfaces.msg import (
+    FloatingPointRange,
+    IntegerRange,
+    ParameterDescriptor,
+    SetParametersResult,
+)
 from rclpy.clock import Clock, ClockType
 from rclpy.exceptions import ParameterException
 from rclpy.node import Node
+from rclpy.parameter import Parameter
 from rclpy.signals import SignalHandlerOptions
 
 from softarm_ros.nodes import conversions
@@ -168,6 +174,23 @@ def check_overrides(nodes: Sequence[Node]) -> None:
             raise RefusedError(what, node.get_name())
     if unknown:
         nodes[0].get_logger().warning(f'ignored, for no node here has them: {listed(unknown)}')
+
+
+def keep_clock(node: Node) -> None:
+    """Refuse to exchange the clock of a node that runs: its loops and stamps go by the first."""
+    kept = node.get_parameter('use_sim_time').value
+
+    def judge(parameters: list[Parameter]) -> SetParametersResult:
+        for parameter in parameters:
+            if parameter.name == 'use_sim_time' and parameter.value != kept:
+                return SetParametersResult(
+                    successful=False,
+                    reason=f'use_sim_time = {parameter.value}: expected {kept}, with which the '
+                    'node was started; give it at the start',
+                )
+        return SetParametersResult(successful=True)
+
+    node.add_on_set_parameters_callback(judge)
 
 
 def steady_clock() -> Clock:
@@ -356,6 +379,8 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
         for name, build in builders.items():
             nodes[name] = build()
         check_overrides(list(nodes.values()))
+        for node in nodes.values():
+            keep_clock(node)
         stop.note_only()
         return _spin(list(nodes.values()), stop)
     except NodeFailedError as error:

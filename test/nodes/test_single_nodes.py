@@ -477,6 +477,26 @@ def test_a_fault_names_all_who_publish_the_tip(context):
         node.destroy_node()
 
 
+def test_the_clock_of_a_node_that_runs_is_kept(context):
+    from rclpy.clock import ROSClock
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+
+    from softarm_ros.nodes.node_base import keep_clock
+
+    node = Node('clocked', context=context)
+    keep_clock(node)
+    (same, other) = node.set_parameters(
+        [Parameter('use_sim_time', value=value) for value in (False, True)]
+    )
+    clock = node.get_clock()
+    assert isinstance(clock, ROSClock)
+    assert not clock.ros_time_is_active
+    assert same.successful
+    assert other.reason.startswith('use_sim_time = True: expected False')
+    node.destroy_node()
+
+
 def test_plant_follows_nobody_without_a_permit_and_says_what_does_not_arrive():
     """The supervisor may hear a node that has come back before the plant does."""
     from sensor_msgs.msg import JointState
