@@ -278,8 +278,11 @@ def _follow(
             _tell_fault(monitor, tell)
             return outcome
         if state == 'fault':
-            _tell_fault(monitor, tell)
-            monitor.spin(AFTERMATH_S)
+            at_s, said = monitor.now_s(), monitor.health['supervisor'].message
+            monitor.spin(AFTERMATH_S)  # a sensor says a little later that its device is gone
+            if monitor.value('supervisor', 'state') == 'fault':
+                said = monitor.health['supervisor'].message
+            outcome.events.append(Event(at_s, 'error', 'supervisor', f'the arm was held: {said}'))
             for node in nodes.ended():
                 tell('error', 'run', node.describe())
             return outcome

@@ -6,6 +6,7 @@ import sys
 import time
 from typing import Any
 
+import numpy as np
 from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
@@ -22,6 +23,7 @@ from softarm_ros.nodes.self_paced import SelfPaced
 
 COMPLETE = 'complete'
 LOOK_S = 0.05
+LAST_WORDS_S = 0.4  # a sensor says a little later that its device is gone
 
 
 class OutcomeNode(SelfPaced, Node):
@@ -33,6 +35,7 @@ class OutcomeNode(SelfPaced, Node):
         declare_rig(self)
         declare_time_scale(self)
         self._ended = ''  # how, once it has
+        self._held_s = np.inf  # since when
         self.create_subscription(
             DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
         )
@@ -43,6 +46,7 @@ class OutcomeNode(SelfPaced, Node):
             self._ended = COMPLETE
         if message.name == 'supervisor' and health.values.get('state') == 'fault':
             self._ended = f'the arm was held: {health.message}'
+            self._held_s = min(self._held_s, time.monotonic())
 
     def work(self) -> None:
         """End the process once the run has ended."""
@@ -50,7 +54,7 @@ class OutcomeNode(SelfPaced, Node):
         if self._ended == COMPLETE:
             self.get_logger().info('run complete')
             raise SystemExit(0)
-        if self._ended:
+        if self._ended and time.monotonic() - self._held_s > LAST_WORDS_S:
             raise NodeFailedError(f'run not completed: {self._ended}')
 
 

@@ -51,6 +51,7 @@ from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.machine_load import MachineLoad
 
 UPDATE_S = 0.01
+LATE_WORDS_S = 1.0  # after a fault; longer than sensors take to miss their device
 LEVELS = {
     SafetyState.WAITING: WARN,
     SafetyState.READY: OK,
@@ -117,7 +118,8 @@ class SupervisorNode(SelfPaced, Node):
         self._healths: dict[str, Health] = {}
         self._load = MachineLoad()
         self._events = EventLog()
-        self._held_at = 0.0
+        self._held_at = self._changed_at = 0.0
+        self._told_sensors: frozenset[str] = frozenset()  # whose words the fault has
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
         self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
         # Tracker and drivers keep it for the next supervisor, should this one end.
@@ -264,7 +266,10 @@ class SupervisorNode(SelfPaced, Node):
         if status.state is before.state:
             if status.state is SafetyState.WAITING:
                 self._heartbeat.waiting(status.reason)
+            elif status.state is SafetyState.FAULT and not status.on_request:
+                self._add_late_words(wall_s)
             return
+        self._changed_at, self._told_sensors = wall_s, frozenset()
         message = self._message(status)
         self._note_hold(before.state, status.state, message, wall_s)
         self._heartbeat.set(LEVELS[status.state], message, now=True)
@@ -286,23 +291,43 @@ class SupervisorNode(SelfPaced, Node):
             return message
         # What a node says about itself is often the cause of what was noticed here.
         # A sensor that still measures warns of what it does not use, a flipped body for example.
-        failing = {
-            name: health.message
-            for name, health in self._healths.items()
-            if health.level == ERROR or (health.level == WARN and name in self._sensors)
-        }
+        failing = self._failing()
+        self._told_sensors = self._sensors & set(failing)
         reported = [named(name, text) for name, text in failing.items() if text not in message]
         # An arm that does not follow, or a device without commands, may owe that to the computer.
         rivals = self._rivals() if self._watch is not None else ''
         return '; '.join(filter(None, [message, rivals, *reported, self._slowness()]))
 
+    def _failing(self) -> dict[str, str]:
+        return {
+            name: health.message
+            for name, health in self._healths.items()
+            if health.level == ERROR or (health.level == WARN and name in self._sensors)
+        }
+
+    def _add_late_words(self, wall_s: float) -> None:
+        """Add to a fault what sensors say now: feedback is missed sooner than a device is."""
+        if wall_s - self._changed_at > LATE_WORDS_S:
+            return
+        failing = self._failing()
+        late = sorted((self._sensors & set(failing)) - self._told_sensors)
+        if late:
+            self._told_sensors |= set(late)
+            words = [self._heartbeat.message, *(named(name, failing[name]) for name in late)]
+            self._heartbeat.set(LEVELS[SafetyState.FAULT], '; '.join(words), now=True)
+
     def _rivals(self) -> str:
         """Return who publishes the measured tip, where that is not one alone."""
-        found = self.get_publishers_info_by_topic(self._pose_topic)
-        if len(found) < 2:
+        found = [
+            f'{info.node_namespace.rstrip("/")}/{info.node_name}'
+            for info in self.get_publishers_info_by_topic(self._pose_topic)
+        ]
+        # One that was killed is listed beside its successor for a while; it cannot have a twin.
+        own = {f'{self.get_namespace().rstrip("/")}/{name}' for name in self._sensors}
+        names = sorted([name for name in found if name not in own] + list(own & set(found)))
+        if len(names) < 2:
             return ''
-        names = sorted(f'{info.node_namespace.rstrip("/")}/{info.node_name}' for info in found)
-        return f'{len(found)} publish {self._pose_topic}: {", ".join(names)}; end all but one'
+        return f'{len(names)} publish {self._pose_topic}: {", ".join(names)}; end all but one'
 
     def _slowness(self) -> str:
         late_s = {

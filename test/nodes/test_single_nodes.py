@@ -430,21 +430,23 @@ def test_a_restarted_supervisor_starts_no_arm_that_was_stopped_before_its_first_
         node.destroy_node()
 
 
-def test_a_fault_names_all_who_publish_the_tip(context):
+def test_a_fault_names_all_who_publish_the_tip_and_what_a_sensor_says_a_little_later(context):
+    from diagnostic_msgs.msg import DiagnosticStatus
     from geometry_msgs.msg import PoseStamped
     from rclpy.executors import SingleThreadedExecutor
     from rclpy.node import Node
     from rclpy.parameter import Parameter
     from sensor_msgs.msg import JointState
 
-    from softarm_ros.nodes.qos import MEASUREMENT, command_qos
+    from softarm_ros.nodes.qos import HEARTBEAT, MEASUREMENT, command_qos
     from softarm_ros.nodes.supervisor_node import SupervisorNode
 
     rig, there = load_rig('cable_arm'), {'context': context, 'namespace': '/watched_arm'}
     wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['supervisor']}
     overrides = [Parameter(name, value=value) for name, value in wants.items()]
     supervisor = SupervisorNode(**there, parameter_overrides=overrides)
-    peers = [Node(name, **there) for name in ('cameras', 'old_script')]
+    # The sensor of the rig was killed and started again: DDS still lists the one before.
+    peers = [Node(name, **there) for name in ('cameras', 'old_script', 'natnet', 'natnet')]
     tips = [peer.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT) for peer in peers]
     commands = peers[0].create_publisher(JointState, 'actuators/command', command_qos(1.0))
     executor = SingleThreadedExecutor(context=context)
@@ -472,7 +474,17 @@ def test_a_fault_names_all_who_publish_the_tip(context):
     until('fault', tips[1], 0.14)
     said = supervisor._heartbeat.message
     assert 'jumped by 100.0 mm' in said
-    assert '2 publish tip/pose: /watched_arm/cameras, /watched_arm/old_script' in said
+    names = '/watched_arm/cameras, /watched_arm/natnet, /watched_arm/old_script'
+    assert f'3 publish tip/pose: {names}; end' in said
+    beats = peers[2].create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
+    gone = DiagnosticStatus(level=b'\x02', name='natnet', message='server: it does not answer')
+    end = time.monotonic() + 5.0
+    while supervisor._heartbeat.message == said and time.monotonic() < end:
+        supervisor._changed_at = time.monotonic()  # however long discovery takes
+        beats.publish(gone)
+        executor.spin_once(timeout_sec=0.01)
+        supervisor.work()
+    assert supervisor._heartbeat.message == f'{said}; natnet: server: it does not answer'
     for node in (supervisor, *peers):
         node.destroy_node()
 
