@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import fcntl
+import json
+import os
+import pty
+import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -22,10 +27,11 @@ from softarm_ros.emulation.ndi_device import OWN_FAULTS, NdiDevice, crc16
 from softarm_ros.emulation.tracked_scene import EPOCH_S, X_RB, TrackedScene
 from softarm_ros.geometry.poses import inverse_pose, pose
 from softarm_ros.geometry.rotations import exp_so3, log_so3
+from softarm_ros.own_module import own_module
 from softarm_ros.perception.base_calibration_file import read_base, write_base
 from softarm_ros.perception.base_frame import BaseCalibration
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
-from softarm_ros.perception.em_tracker.sensor import EmTrackerSensor
+from softarm_ros.perception.em_tracker.sensor import PROCESS, EmTrackerSensor
 from softarm_ros.plant.mocap import PoseMeasurement
 from softarm_ros.runtime.arm_assembly import sensor_config
 
@@ -115,6 +121,18 @@ def test_the_process_of_the_library_may_die() -> None:
         running.wait_for(lambda: running.sensor.health().values['starts'] == '2', 10.0)
         seen = len(running.sightings)
         running.wait_for(lambda: len(running.sightings) > seen + 10, 30.0)
+
+
+def test_a_port_that_another_program_has_is_said_to_be_in_use() -> None:
+    line, port = pty.openpty()
+    fcntl.flock(port, fcntl.LOCK_EX)
+    done = subprocess.run(
+        own_module(PROCESS, os.ttyname(port)), stdout=subprocess.PIPE, timeout=30.0, check=False
+    )
+    os.close(line)
+    os.close(port)
+    assert done.returncode == 1
+    assert json.loads(done.stdout) == {'error': 'in use by another program'}
 
 
 def test_a_device_that_is_slower_than_the_simulated_cameras_counts_its_own_frames() -> None:

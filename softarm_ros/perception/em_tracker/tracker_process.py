@@ -11,6 +11,7 @@ and counts no frames. It ends when nobody reads.
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import json
 import math
 import os
@@ -42,6 +43,7 @@ def main(port: str) -> int:
 
 
 def _track(port: str, out: Any, priority: tuple[int, int]) -> int:
+    _claim(port)
     from sksurgerynditracker.nditracker import NDITracker
 
     tracker = NDITracker({'tracker type': 'aurora', 'serial port': port, 'use quaternions': True})
@@ -67,6 +69,16 @@ def _track(port: str, out: Any, priority: tuple[int, int]) -> int:
             continue
         last, heard_s = frame, now
         _write(out, {'frame': frame, 'time_s': now, 'tools': tools})
+
+
+def _claim(port: str) -> None:
+    """Lock a port for this process; the library itself only says that it cannot connect."""
+    port_fd = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
+    try:
+        fcntl.flock(port_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        os.close(port_fd)
+        raise ValueError('in use by another program') from None
 
 
 def frame_of(tracker: Any) -> tuple[int, list[list[float | None]]]:
