@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
+import socket
+import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -50,6 +53,8 @@ class ModbusLink:
 
     Nothing is retried here: a torque that is late must not be sent again. `make_client` gives
     another client than that of TCP: one that has `deadline_s`, on this clock, and keeps it.
+    An `exclusive` link is refused while another one of this computer leads to the same server;
+    Modbus itself lets two programs write.
     """
 
     def __init__(
@@ -60,11 +65,15 @@ class ModbusLink:
         counter: LinkCounter,
         clock: Clock = MONOTONIC,
         make_client: ClientMaker | None = None,
+        *,
+        exclusive: bool = False,
     ) -> None:
         self._host, self._port, self._timeout_s = host, port, response_timeout_s
         self._counter, self._clock = counter, clock
         self._make_client = make_client or _punctual_client
         self._client: Any = None
+        self._exclusive = exclusive and make_client is None
+        self._claim: socket.socket | None = None
 
     @property
     def connected(self) -> bool:
@@ -72,12 +81,15 @@ class ModbusLink:
         return self._client is not None
 
     def connect(self) -> None:
-        """Connect; raises `LinkDownError` within the response time-out."""
+        """Connect; raises `LinkDownError` within the response time-out, or if not alone."""
         # Its messages say nothing that is not reported here; unhandled they go to stderr.
         logging.getLogger('pymodbus').addHandler(_SILENT)
         client = self._make_client(self._host, self._port, self._timeout_s)
         client.set_max_no_responses(1_000_000)  # when to give up is decided here
+        if self._exclusive:
+            self._claim = _claimed(self._host, self._port)
         if not client.connect():
+            self.close()
             raise LinkDownError(f'no connection to {self._host}:{self._port}')
         self._client = client
         self._counter.connections += 1
@@ -87,6 +99,9 @@ class ModbusLink:
         if self._client is not None:
             self._client.close()
             self._client = None
+        if self._claim is not None:
+            self._claim.close()
+            self._claim = None
 
     def read(self, span: Span) -> list[int]:
         """Return the words of a span; raises LinkDownError, NoAnswerError or RefusedError."""
@@ -193,3 +208,22 @@ def _punctual_client(host: str, port: int, timeout_s: float) -> Any:
             return received
 
     return PunctualClient(host, port=port, timeout=timeout_s, retries=0)
+
+
+def _claimed(host: str, port: int) -> socket.socket | None:
+    """Return what marks a server as led to from here, until it is closed; None but on Linux."""
+    if not sys.platform.startswith('linux'):
+        return None
+    with contextlib.suppress(OSError):  # by another name it is the same server
+        host = socket.gethostbyname(host)
+    mark = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        mark.bind(f'\0softarm-modbus-{host}:{port}')  # without a file; ends with the process
+    except OSError as error:
+        mark.close()
+        if error.errno == errno.EADDRINUSE:
+            raise LinkDownError(
+                f'{host}:{port} is driven by another program of this computer; end that first'
+            ) from error
+        return None
+    return mark

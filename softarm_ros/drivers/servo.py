@@ -74,6 +74,7 @@ class ServoDriver:
             self._counter,
             clock,
             make_client,
+            exclusive=True,
         )
         units = sorted({axis.unit for axis in config.axes})
         self._units = [UnitExchange(config, unit) for unit in units]

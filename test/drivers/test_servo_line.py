@@ -91,6 +91,23 @@ def test_torques_arrive_over_tcp(line, per_axis_unit):
     assert driver.state().problems == ()
 
 
+def test_a_second_driver_of_the_same_drives_does_not_switch_them_off(line):
+    drives, driver = line(times=PATIENT)
+    stream_until(driver, lambda: np.allclose(drives.torque, TORQUE, atol=0.0005))
+    second = ServoDriver(driver.config)
+    second.start()
+    try:
+        stream_until(driver, lambda: second.state().problems)
+        stream(driver, 0.1)
+        said = str(second.state().problems[0])
+    finally:
+        second.close()
+    where = f'{driver.config.host}:{driver.config.port}'
+    assert said == f'link: {where} is driven by another program of this computer; end that first'
+    assert np.allclose(drives.torque, TORQUE, atol=0.0005)
+    assert driver.state().problems == ()
+
+
 def test_a_server_that_ends_is_a_lost_link_and_found_when_it_is_back(line):
     drives, driver = line()
     drives.kill()
