@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from softarm_ros.drivers.claim import TakenError, address_of, claim
 from softarm_ros.drivers.daq_config import DaqConfig, DaqHost
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ class DaqSession:
     Where tasks are created; to be used by one thread.
 
     A task that an earlier run, or a broken connection, left behind on the host is cleared first:
-    it would keep the device reserved.
+    it would keep the device reserved. Those of a program of this computer that lives are left.
     """
 
     def __init__(self, config: DaqConfig, open_channel: OpenChannel) -> None:
@@ -75,10 +76,24 @@ class DaqSession:
     def task(self, name: str) -> Task:
         """Create a task, which is cleared at the end; raises `DaqFaultError`."""
         full = f'{self._config.session}_{name}'
+        if self._config.host is not None and self._open_channel is plain_channel:
+            self._claim(self._config.host, full)
         with daq_errors():
             task = self._remote(full) if self._channel is not None else _local(full)
         self._stack.callback(_clear, task)
         return task
+
+    def _claim(self, host: DaqHost, task: str) -> None:
+        try:
+            mark = claim(f'daq-{address_of(host.host)}:{host.port}-{task}')
+        except TakenError as error:
+            raise DaqFaultError(
+                '',
+                f'session = {self._config.session!r} at {host.host}:{host.port} is used by '
+                'another program of this computer; end that first',
+            ) from error
+        if mark is not None:
+            self._stack.callback(mark.close)
 
     def _remote(self, name: str) -> Task:
         from nidaqmx import Task

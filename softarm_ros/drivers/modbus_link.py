@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import contextlib
-import errno
 import logging
 import socket
-import sys
 import time
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.drivers.claim import TakenError, address_of, claim
 from softarm_ros.drivers.counters import LinkCounter
 from softarm_ros.drivers.modbus_registers import Span
 
@@ -211,19 +210,10 @@ def _punctual_client(host: str, port: int, timeout_s: float) -> Any:
 
 
 def _claimed(host: str, port: int) -> socket.socket | None:
-    """Return what marks a server as led to from here, until it is closed; None but on Linux."""
-    if not sys.platform.startswith('linux'):
-        return None
-    with contextlib.suppress(OSError):  # by another name it is the same server
-        host = socket.gethostbyname(host)
-    mark = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    """Return what marks a server as led to from here, until it is closed."""
     try:
-        mark.bind(f'\0softarm-modbus-{host}:{port}')  # without a file; ends with the process
-    except OSError as error:
-        mark.close()
-        if error.errno == errno.EADDRINUSE:
-            raise LinkDownError(
-                f'{host}:{port} is driven by another program of this computer; end that first'
-            ) from error
-        return None
-    return mark
+        return claim(f'modbus-{address_of(host)}:{port}')
+    except TakenError as error:
+        raise LinkDownError(
+            f'{host}:{port} is driven by another program of this computer; end that first'
+        ) from error

@@ -68,6 +68,29 @@ def test_outputs_follow_a_host_that_dies_leaves_them_and_one_that_is_back_makes_
     assert daq.errors == []
 
 
+def test_a_second_driver_of_a_session_leaves_the_tasks_of_the_first():
+    config = daq_config(**TIMES)
+    daq = EmulatedDaq(config).start()
+    config = config.model_copy(update={'host': daq_config(daq.port).host})
+    first, second = DaqDriver(config), DaqDriver(config)
+    first.start()
+    try:
+        wait_until(
+            lambda: first.state().reading and first.state().writing, PATIENCE_S, 'connection'
+        )
+        second.start()
+        wait_until(lambda: len(second.state().problems) > 1, PATIENCE_S, 'refusal')
+        said = ' '.join(problem.text for problem in second.state().problems)
+        assert said.count('is used by another program of this computer') == 2
+        samples = first.state().stamp_s
+        wait_until(lambda: first.state().stamp_s > samples + 0.1, PATIENCE_S, 'newer samples')
+        assert first.state().problems == ()
+    finally:
+        second.close()
+        first.close()
+        daq.close()
+
+
 def test_a_call_that_hangs_ends_at_its_deadline():
     """The host answers nothing any more, and later again: its old tasks are cleared."""
     config = daq_config(**TIMES | {'call_timeout_s': 0.2, 'read_margin_s': 0.1})
