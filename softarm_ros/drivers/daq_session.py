@@ -58,6 +58,7 @@ class DaqSession:
         self._config = config
         self._open_channel = open_channel
         self._channel: Any = None
+        self._networked = False  # others can reach the host, too
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> DaqSession:
@@ -67,6 +68,7 @@ class DaqSession:
 
             plain = self._open_channel(host)
             self._stack.callback(plain.close)
+            self._networked = isinstance(plain, grpc.Channel)
             self._channel = grpc.intercept_channel(plain, _deadline(self._config.call_timeout_s))
         return self
 
@@ -76,7 +78,7 @@ class DaqSession:
     def task(self, name: str) -> Task:
         """Create a task, which is cleared at the end; raises `DaqFaultError`."""
         full = f'{self._config.session}_{name}'
-        if self._config.host is not None and self._open_channel is plain_channel:
+        if self._config.host is not None and self._networked:
             self._claim(self._config.host, full)
         with daq_errors():
             task = self._remote(full) if self._channel is not None else _local(full)

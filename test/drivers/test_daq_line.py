@@ -13,6 +13,7 @@ from manual_clock import wait_until
 pytest.importorskip('nidaqmx', reason='nidaqmx is not installed (extra hardware)')
 pytest.importorskip('grpc', reason='grpcio is not installed (extra hardware)')
 
+from softarm_ros.drivers.connections import OF_THIS_COMPUTER
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.emulation.daq_service import EmulatedDaq
 
@@ -72,7 +73,8 @@ def test_a_second_driver_of_a_session_leaves_the_tasks_of_the_first():
     config = daq_config(**TIMES)
     daq = EmulatedDaq(config).start()
     config = config.model_copy(update={'host': daq_config(daq.port).host})
-    first, second = DaqDriver(config), DaqDriver(config)
+    first = DaqDriver(config)
+    second = DaqDriver(config, open_channel=OF_THIS_COMPUTER.open_channel)  # as softarm jog
     first.start()
     try:
         wait_until(
