@@ -3,22 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.drivers.daq_channel import plain_channel
 from softarm_ros.drivers.serial_port import SerialPort
 
 if TYPE_CHECKING:
-    from softarm_ros.drivers.daq_config import DaqHost
     from softarm_ros.drivers.daq_session import OpenChannel
     from softarm_ros.drivers.modbus_link import ClientMaker
     from softarm_ros.drivers.serial_board import OpenPort
-
-
-def _over_network(host: DaqHost) -> Any:
-    from softarm_ros.drivers.daq_session import plain_channel
-
-    return plain_channel(host)
 
 
 @dataclass(frozen=True)
@@ -42,7 +36,7 @@ class Connections:
     clock: Clock = MONOTONIC
     open_port: OpenPort = SerialPort
     make_client: ClientMaker | None = None
-    open_channel: OpenChannel = _over_network
+    open_channel: OpenChannel = plain_channel
 
 
 OF_THIS_COMPUTER = Connections()

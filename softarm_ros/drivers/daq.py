@@ -10,6 +10,7 @@ import numpy as np
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.counters import LatencyRecord
+from softarm_ros.drivers.daq_channel import plain_channel
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.daq_inputs import INPUTS, InputReader
 from softarm_ros.drivers.daq_outputs import OUTPUTS, Levels, OutputWriter
@@ -17,7 +18,6 @@ from softarm_ros.drivers.daq_session import (
     OVERRUN,
     DaqFaultError,
     OpenChannel,
-    plain_channel,
 )
 from softarm_ros.drivers.daq_state import DaqCounts, DaqState, SampleBlock
 from softarm_ros.drivers.force_sensor import ForceSensor

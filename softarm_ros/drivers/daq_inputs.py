@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softarm_ros.clock import MONOTONIC, Clock, Event
+from softarm_ros.drivers.daq_channel import plain_channel
 from softarm_ros.drivers.daq_config import AnalogInput, DaqConfig, ForceSensorConfig, Terminal
 from softarm_ros.drivers.daq_session import (
     DaqFaultError,
     DaqSession,
     OpenChannel,
     daq_errors,
-    plain_channel,
 )
 from softarm_ros.drivers.sample_clock import SampleClock
 from softarm_ros.geometry.arrays import Array

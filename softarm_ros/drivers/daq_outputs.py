@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock
+from softarm_ros.drivers.daq_channel import plain_channel
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.daq_session import (
     DaqFaultError,
     DaqSession,
     OpenChannel,
     daq_errors,
-    plain_channel,
 )
 from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.geometry.arrays import Array

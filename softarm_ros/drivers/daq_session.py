@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from softarm_ros.drivers.claim import TakenError, address_of, claim
+from softarm_ros.drivers.daq_channel import plain_channel
 from softarm_ros.drivers.daq_config import DaqConfig, DaqHost
 
 if TYPE_CHECKING:
@@ -15,8 +16,6 @@ if TYPE_CHECKING:
 # Opens a channel of gRPC, such as `grpc.insecure_channel` returns, to a host.
 OpenChannel = Callable[[DaqHost], Any]
 
-# A host that comes back is found within this [ms]; gRPC waits up to two minutes by itself.
-_BACKOFF_MS = 200
 OVERRUN = '-200279'
 
 
@@ -58,7 +57,6 @@ class DaqSession:
         self._config = config
         self._open_channel = open_channel
         self._channel: Any = None
-        self._networked = False  # others can reach the host, too
         self._stack = contextlib.ExitStack()
 
     def __enter__(self) -> DaqSession:
@@ -68,7 +66,6 @@ class DaqSession:
 
             plain = self._open_channel(host)
             self._stack.callback(plain.close)
-            self._networked = isinstance(plain, grpc.Channel)
             self._channel = grpc.intercept_channel(plain, _deadline(self._config.call_timeout_s))
         return self
 
@@ -78,7 +75,8 @@ class DaqSession:
     def task(self, name: str) -> Task:
         """Create a task, which is cleared at the end; raises `DaqFaultError`."""
         full = f'{self._config.session}_{name}'
-        if self._config.host is not None and self._networked:
+        # A host that is reached another way, within a process, is nobody else's.
+        if self._config.host is not None and self._open_channel is plain_channel:
             self._claim(self._config.host, full)
         with daq_errors():
             task = self._remote(full) if self._channel is not None else _local(full)
@@ -112,21 +110,6 @@ class DaqSession:
         with contextlib.suppress(DaqError, RpcError):
             create(how.ATTACH_TO_SERVER_SESSION).close()
         return create(how.INITIALIZE_SERVER_SESSION)
-
-
-def plain_channel(host: DaqHost) -> Any:
-    """Return a channel over the network, not encrypted."""
-    import grpc
-
-    return grpc.insecure_channel(
-        f'{host.host}:{host.port}',
-        options=(
-            ('grpc.use_local_subchannel_pool', 1),
-            ('grpc.initial_reconnect_backoff_ms', _BACKOFF_MS),
-            ('grpc.max_reconnect_backoff_ms', _BACKOFF_MS),
-            ('grpc.enable_retries', 0),
-        ),
-    )
 
 
 def _local(name: str) -> Task:
