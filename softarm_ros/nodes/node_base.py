@@ -193,6 +193,18 @@ def keep_clock(node: Node) -> None:
     node.add_on_set_parameters_callback(judge)
 
 
+_UNNAMED = '_NODE_NAME_UNKNOWN_'  # of rmw: its endpoint was discovered before itself
+
+
+def publishers_of(node: Node, topic: str) -> list[tuple[str, str]]:
+    """Return namespace and name of each known publisher of a topic, in any order."""
+    return [
+        (info.node_namespace.rstrip('/'), info.node_name)
+        for info in node.get_publishers_info_by_topic(topic)
+        if info.node_name != _UNNAMED
+    ]
+
+
 def steady_clock() -> Clock:
     """Return the monotonic clock, which neither simulation nor time servers move."""
     return Clock(clock_type=ClockType.STEADY_TIME)

@@ -22,6 +22,7 @@ from softarm_ros.nodes.node_base import (
     RefusedError,
     declare,
     declare_rig,
+    publishers_of,
     refuse_twin,
     run_node,
 )
@@ -139,8 +140,8 @@ class PlayerNode(SelfPaced, Node):
 
     def _beside(self) -> str:
         """Return what of an arm is there that would follow what is played; '' if nothing is."""
-        heard = self.get_publishers_info_by_topic(self._prefix + 'heartbeat')
-        others = sorted({info.node_name for info in heard} - {*ONLOOKERS, *self._live})
+        heard = publishers_of(self, self._prefix + 'heartbeat')
+        others = sorted({name for _, name in heard} - {*ONLOOKERS, *self._live})
         if not others:
             return ''
         return (

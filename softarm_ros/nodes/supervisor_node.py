@@ -25,6 +25,7 @@ from softarm_ros.nodes.node_base import (
     declare_priority,
     declare_rig,
     declare_time_scale,
+    publishers_of,
     refuse_twin,
     run_node,
 )
@@ -318,10 +319,7 @@ class SupervisorNode(SelfPaced, Node):
 
     def _rivals(self) -> str:
         """Return who publishes the measured tip, where that is not one alone."""
-        found = [
-            f'{info.node_namespace.rstrip("/")}/{info.node_name}'
-            for info in self.get_publishers_info_by_topic(self._pose_topic)
-        ]
+        found = [f'{space}/{name}' for space, name in publishers_of(self, self._pose_topic)]
         # One that was killed is listed beside its successor for a while; it cannot have a twin.
         own = {f'{self.get_namespace().rstrip("/")}/{name}' for name in self._sensors}
         names = sorted([name for name in found if name not in own] + list(own & set(found)))
