@@ -138,7 +138,7 @@ class MarkersNode(Node):
 
     def _on_pose(self, message: PoseStamped) -> None:
         position = conversions.position_of(message)
-        if np.all(np.isfinite(position)):
+        if np.all(np.isfinite(position)) and message.header.frame_id in self.rig.base_frames:
             self._tip = position
 
     def _on_path(self, message: Path) -> None:

@@ -48,6 +48,7 @@ class ViewFeed(GraphListener):
         super().__init__('viewer', f'/{rig.name}', services=_SERVICES)
         self._names = rig.model().configuration_names
         self._actuators = rig.actuator_names
+        self._base_frames = rig.base_frames
         self._live = False
         self._forget()
         self.path: Array | None = None
@@ -157,12 +158,16 @@ class ViewFeed(GraphListener):
         _remember(self._references, reference)
 
     def _on_tip(self, tip: StampedPoses, sent: int) -> None:
-        if np.isfinite(tip.rows[0, :3]).all():
+        if self._drawn(tip):
             _remember(self._tips, tip)
 
     def _on_sections(self, poses: StampedPoses, sent: int) -> None:
-        places = poses.rows[:, :3]
-        self._sections = places if len(places) and np.isfinite(places).all() else None
+        drawn = self._drawn(poses) and len(poses.rows)
+        self._sections = poses.rows[:, :3] if drawn else None
+
+    def _drawn(self, poses: StampedPoses) -> bool:
+        """Return whether poses are finite and in the base frame; others are not transformed."""
+        return poses.frame_id in self._base_frames and bool(np.isfinite(poses.rows[:, :3]).all())
 
     def _error_m(self) -> float | None:
         """Return the distance of the newest tip and reference of one stamp."""

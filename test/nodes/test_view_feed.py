@@ -41,3 +41,13 @@ def test_a_graph_that_begins_again_is_not_shown_with_what_the_last_one_said():
         assert again.state == 'running' and not again.measured
         assert again.tip is None and again.error_m is None
         assert [node.name for node in again.nodes] == ['supervisor']
+
+
+def test_poses_in_another_frame_are_not_drawn_as_those_of_the_base():
+    with ViewFeed(load_rig('cable_arm')) as feed:
+        for frame in ('base', 'cable_arm/base', 'room'):
+            feed._on_tip(StampedPoses(len(frame), frame, np.full((1, 7), len(frame))), 5)
+            feed._on_sections(StampedPoses(5, frame, np.full((2, 7), len(frame))), 5)
+            state = feed.state()
+            assert state.tip[0] == (4 if frame == 'base' else 14)
+            assert (state.sections is None) == (frame == 'room')
