@@ -15,7 +15,7 @@ from softarm_ros.cli.motion import Motion
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, SMALL_SIZE
 from softarm_ros.cli.viewer.tube import carried_axes
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.section_points import sections_along
+from softarm_ros.models.section_points import sections_at_rest
 from softarm_ros.rigs.schema import Rig
 
 SNAPSHOTS = 5
@@ -33,12 +33,12 @@ def draw_moments(figure: Figure, rig: Rig, motion: Motion) -> None:
     ax = set_axes(figure, rig, motion)
     chosen = motion.bodies[motion.at(SNAPSHOTS)]
     opacity = np.linspace(_FAINTEST, _FAINT, len(chosen))
-    section = _sections(rig, motion.bodies.shape[1])
+    section = sections_of(rig, motion)
     for body, alpha in zip(chosen[:-1], opacity):
         for k, part in enumerate(_parts(1e3 * body, section)):
             colour = _SECTION_COLOURS[k % len(_SECTION_COLOURS)]
             ax.plot(*part.T, color=colour, alpha=float(alpha), linewidth=_EARLIER_WIDTH)
-    draw_moment(ax, rig, motion, len(motion.times_s) - 1)
+    draw_moment(ax, rig, motion, len(motion.times_s) - 1, section)
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc='upper right', fontsize=SMALL_SIZE, frameon=False)
 
@@ -76,12 +76,23 @@ def set_axes(figure: Figure, rig: Rig, motion: Motion) -> Axes:
     return ax
 
 
-def draw_moment(ax: Axes, rig: Rig, motion: Motion, index: int) -> list[Artist]:
-    """Draw the body at one moment and the path of its tip so far; return what was drawn."""
+def sections_of(rig: Rig, motion: Motion) -> NDArray[np.int64]:
+    """Return the section of each point of the bodies of a motion, by the arm at rest."""
+    return sections_at_rest(rig.model(), motion.bodies.shape[1])
+
+
+def draw_moment(
+    ax: Axes, rig: Rig, motion: Motion, index: int, section: NDArray[np.int64]
+) -> list[Artist]:
+    """
+    Draw the body at one moment and the path of its tip so far; return what was drawn.
+
+    `section`: of each point of the body (`sections_of`).
+    """
     from_above = -1.0 if rig.gravity_m_s2[2] > 0.0 else 1.0
     light = LightSource(azdeg=315.0, altdeg=45.0 * from_above)
-    body, radii = 1e3 * motion.bodies[index], 1e3 * np.array(rig.body_radii_m())
-    tube = _tube(ax, body, radii, _sections(rig, len(body)), light)
+    radii = 1e3 * np.array(rig.body_radii_m())
+    tube = _tube(ax, 1e3 * motion.bodies[index], radii, section, light)
     (travelled,) = ax.plot(
         *(1e3 * motion.tips[: index + 1].T),
         color=PALETTE[0],
@@ -90,13 +101,6 @@ def draw_moment(ax: Axes, rig: Rig, motion: Motion, index: int) -> list[Artist]:
         label=f'tip, {motion.loop}' if motion.loop else 'tip',
     )
     return [tube, travelled]
-
-
-def _sections(rig: Rig, points: int) -> NDArray[np.int64]:
-    """Return the section of each of the points along an arm, in their share of it at rest."""
-    model = rig.model()
-    rest = model.shape_of(model.rest_configuration)
-    return sections_along(rest.centerline(points), rest)
 
 
 def _parts(points: Array, section: NDArray[np.int64]) -> list[Array]:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.cli.arm_picture import draw_moment, draw_moments, set_axes
+from softarm_ros.cli.arm_picture import draw_moment, draw_moments, sections_of, set_axes
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.motion import Motion
 from softarm_ros.cli.report_plotting import SMALL_SIZE, canvas_of, new_figure, save
@@ -53,10 +53,10 @@ def render(rig: Rig, motion: Motion, path: Path, seconds: float) -> Path:
 def frames(rig: Rig, motion: Motion, count: int, dpi: int) -> Iterator[Frame]:
     """Draw `count` moments, evenly spread in time, as images of the same size."""
     figure = new_figure(_SIZE_IN[1], _SIZE_IN[0], dpi)
-    ax = set_axes(figure, rig, motion)
+    ax, section = set_axes(figure, rig, motion), sections_of(rig, motion)
     note = figure.text(0.03, 0.95, '', fontsize=SMALL_SIZE, va='top', family='monospace')
     for index in motion.at(count):
-        drawn = draw_moment(ax, rig, motion, int(index))
+        drawn = draw_moment(ax, rig, motion, int(index), section)
         errors = motion.errors_m[: index + 1]
         errors = errors[np.isfinite(errors)]  # sensors may be slower than the loop
         known = f'error {1e3 * errors[-1]:5.2f} mm' if len(errors) else ''

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.arm_model import Shape
+from softarm_ros.models.arm_model import ArmModel, Shape
 
 
 def sections_along(line: Array, shape: Shape) -> NDArray[np.int64]:
@@ -17,3 +17,9 @@ def sections_along(line: Array, shape: Shape) -> NDArray[np.int64]:
     at = np.array([np.argmin(np.sum((line - end) ** 2, axis=1)) for end in ends[:-1]], dtype=int)
     at = np.minimum(np.maximum.accumulate(at - k) + k, len(line) - len(ends) + k)
     return np.searchsorted(at, np.arange(len(line)), side='left')
+
+
+def sections_at_rest(model: ArmModel, points: int) -> NDArray[np.int64]:
+    """Return the section of each of so many points of a centreline, by the arm at rest."""
+    rest = model.shape_of(model.rest_configuration)
+    return sections_along(rest.centerline(points), rest)

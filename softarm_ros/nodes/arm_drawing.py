@@ -10,7 +10,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.constant_curvature_kernels import arc_pose_into
-from softarm_ros.models.section_points import sections_along
+from softarm_ros.models.section_points import sections_at_rest
 
 if TYPE_CHECKING:
     from softarm_ros.models.cable_driven.mechanics import CableMechanics
@@ -53,9 +53,8 @@ class CentrelineDrawing:
     def __init__(self, rig: Rig, pieces_per_section: int = 10) -> None:
         self._model = rig.model()
         radii = np.array(rig.body_radii_m())
-        rest = self._model.shape_of(self._model.rest_configuration)
-        line = rest.centerline(pieces_per_section * len(radii) + 1)
-        self._radii = radii[sections_along(line, rest)[1:]]
+        points = pieces_per_section * len(radii) + 1
+        self._radii = radii[sections_at_rest(self._model, points)[1:]]
 
     def cylinders(self, configuration: Array) -> list[Cylinder]:
         """Return the body piece by piece; always the same number, in the same order."""

@@ -9,7 +9,7 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
-from softarm_ros.cli.arm_picture import SNAPSHOTS, draw_moment, draw_moments, set_axes
+from softarm_ros.cli.arm_picture import SNAPSHOTS, draw_moment, draw_moments, sections_of, set_axes
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.main import app
 from softarm_ros.cli.motion import Motion, film, film_of_bag
@@ -76,7 +76,7 @@ def test_sections_are_drawn_with_their_share_of_the_arm(motion):
 def test_a_moment_shows_the_path_of_the_tip_until_then(rig, motion):
     ax = set_axes(new_figure(4.0), rig, motion)
     half = len(motion.times_s) // 2
-    _, travelled = draw_moment(ax, rig, motion, half)
+    _, travelled = draw_moment(ax, rig, motion, half, sections_of(rig, motion))
     np.testing.assert_allclose(
         np.transpose(travelled.get_data_3d()), 1e3 * motion.tips[: half + 1]
     )
