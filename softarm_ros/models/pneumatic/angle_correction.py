@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, real_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
@@ -15,7 +15,6 @@ from softarm_ros.models.pneumatic.chambers import (
     CHAMBER_DIRECTIONS,
     bend_of_chambers,
     chambers_of_bend,
-    finite_vector,
     passive_length,
 )
 from softarm_ros.models.pneumatic.common_softening import curves_of
@@ -64,7 +63,7 @@ class PneumaticArm:
         names = [section.name for section in self.sections]
         if len(set(names)) != len(names):
             raise ValueError(f'section names repeat: {", ".join(names)}')
-        self.gravity = finite_vector(gravity, 'gravity')
+        self.gravity = finite_array(gravity, (3,), 'gravity')
         for what, value in (
             ('fluid_density_kg_m3', fluid_density_kg_m3),
             ('tip_mass_kg', tip_mass_kg),
@@ -183,8 +182,8 @@ class PneumaticArm:
 
         """
         values = self._checked_configuration(configuration)
-        force = finite_vector(tip_force, 'tip_force')
-        return self._chain.pose(values, force, finite_vector(tip_moment, 'tip_moment'))
+        force = finite_array(tip_force, (3,), 'tip_force')
+        return self._chain.pose(values, force, finite_array(tip_moment, (3,), 'tip_moment'))
 
     def section_tips_under(
         self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
@@ -209,7 +208,7 @@ class PneumaticArm:
 
         """
         for what, load in (('tip_force', tip_force), ('tip_moment', tip_moment)):
-            if not self.gives and np.any(finite_vector(load, what)):
+            if not self.gives and np.any(finite_array(load, (3,), what)):
                 raise ModelError(
                     f'{what} = {np.asarray(load).tolist()}: without the angle correction the '
                     f'model knows no loads'
@@ -255,7 +254,7 @@ class PneumaticArm:
         start = None
         if guess is not None:
             start = self.configuration_of(guess).reshape(-1, 3)[:, :2].ravel()
-        problem = TwoChamberProblem(self, finite_vector(tip_force, 'tip_force'))
+        problem = TwoChamberProblem(self, finite_array(tip_force, (3,), 'tip_force'))
         return find_pose(problem, target, start)
 
     def extensions(self, k: int, configuration: Array) -> Array:

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, real_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
-from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS, finite_vector
+from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS
 from softarm_ros.models.pneumatic.extension_problem import ExtensionProblem
 from softarm_ros.models.posture import PlainPostures
 
@@ -216,7 +216,7 @@ class ChamberArm(PlainPostures):
         around several starts. With an attitude or a load at the tip as `PneumaticArm.inverse`:
         two chambers a section.
         """
-        if orientation is None and not np.any(finite_vector(tip_force, 'tip_force')):
+        if orientation is None and not np.any(finite_array(tip_force, (3,), 'tip_force')):
             target = pose_target(position, None, self.rest_length_m)
             start = None if guess is None else self.configuration_of(guess)
             return find_pose(ExtensionProblem(self), target, start)

@@ -13,8 +13,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, real_array
-from softarm_ros.models.arm_model import ModelError, Vector3
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.monotone_curve import MonotoneCurve
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig
 
@@ -159,13 +159,3 @@ def passive_length(bend: Array, rest_length_m: float, radius: float) -> float:
     """
     inward = CHAMBER_DIRECTIONS @ np.asarray(bend, dtype=np.float64)
     return rest_length_m + radius * float(inward.max())
-
-
-def finite_vector(value: Vector3, what: str) -> Array:
-    """Return a vector (3,); raise `ValueError` for another shape or a value not finite."""
-    array = real_array(value, what)
-    if array.shape != (3,):
-        raise ValueError(f'{what} has shape {array.shape}, expected (3,)')
-    if not np.isfinite(array).all():
-        raise ValueError(f'{what} {array.tolist()} is not finite')
-    return array

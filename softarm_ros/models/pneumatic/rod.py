@@ -8,11 +8,10 @@ from functools import cached_property
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, real_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.models.arm_model import ZERO3, Posture, Shape, Vector3
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
-from softarm_ros.models.pneumatic.chambers import finite_vector
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.rod_chain import RodChain, RodPose
 
@@ -75,8 +74,8 @@ class RodOfChambers(PneumaticArm):
         """
         values = self._checked_configuration(configuration)
         force, moment = (
-            finite_vector(tip_force, 'tip_force'),
-            finite_vector(tip_moment, 'tip_moment'),
+            finite_array(tip_force, (3,), 'tip_force'),
+            finite_array(tip_moment, (3,), 'tip_moment'),
         )
         return self.rod_chain.pose(values, force, moment, near)
 
