@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
 PATIENCE_S = 3.0  # to find the device
 LOOK_S = 0.5  # for the bodies
+WAIT_S = 0.1  # for one frame
 
 
 def check_sensor(
@@ -118,10 +119,13 @@ def _look(sensor: PoseSensor, listener: GraphListener | None) -> SensorHealth:
             listener.spin(duration_s)
         return bool(sensor.read(0.01 if listener is not None else duration_s))
 
-    end = time.monotonic() + PATIENCE_S
-    while time.monotonic() < end and not read(0.1):
-        pass
+    # Waits are counted, and what came is read before judging: if this process was stopped for
+    # seconds, the device did not answer late.
+    for _ in range(round(PATIENCE_S / WAIT_S)):
+        if read(WAIT_S):
+            break
     end = time.monotonic() + LOOK_S
     while time.monotonic() < end:
         read(0.05)
+    read(WAIT_S)
     return sensor.health()

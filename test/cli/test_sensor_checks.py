@@ -54,7 +54,9 @@ def server(rig, tmp_path):
 
 def test_bodies_are_listed_and_a_hidden_one_is_named(rig, server, tmp_path):
     findings = list(check_sensor(rig, 'natnet', tmp_path))
-    assert [(f.ok, f.part) for f in findings] == [(True, ''), (True, 'base'), (True, 'tip')]
+    assert [(f.ok, f.part) for f in findings] == [(True, ''), (True, 'base'), (True, 'tip')], (
+        findings
+    )
     assert 'its bodies: base, tip' in findings[0].text
     server.inject('hide')
     findings = list(check_sensor(rig, 'natnet', tmp_path))
