@@ -29,6 +29,8 @@ from softarm_ros.perception.stereo.tracking import MarkerTracker, Predict, Seen
 _TURN_S = 0.01  # how long one camera is waited for before the other is looked at
 _SWAPPED_AFTER = 5  # exposures in a row that fit with the cameras exchanged, and not as they are
 _RATE_OVER_NS = 1_000_000_000
+_SLOW_SHARE = 0.8  # of the pairs of images that are expected
+_SLOW_AFTER_S = 2.0  # since pairs come without a pause
 _ROWS = 5  # every so many rows of an image are compared with those of the one before
 _FROZEN_AFTER = 3  # images in a row
 _LENS_APART = 0.01  # of the image's width; at a usual focal length a hundredth of the distance
@@ -139,6 +141,8 @@ class StereoCameraSensor:
                 self._compare_lens(side, source)
                 if self._wrong_size(side, frame.image) or self._frozen(side, frame.image):
                     continue
+                with self._lock:
+                    self._offered_s[side] = self._clock.now_s()
                 pair = self._pairing.push(side, frame.stamp_ns, frame.image)
                 if pair is not None:
                     seen.append(self._sighting(pair))
@@ -152,16 +156,23 @@ class StereoCameraSensor:
         with self._lock:
             arrived, stamps = dict(self._arrival_s), list(self._stamps)
             names, values = self._names, dict(self._values)
-            paired_s, opened_s = self._paired_s, self._opened_s
+            offered, opened_s = dict(self._offered_s), self._opened_s
+            paired_s, flowing_s = self._paired_s, self._flowing_s
         gone = [
             self._gone(side, now_s - arrived[side])
             for side in SIDES
             if now_s - arrived[side] > self.config.timeout_s
         ]
-        if not gone and now_s - max(paired_s, opened_s) > self.config.timeout_s:
-            gone = [self._never_together(now_s - max(paired_s, opened_s))]
+        alone_s = now_s - max(paired_s, opened_s)
+        connected = not gone and alone_s <= self.config.timeout_s
+        # Images that are not even compared, such as frozen ones, have a problem of their own.
+        compared = all(now_s - offered[side] <= self.config.timeout_s for side in SIDES)
+        if not gone and not connected and compared:
+            gone = [self._never_together(alone_s)]
         newest = stamps[-1] if stamps else None
         recent = [s for s in stamps if newest is not None and newest - s < _RATE_OVER_NS]
+        slow = connected and now_s - flowing_s > _SLOW_AFTER_S
+        slow = slow and len(recent) < _SLOW_SHARE * self.config.rate_hz
         if self._cameras is not None:
             width, height = self._cameras.left.size
             apart = self._cameras.baseline_m
@@ -170,11 +181,15 @@ class StereoCameraSensor:
             values[f'unpaired {side}'] = str(self._pairing.unpaired[side])
         values |= self._problems.counts()
         return SensorHealth(
-            connected=not gone,
-            rate_hz=0.0 if gone else float(len(recent)),
+            connected=connected,
+            rate_hz=float(len(recent)) if connected else 0.0,
             last_exposure_ns=newest,
             seen=names,
-            problems=(*gone, *self._problems.now(now_s)),
+            problems=(
+                *gone,
+                *self._problems.now(now_s),
+                *([self._slow(len(recent))] if slow else []),
+            ),
             values=values,
         )
 
@@ -192,7 +207,9 @@ class StereoCameraSensor:
         with self._lock:
             self._arrival_s: dict[Side, float] = dict.fromkeys(SIDES, now_s)
             self._opened_s = now_s
+            self._offered_s: dict[Side, float] = dict.fromkeys(SIDES, -float('inf'))
             self._paired_s = -float('inf')
+            self._flowing_s = now_s  # since when pairs come without a pause
             self._stamps: deque[int] = deque(maxlen=512)
             self._names: tuple[str, ...] = ()
             self._values: dict[str, str] = {}
@@ -280,7 +297,10 @@ class StereoCameraSensor:
         self._seeing_s += 0.05 * (time.thread_time() - began - self._seeing_s)
         names = seen.names
         with self._lock:
-            self._paired_s = self._clock.now_s()
+            now_s = self._clock.now_s()
+            if now_s - self._paired_s > self.config.timeout_s:
+                self._flowing_s = now_s
+            self._paired_s = now_s
             self._stamps.append(pair.stamp_ns)
             self._names = names
             self._values = {
@@ -391,6 +411,15 @@ class StereoCameraSensor:
             f'{1e3 * self.config.max_skew_s:.1f} ms of one another',
             'trigger both by one signal, set their computers to one clock (chrony), or raise '
             'max_skew_s as far as the arm is slow',
+        )
+
+    def _slow(self, pairs: int) -> SensorProblem:
+        return SensorProblem(
+            'slow',
+            'cameras',
+            f'{pairs} pairs of images a second come (expected {self.config.rate_hz:g})',
+            'set the frame rate of both cameras, and look at the load of their network and of '
+            'this computer',
         )
 
 
