@@ -25,7 +25,8 @@ from softarm_ros.perception.captured import (
 )
 from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.perception.frame_intake import FrameIntake
-from softarm_ros.perception.sensor import SensorError
+from softarm_ros.perception.problem_log import ProblemLog
+from softarm_ros.perception.sensor import SensorError, SensorProblem
 from softarm_ros.plant.mocap import PoseMeasurement
 
 X_SB = pose(rotation_x(2.8), [0.5, -0.2, 1.4])
@@ -304,3 +305,14 @@ def test_two_faults_at_once_are_both_named(
     fed(intake, clock, [seen_by_tracker(scene, k) for k in range(150, 500)])
     assert not intake.problems.now(clock.time_s)
     assert intake.health().seen == ('middle', 'tip')
+
+
+def test_a_problem_that_lasted_is_over_soon_after_it_was_mended() -> None:
+    log, problem = ProblemLog(), SensorProblem('body-lost', 'tip', 'not seen', 'look')
+    log.report(0.0, 1, problem)
+    assert log.now(2.9) == (problem,)
+    assert log.now(3.1) == ()
+    for k in range(100):
+        log.report(10.0 + 0.1 * k, 1, problem)
+    assert log.now(20.8) == (problem,)
+    assert log.now(21.0) == ()
