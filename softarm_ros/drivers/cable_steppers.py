@@ -37,6 +37,9 @@ from softarm_ros.geometry.arrays import Array
 
 BOARD = 'steppers'
 COMMAND = 'command'
+_WRAP_US = 2**32  # of a board's time
+_LATE_S = 1.0  # a busy computer reads a state so late
+_DRIFT = 0.01  # of the ceramic resonator of a Mega, and to spare
 _VELOCITY_S = 0.05  # over which velocity is taken: a microstep within 10 ms says little
 
 
@@ -97,6 +100,9 @@ class CableSteppers:
         self._arming: int | None = None  # sequence of an ARM that is not answered yet
         self._arm_s = -np.inf
         self._boot_id: int | None = None
+        self._strange = False  # it has other counts than those of `home`, whatever it says
+        self._back = False  # it is there again, and has not told its time yet
+        self._time_us: int | None = None  # of the board, at `_heard_s`
         self._told: tuple[State, Cause] | None = None  # last state reported as a problem
 
     # -- for the caller
@@ -246,14 +252,18 @@ class CableSteppers:
     def connected(self, link: BoardLink, reply: HelloReply) -> None:
         """Set the limits of all motors, where this start of the board does not have them."""
         if self._boot_id not in (None, reply.boot_id) and not self._fresh:
+            self._strange = True  # of another board even zeroed counts are of another arm
             self._log.report(
                 BOARD,
                 f'reset {reply.reset_cause.value}',
-                f'the board was started anew ({reply.reset_cause.name.lower()})',
+                f'the board was started anew ({reply.reset_cause.name.lower()}), or another is at '
+                'its port',
                 self._clock.now_s(),
             )
         if self._boot_id == reply.boot_id and not self._fresh:
+            self._back = True
             return
+        self._time_us = None
         for order in self._orders:
             result = link.ask(Type.STEPPER_CONFIG, order.payload())
             if result is Result.STATE:
@@ -297,6 +307,7 @@ class CableSteppers:
         """Take what the board says of itself."""
         if not isinstance(state, StepperState):
             return
+        self._compare_time(state)
         self._armed = state.state in (State.ARMED, State.RUNNING)
         if self._armed:
             self._arming = None
@@ -311,6 +322,7 @@ class CableSteppers:
             while len(self._past) > 2 and self._past[1][0] <= stamp_s - _VELOCITY_S:
                 self._past.popleft()
             resetting = self._resetting
+        self._time_us = state.time_us
         told = (state.state, state.cause)
         if state.state in (State.STOPPED, State.FAULT):
             if told != self._told and not resetting and not self._fresh:
@@ -318,6 +330,28 @@ class CableSteppers:
                 self._told = told
         else:
             self._told = None
+
+    def _compare_time(self, state: StepperState) -> None:
+        """
+        Report a board that is back with another time: boards count starts alike, not seconds.
+
+        Its counts, and that it was homed, are those of another arm.
+        """
+        back, self._back = self._back, False
+        if not back or self._time_us is None:
+            return
+        gone_s = self._clock.now_s() - self._heard_s
+        passed_us = state.time_us - self._time_us - round(1e6 * gone_s)
+        off_s = 1e-6 * ((passed_us + _WRAP_US // 2) % _WRAP_US - _WRAP_US // 2)
+        limit_s = _LATE_S + _DRIFT * gone_s
+        if abs(off_s) > limit_s:
+            self._strange = True
+            self._problem(
+                BOARD,
+                'another',
+                f'another board is at its port: its clock is {off_s:+.3f} s off that of the board '
+                f'of before (limit {limit_s:.3f} s)',
+            )
 
     def refused(self, ack: Ack) -> None:
         """Take a refusal of targets."""
@@ -342,8 +376,8 @@ class CableSteppers:
             link.ask(Type.DISARM)
 
     def _homed(self, state: StepperState) -> bool:
-        """Return whether the board knows where all cables are."""
-        return state.zeroed & self._mask == self._mask
+        """Return whether the board knows where all cables of this arm are."""
+        return not self._strange and state.zeroed & self._mask == self._mask
 
     @staticmethod
     def _may_arm(state: StepperState) -> bool:
@@ -376,7 +410,10 @@ class CableSteppers:
         finally:
             with self._lock:
                 self._homing = False
-        if result is not Result.OK:
+        if result is Result.OK:
+            if self._strange:  # what it counted before says nothing
+                self._strange, self._state = False, None
+        else:
             self._problem(BOARD, f'result {result.value}', f'homing: {result.name}')
 
     def _problem(self, source: str, code: str, text: str) -> None:

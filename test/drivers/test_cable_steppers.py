@@ -4,9 +4,18 @@ import numpy as np
 import pytest
 from manual_clock import ManualClock, wait_until
 from memory_board import MemoryBoard, avr_binary
-from stepper_cases import MOTORS, STEP_M, config, limits, rig_in_memory
+from stepper_cases import MOTORS, STEP_M, Rig, config, limits, rig_in_memory
 
 from softarm_ros.drivers.cable_steppers import CableSteppers
+from softarm_ros.drivers.messages import (
+    Cause,
+    HelloReply,
+    Kind,
+    ResetCause,
+    Result,
+    State,
+    StepperState,
+)
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.drivers.stepper_config import BoardLimitError, board_limits
 
@@ -285,3 +294,67 @@ def test_a_motor_is_there_once(field):
     motors[1][field] = motors[0][field]
     with pytest.raises(ValueError, match=f'{field} .* is there twice'):
         config(motors=motors)
+
+
+def test_another_board_of_the_kind_does_not_know_where_this_arm_is():
+    """Ports of two boards are exchanged: the other is homed, and has the counts of another arm."""
+    clock = ManualClock()
+    board, foreign = (MemoryBoard('steppers', clock) for _ in range(2))
+    foreign.start()
+    clock.sleep(0.5)
+    board.start()
+    at = [board]
+    rig = Rig(board, clock, lambda *port: at[0].open_port(*port))
+    other = Rig(foreign, clock, foreign.open_port)
+    other.home()
+    other.arrive(0.004)
+    other.driver.close()
+    rig.home()
+    board.inject('unplug')
+    rig.says('link')
+    at[0] = foreign
+    rig.says('or another is at its port')
+    rig.driver.reset()
+    rig.says('not homed')
+    shafts = other.bench()['shafts']
+    assert 'not homed' in rig.driver.follow(FAR)
+    assert rig.driver.reading() is None  # not where the other arm is
+    clock.sleep(0.2)
+    assert other.bench()['shafts'] == shafts
+    rig.driver.home()
+    rig.ready()
+    assert np.all(rig.driver.reading().position == 0.0)
+    rig.close()
+    other.close()
+
+
+class Agreeing:
+    """A line at whose other end everything is accepted."""
+
+    def ask(self, frame_type, payload=b''):
+        return Result.OK
+
+
+@pytest.mark.parametrize(
+    ('later_s', 'known'), [(3.0, True), (3.9, True), (4.5, False), (-60.0, False)]
+)
+def test_boards_that_were_started_equally_often_are_told_apart_by_their_time(later_s, known):
+    """Their ids are counts of starts; 3 s pass, in which a plug is in other hands."""
+    clock = ManualClock()
+    driver = CableSteppers(config(), limits(), clock)
+    reply = HelloReply(1, Kind.STEPPERS, (1, 0), MOTORS, ResetCause.POWER, 7)
+
+    def tell(time_us):
+        driver.connected(Agreeing(), reply)
+        zeroed = (1 << MOTORS) - 1
+        told = (time_us % 2**32, State.IDLE, Cause.NONE, 0, 0, zeroed, 0, (0,) * MOTORS)
+        driver.state(StepperState(*told), clock.now_s())
+
+    began_us = 2**32 - 1_000_000  # it wraps meanwhile
+    tell(began_us)
+    assert driver.reading() is not None
+    driver.disconnected('the port is gone')
+    clock.sleep(3.0)
+    tell(began_us + round(1e6 * later_s))
+    assert (driver.reading() is not None) is known
+    assert [problem.code for problem in driver.problems()] == ([] if known else ['another'])
