@@ -49,6 +49,7 @@ class QtmSensor(FrameSensor[QtmConfig]):
         self._names: Names | None = None
         self._next_try_s = 0.0
         self._next_ask_s = 0.0
+        self._asked = False  # for frames, on this connection
         self._heard_s = 0.0
         self._trouble = ''
         self._said = ''
@@ -99,24 +100,26 @@ class QtmSensor(FrameSensor[QtmConfig]):
         self._socket, self._framing, self._names = sock, Framing(), None
         self._heard_s = self._clock.now_s()
         self._trouble = self._said = ''
-        self._next_ask_s = 0.0
+        self._next_ask_s, self._asked = 0.0, False
         self._send(sock, f'Version {VERSION}')
         return sock
 
     def _ask(self, sock: socket.socket) -> bool:
         """
-        Ask for names until they are known, then for frames while none come.
+        Ask for names until they are known, then for frames: at once, and while none come.
 
         Return whether the connection is still there.
         """
         now = self._clock.now_s()
         silent = now - self._intake.last_arrival_s() > self.config.timeout_s
-        if now < self._next_ask_s or not (silent or self._names is None):
+        wanted = silent or self._names is None or not self._asked
+        if now < self._next_ask_s or not wanted:
             return True
         self._next_ask_s = now + ASK_S
         if self._names is None:
             self._send(sock, 'GetParameters 3D 6D')
         else:
+            self._asked = True
             self._send(sock, 'StreamFrames AllFrames 3D 6DRes')
         return self._socket is not None
 
@@ -129,8 +132,11 @@ class QtmSensor(FrameSensor[QtmConfig]):
     def _hang_up(self, why: str) -> None:
         sock, self._socket = self._socket, None
         self._trouble = why or self._trouble
-        if sock is not None:
-            sock.close()
+        if sock is None:
+            return
+        sock.close()
+        if why:  # also where it is back before anybody misses frames
+            self._intake.problems.report(self._clock.now_s(), 2, self._silence())
 
     def _read_socket(self, sock: socket.socket) -> list[Sighting]:
         arrived_s = self._clock.now_s()
