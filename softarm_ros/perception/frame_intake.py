@@ -244,13 +244,14 @@ class FrameIntake:
             if now - since <= self.config.timeout_s:
                 continue
             if name in frame.lost:
-                text, advice = 'not seen', 'look whether its markers are hidden or have come off'
+                text = f'not seen for {now - since:.1f} s'
+                advice = 'look whether its markers are hidden or have come off'
             else:
                 known = ', '.join(sorted({*seen, *frame.lost})) or 'nothing'
-                text = f'the device knows no such name; it has {known}'
+                text = f'for {now - since:.1f} s the device has not had this name; it has {known}'
                 advice = 'write the name as the device has it, or define it there'
             code = 'body-lost' if name in frame.lost else 'wrong-name'
-            self._report(now, 2, code, name, f'{text} for {now - since:.1f} s', advice)
+            self._report(now, 2, code, name, text, advice)
 
     # -- health
 
@@ -280,8 +281,11 @@ class FrameIntake:
         """
         now = self._clock.now_s()
         with self._lock:
-            recent = [t for t in self._arrivals if t >= now - RATE_WINDOW_S]
-            connected = bool(recent) and recent[-1] >= now - self.config.timeout_s
+            # Up to the newest: frames that do not come now are no matter of their rate.
+            rate = len(self._arrivals) / RATE_WINDOW_S
+            connected = bool(self._arrivals) and (
+                self._arrivals[-1] >= now - self.config.timeout_s
+            )
             values = {
                 'frames': str(self._frames),
                 'latency_ms': f'{1e3 * self._latency_s:.2f}',
@@ -292,10 +296,11 @@ class FrameIntake:
             }
             seen, last = (self._seen if connected else ()), self._last_exposure_ns
             first = self._first_s
-        rate = len(recent) / RATE_WINDOW_S
+        rate = rate if connected else 0.0
         found = self.problems.now(now)
         if silence is not None and not connected:
-            found = (silence(), *found)
+            why = silence()
+            found = (why, *(problem for problem in found if problem.code != why.code))
         if connected and rate < 0.8 * self.config.rate_hz and now - first > 2.0 * RATE_WINDOW_S:
             found = (
                 *found,

@@ -316,3 +316,15 @@ def test_a_problem_that_lasted_is_over_soon_after_it_was_mended() -> None:
         log.report(10.0 + 0.1 * k, 1, problem)
     assert log.now(20.8) == (problem,)
     assert log.now(21.0) == ()
+
+
+def test_frames_that_do_not_come_now_are_no_low_rate_and_have_one_reason() -> None:
+    clock = ManualTime()
+    intake = FrameIntake(config(timeout_s=0.5), FRAME_ID, clock)
+    fed(intake, clock, [frame(k) for k in range(300)])
+    silent = SensorProblem('no-server', 'server', 'nothing answers', 'start it')
+    intake.problems.report(clock.time_s, 2, SensorProblem('no-server', 'server', 'closed', 'look'))
+    clock.time_s += 0.4
+    assert [p.code for p in intake.health(lambda: silent).problems] == ['no-server']
+    clock.time_s += 0.2
+    assert intake.health(lambda: silent).problems == (silent,)
