@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import struct
 import subprocess
 import sys
@@ -12,6 +13,7 @@ from contextlib import contextmanager
 
 import numpy as np
 import pytest
+from manual_clock import ManualClock
 from tracked_arm import (
     BODIES,
     DELAY_S,
@@ -36,6 +38,7 @@ from softarm_ros.emulation.vrpn_server import VrpnServer
 from softarm_ros.perception.captured import CorruptFrameError
 from softarm_ros.perception.config import UNITS_M
 from softarm_ros.perception.vrpn.config import VrpnConfig
+from softarm_ros.perception.vrpn.connection import Connection
 from softarm_ros.perception.vrpn.packets import (
     COOKIE,
     HEADER,
@@ -284,6 +287,30 @@ def test_a_body_without_a_pose_takes_none_of_the_others_with_it(
     problems = {(p.code, p.subject) for p in sensor._intake.problems.now(0.0)}
     assert problems == ({('corrupt', 'tip')} if name == 'tip' else set())
     assert sensor.health().values['bodies_of_server'] == 'base, cup, middle, tip'
+
+
+def test_a_server_that_falls_silent_without_closing_is_asked_anew() -> None:
+    clock = ManualClock()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
+        asked.bind(('127.0.0.1', 0))
+        asked.settimeout(5.0)
+        connection = Connection('127.0.0.1', asked.getsockname()[1], clock)
+        servers = []
+        for _ in range(2):  # the second is the same after its power was off
+            connection.wait(0.0)
+            host, port = asked.recv(100).rstrip(b'\0').split()
+            servers.append(socket.create_connection((host.decode(), int(port))))
+            connection.wait(5.0)
+            assert connection.connected
+            clock.sleep(3.9)
+            connection.wait(0.0)
+            assert connection.connected
+            clock.sleep(0.2)
+            connection.wait(0.0)
+            assert not connection.connected
+        for server in servers:
+            server.close()
+        connection.close()
 
 
 @pytest.mark.parametrize(

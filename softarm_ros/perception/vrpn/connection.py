@@ -9,6 +9,7 @@ import socket
 from softarm_ros.clock import Clock
 from softarm_ros.perception.vrpn.packets import COOKIE
 
+SILENT_S = 4.0  # of a connection, until the server is asked anew
 ASK_S = 0.25
 LONGEST_READ = 65_536
 
@@ -38,7 +39,7 @@ class Connection:
         self._listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
         self._asking = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         self._stream: socket.socket | None = None
-        self._asked_s = -float('inf')
+        self._asked_s = self._heard_s = -float('inf')
         self.trouble = ''
         try:
             self._listening.bind(('', 0))
@@ -60,9 +61,13 @@ class Connection:
             self._accept(timeout_s)
             return b'', self._clock.now_s()
         readable, _, _ = select.select([self._stream], [], [], timeout_s)
-        if not readable:
-            return b'', self._clock.now_s()
         arrived_s = self._clock.now_s()
+        if not readable:
+            # A server whose computer lost its power, or its network, closes nothing.
+            if arrived_s - self._heard_s > SILENT_S:
+                self.drop()
+            return b'', arrived_s
+        self._heard_s = arrived_s
         try:
             data = self._stream.recv(LONGEST_READ)
         except OSError:
@@ -108,4 +113,4 @@ class Connection:
                 return
             stream.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             stream.sendall(COOKIE)
-            self._stream = stream
+            self._stream, self._heard_s = stream, self._clock.now_s()
