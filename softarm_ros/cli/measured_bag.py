@@ -5,12 +5,19 @@ from __future__ import annotations
 import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
 from softarm_ros.cli.measured_excitation import AROUND
-from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, measured_axes
+from softarm_ros.cli.measured_run import (
+    MeasuredRun,
+    MeasurementError,
+    Mount,
+    measured_axes,
+    other_lengths,
+)
 from softarm_ros.cli.recorded_rig import recorded_rig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.bag_messages import (
@@ -120,7 +127,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     pretension = build_pretension(rig, open_loop=about.get('open_loop') == 'true').amount
     around, unknown = _around(about, rig)
     axes, without = measured_axes(sections, rows[:, :, _TURN])
-    return MeasuredRun(
+    run = MeasuredRun(
         bag.name,
         1e-9 * (stamps - stamps[0]).astype(float),
         told - pretension,
@@ -151,6 +158,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         in_base=True,
         around=around,
     )
+    return replace(run, notes=(*run.notes, *other_lengths(rig, run, 'in m')))
 
 
 def _around(about: Mapping[str, str], rig: Rig) -> tuple[dict[str, float], str]:

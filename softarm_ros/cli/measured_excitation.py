@@ -7,13 +7,23 @@ They state which weight hung on the tip and how the arm lay, by the names of the
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 
-from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount, measured_axes
+from softarm_ros.cli.measured_run import (
+    MeasuredRun,
+    MeasurementError,
+    Mount,
+    measured_axes,
+    other_commands,
+    other_lengths,
+)
 from softarm_ros.control.excited_rows import ExcitedRows
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.recording import MarkerConfig
@@ -52,13 +62,17 @@ def sections_seen(rig: Rig, path: Path) -> tuple[str, ...]:
     names = tuple(rig.section_names)
     seen = next((n for n in (names, names[-1:]) if heading == heading_of(rig, n)), ())
     if not seen and heading[: 1 + len(AROUND)] == ['time_s', *AROUND]:
+        whole = heading_of(rig, names)
         theirs, ours = (
             ', '.join(column for column in columns if ' command_' in column)
-            for columns in (heading, heading_of(rig, names))
+            for columns in (heading, whole)
         )
+        if theirs == ours:
+            theirs, ours = ', '.join(heading), ', '.join(whole)
         raise MeasurementError(
             f'{path}: a file of `softarm excite` of another arm, or with other columns: it has '
-            f'{theirs or "no commands"}; those of {rig.name} are {ours}, then the poses'
+            f'{theirs or "no commands"}; those of {rig.name} are {ours}'
+            + (', then the poses' if ours != ', '.join(whole) else '')
         )
     return seen
 
@@ -104,38 +118,46 @@ def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
 
 
 def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
-    """Return the rows of a file; MeasurementError that names the row where a number is missing."""
+    """
+    Return the rows of a file.
+
+    Raises
+    ------
+    MeasurementError
+        That names line and column, if a number is missing or cannot be.
+
+    """
+    names = sections_seen(rig, path)
+    heading = heading_of(rig, names)
     with path.open(newline='', encoding='utf-8-sig') as file:
         reader = csv.reader(file)
         next(reader)
-        lines = [(reader.line_num, row) for row in reader if row]
-    names = sections_seen(rig, path)
-    width = len(heading_of(rig, names))
-    values = np.empty((len(lines), width))
-    for i, (line, row) in enumerate(lines):
-        try:
-            values[i] = [float(cell) if cell else np.nan for cell in row]
-        except ValueError:
-            raise MeasurementError(f'{path}:{line}: expected {width} numbers') from None
-    if not len(lines) or not np.all(np.isfinite(values[:, 1:])):
-        raise MeasurementError(f'{path}: expected rows in which only the time may be empty')
-    count = len(rig.actuator_names)
-    first = 1 + len(AROUND)
-    if np.any(values[:, 1:first] != values[0, 1:first]):
-        raise MeasurementError(f'{path}: expected the same {", ".join(AROUND)} in all rows')
+        lines, values = _numbers(path, heading, reader)
+    first, count = 1 + len(AROUND), len(rig.actuator_names)
+    for column in range(1, first):
+        other = np.flatnonzero(values[:, column] != values[0, column])
+        if len(other):
+            raise MeasurementError(
+                f'{path}:{lines[other[0]]}: {heading[column]} = {values[other[0], column]:g} '
+                f'after {values[0, column]:g}; expected the same {", ".join(AROUND)} in all rows'
+            )
+    if values[0, 1] < 0.0:
+        raise MeasurementError(
+            f'{path}:{lines[0]}: {AROUND[0]} = {values[0, 1]:g}: expected at least 0'
+        )
     timed = np.isfinite(values[:, 0])
     if timed.any() and not timed.all():
-        line = lines[int(np.flatnonzero(~timed)[0])][0]
+        line = lines[int(np.flatnonzero(~timed)[0])]
         raise MeasurementError(
             f'{path}:{line}: no time; expected one in all rows, or in none (poses at rest)'
         )
     time = values[:, 0] - values[0, 0] if timed.all() else None
     if time is not None and (np.diff(time) <= 0.0).any():
-        line = lines[int(np.flatnonzero(np.diff(time) <= 0.0)[0]) + 1][0]
+        line = lines[int(np.flatnonzero(np.diff(time) <= 0.0)[0]) + 1]
         raise MeasurementError(f'{path}:{line}: time does not increase')
     poses = values[:, first + count :].reshape(len(lines), -1, len(_POSE))
     axes, without = measured_axes(names, poses[:, :, 3:])
-    return MeasuredRun(
+    run = MeasuredRun(
         path.name,
         time,
         values[:, first : first + count],
@@ -147,3 +169,37 @@ def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
         in_base=True,
         around=dict(zip(AROUND, values[0, 1:first].tolist())),
     )
+    unit = rig.actuator_limits().unit
+    told = (*other_lengths(rig, run, 'in m'), *other_commands(rig, run, f'in {unit}'))
+    return replace(run, notes=(*run.notes, *told))
+
+
+def _numbers(
+    path: Path, heading: Sequence[str], rows: Iterable[Sequence[str]]
+) -> tuple[list[int], Array]:
+    """Return the lines (n,) and numbers (n, columns) of rows; NaN is a time that is empty."""
+    lines: list[int] = []
+    values: list[list[float]] = []
+    for line, row in enumerate(rows, start=2):
+        if not row:
+            continue
+        if len(row) != len(heading):
+            raise MeasurementError(
+                f'{path}:{line}: {len(row)} cells; expected {len(heading)} numbers'
+            )
+        lines.append(line)
+        values.append([])
+        for column, cell in zip(heading, row):
+            try:
+                number = float(cell) if cell or column != heading[0] else math.nan
+            except ValueError:
+                number = math.inf
+            if not math.isfinite(number) and (cell or column != heading[0]):
+                raise MeasurementError(
+                    f'{path}:{line}: {column} = {cell!r}: expected a number; only the time may be '
+                    'empty'
+                )
+            values[-1].append(number)
+    if not values:
+        raise MeasurementError(f'{path}: no rows below the heading')
+    return lines, np.array(values)

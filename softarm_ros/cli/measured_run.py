@@ -256,9 +256,11 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
     if run.commanded is not None:
         commanded = _si_commands(rig, config, run.commanded, path)
         run = replace(run, commands=joined(run.time_s, run.commands), commanded=commanded)
-    run = replace(
-        run, notes=(*run.notes, *_other_units(rig, config, run), *_not_told(config, run))
+    units = (
+        *other_lengths(rig, run, f'by recording.length_unit = {config.length_unit}'),
+        *other_commands(rig, run, f'by recording.command_unit = {config.command_unit}'),
     )
+    run = replace(run, notes=(*run.notes, *units, *_not_told(config, run)))
     stands = _settled(rig, config, run, path)
     if run.time_s is not None:
         every = np.arange(len(run))
@@ -444,8 +446,8 @@ def _suspect(
             )
 
 
-def _other_units(rig: Rig, config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:
-    """Yield which lengths and commands, in SI units, cannot be the arm's in the unit stated."""
+def other_lengths(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
+    """Yield that the points of a run cannot be the arm's in the unit stated, if so."""
     length_m = rig.physics().rest_length_m
     far = [np.linalg.norm(points - run.mount.position, axis=1) for points in run.points.values()]
     far_m = max((float(np.max(d[np.isfinite(d)], initial=0.0)) for d in far), default=0.0)
@@ -457,18 +459,18 @@ def _other_units(rig: Rig, config: RecordingConfig, run: MeasuredRun) -> Iterato
         place, seen_m = 'its origin', most_m
     if seen_m > 0.0 and not length_m / _OTHER_LENGTH < seen_m < length_m * _OTHER_LENGTH:
         yield (
-            f'what was measured is at most {1e3 * seen_m:.3g} mm from {place} by '
-            f'recording.length_unit = {config.length_unit}; the arm is {1e3 * length_m:.3g} mm '
-            'long'
+            f'what was measured is at most {1e3 * seen_m:.3g} mm from {place} {unit}; the arm is '
+            f'{1e3 * length_m:.3g} mm long'
         )
+
+
+def other_commands(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
+    """Yield that the commands of a run cannot be the actuators' in the unit stated, if so."""
     limits = rig.actuator_limits()
     most = np.maximum(np.abs(limits.position_min), np.abs(limits.position_max))
     share = float(np.max(np.abs(run.commands) / most, initial=0.0))
     if 0.0 < share < _OTHER_COMMAND:
-        yield (
-            f'commands reach {100 * share:.2g} % of what the actuators can by '
-            f'recording.command_unit = {config.command_unit}'
-        )
+        yield f'commands reach {100 * share:.2g} % of what the actuators can {unit}'
 
 
 def _told(run: MeasuredRun, column: str | None) -> tuple[MeasuredRun, int]:

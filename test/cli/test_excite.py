@@ -1,5 +1,6 @@
 """`softarm excite` and back through `softarm identify`: what the plant is like is found."""
 
+import re
 from pathlib import Path
 
 import numpy as np
@@ -139,6 +140,62 @@ def test_a_file_that_went_through_a_spreadsheet_or_is_of_another_arm(tmp_path):
     path.write_text('\n'.join([heading, *rows[:2], without, *rows[3:]]), encoding='utf-8')
     with pytest.raises(MeasurementError, match=r'steps.csv:4: no time; expected one in all rows'):
         read_run(rig, path)
+
+
+def written_by_hand(path, change=lambda heading, rows: None):
+    """Write a file of a straight `cable_arm_single`, changed."""
+    rig = load_rig('cable_arm_single')
+    heading, length = heading_of(rig, rig.section_names), rig.physics().rest_length_m
+    pose = [0.0, 0.0, length, 0.0, 0.0, 0.0, 1.0]
+    rows = [['', 0.0, 0.0, 0.0, 9.81, c, -c / 2, -c / 2, *pose] for c in (0.01, 0.02, 0.005)]
+    change(heading, rows)
+    lines = [','.join(str(cell) for cell in line) for line in (heading, *rows)]
+    path.write_text('\n'.join(lines), encoding='utf-8')
+    return read_run(rig, path)
+
+
+def cell(line, column, value):
+    def change(heading, rows):
+        rows[line - 2][heading.index(column)] = value
+
+    return change
+
+
+def columns(pick, factor):
+    def change(heading, rows):
+        for row in rows:
+            for k in (k for k, name in enumerate(heading) if pick in name):
+                row[k] *= factor
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ('change', 'says'),
+    [
+        (cell(3, 'cable_2 command_m', 'nan'), r":3: cable_2 command_m = 'nan': expected a number"),
+        (cell(4, 'proximal x_m', ''), r":4: proximal x_m = '': expected a number"),
+        (cell(4, 'proximal x_m', '1;5'), r":4: proximal x_m = '1;5': expected a number"),
+        (cell(3, 'time_s', 'inf'), r":3: time_s = 'inf': expected a number; only the time"),
+        (cell(4, 'tip_load_kg', 0.2), r':4: tip_load_kg = 0.2 after 0; expected the same'),
+        (lambda _, rows: [cells.__setitem__(1, -3.0) for cells in rows],
+         r':2: tip_load_kg = -3: expected at least 0'),
+        (lambda _, rows: rows.__setitem__(2, [3.0]), r':4: 1 cells; expected 15 numbers'),
+        (lambda _, rows: rows.clear(), r'no rows below the heading'),
+        (lambda names, _: names.__setitem__(8, 'proximal X_m'), r'proximal X_m, .*proximal x_m,'),
+    ],
+)  # fmt: skip
+def test_a_file_that_was_edited_is_refused_by_line_and_column(tmp_path, change, says):
+    with pytest.raises(MeasurementError, match=says):
+        written_by_hand(tmp_path / 'a.csv', change)
+
+
+def test_units_that_cannot_be_the_arms_are_told(tmp_path):
+    assert not written_by_hand(tmp_path / 'a.csv').notes
+    (said,) = written_by_hand(tmp_path / 'a.csv', columns('proximal z_m', 1e3)).notes
+    assert re.fullmatch(r'what .* at most .* mm from the mount in m; the arm is \d+ mm long', said)
+    (said,) = written_by_hand(tmp_path / 'a.csv', columns('command_m', 1e-3)).notes
+    assert re.fullmatch(r'commands reach 0\.0\d+ % of what the actuators can in m', said)
 
 
 def test_the_same_seed_gives_the_same_file(tmp_path):

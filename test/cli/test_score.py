@@ -538,6 +538,18 @@ def test_a_flipped_body_in_a_bag_is_left_out_and_counted(rig, tmp_path):
     assert 'left out: 1 axes of distal, turned by more than 60 deg at once' in run.notes
 
 
+def test_poses_of_a_bag_in_another_unit_are_told(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+
+    def as_mm(_, message):
+        for pose in getattr(message, 'poses', ()):
+            p = pose.position
+            p.x, p.y, p.z = 1e3 * p.x, 1e3 * p.y, 1e3 * p.z
+
+    run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands_of(rig, 3), as_mm))
+    assert any(re.search('mm from the mount in m; the arm is', note) for note in run.notes)
+
+
 def test_a_rig_file_in_a_bag_that_is_none_today_is_told(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from softarm_ros.nodes.bag_about import about_run
