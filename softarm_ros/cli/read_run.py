@@ -47,6 +47,11 @@ def read_run(rig: Rig, path: Path) -> MeasuredRun:
     return replace(run, notes=(*run.notes, f'recorded with {", ".join(other)}'))
 
 
+def file_of(path: Path) -> Path:
+    """Return the file or bag that is meant by a path, without what is stated behind it."""
+    return _stated(path)[0]
+
+
 def _stated(path: Path) -> tuple[Path, dict[str, float]]:
     """Return a path without what is stated behind it, and that."""
     name, colon, text = path.name.rpartition(':')

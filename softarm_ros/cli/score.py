@@ -113,8 +113,14 @@ def _of_model(rig: Rig, name: str, run: MeasuredRun, show: Show) -> list[Predict
     return [physics, corrected_by(rig, residual, run.remembered, physics, run)]
 
 
-def ignored_load(rig: Rig, name: str, run: MeasuredRun, loaded: Prediction) -> Iterator[str]:
-    """Yield that a model predicts the same without the weight on the tip, if it does."""
+def ignored_load(
+    rig: Rig, name: str | None, run: MeasuredRun, loaded: Prediction
+) -> Iterator[str]:
+    """
+    Yield that a model predicts the same without the weight on the tip, if it does.
+
+    `name` is None for the rig's default model; the rig is as it was in the run.
+    """
     weight_kg = rig.around.tip_load_kg
     if weight_kg == 0.0:
         return
@@ -124,7 +130,8 @@ def ignored_load(rig: Rig, name: str, run: MeasuredRun, loaded: Prediction) -> I
     bare = predict(rig, rig.physics(name), light, strict=False)
     pairs = [(bare.points[n], values[few]) for n, values in loaded.points.items()]
     pairs += [(bare.axes[n], values[few]) for n, values in loaded.axes.items()]
-    if all(np.array_equal(free, under, equal_nan=True) for free, under in pairs):
+    seen = any(np.isfinite(under).any() for _, under in pairs)  # not where all rows are refused
+    if seen and all(np.array_equal(free, under, equal_nan=True) for free, under in pairs):
         yield f'tip_load_kg = {weight_kg:g} changes nothing of what {loaded.name} predicts'
 
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.identification.command import Asked, listed, run
+from softarm_ros.cli.identification.command import Asked, errors_of, listed, run
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen, fit, untold
 from softarm_ros.cli.identification.intervals import intervals
@@ -275,6 +275,26 @@ def test_rows_that_the_model_refuses_are_told(trunk, tmp_path):
     assert sum(line.endswith(f'({290 - count} of 290 rows)') for line in lines) == 6, lines
 
 
+def test_a_file_that_the_model_refuses_has_no_error(trunk, tmp_path):
+    path = record(trunk, tmp_path / 'far.csv', excitation(600), rows=600)
+    rows = list(csv.reader(path.read_text().splitlines()))
+    for row in rows[1:]:
+        row[1] = '1700'
+    with path.open('w', newline='') as file:
+        csv.writer(file).writerows(rows)
+    (one,) = read_recordings(trunk, [path], 'later')
+    for _, errors, low, high in (e for e in errors_of(trunk, trunk, None, one, one.test[:20])
+                                 if e[0] != 'mean pose'):  # fmt: skip
+        assert errors.rows == 0 and np.isnan([errors.rms, low, high]).all()
+
+
+def test_a_weight_that_changes_nothing_of_what_is_predicted_is_told(trunk, changed):
+    _, _, _, path = changed
+    heavy = path.with_name(f'{path.name}:tip_load_kg=0.1')
+    lines = list(run(trunk, Asked((heavy,), ('none',), rows='0:400')))
+    assert sum('tip_load_kg = 0.1 changes nothing of what' in line for line in lines) == 2, lines
+
+
 def test_too_few_commands_are_warned_of(trunk, tmp_path):
     """Five commands fit perfectly and predict nothing."""
     rng = np.random.default_rng(4)
@@ -477,6 +497,8 @@ def test_mistakes_are_named(trunk, changed, tmp_path, capsys):
         (['--rows', '9:8', '--residual', 'creep 2'], "feature 'creep 2': expected one of"),
         (['--rows', '5000:', '--parameters', 'delay'], 'none of the 1200 rows'),
         (['--rows', '0:2', '--hold-out', 'nothing'], '18 measured coordinates for'),
+        (['--output', str(path)], f'--output {path}: it is a recording; expected a new file'),
+        ([f'{path}:tip_load_kg=0.1', '--output', str(path)], 'it is a recording'),
     ):
         with pytest.raises(SystemExit) as stop:
             app(['identify', 'trunk', str(path), *arguments])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -21,6 +22,7 @@ from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.cli.measured_excitation import require_writable
 from softarm_ros.cli.measured_run import MeasuredRun, commands_followed
+from softarm_ros.cli.read_run import file_of
 from softarm_ros.cli.score import (
     Errors,
     Prediction,
@@ -28,6 +30,7 @@ from softarm_ros.cli.score import (
     baselines,
     corrected_by,
     distances,
+    ignored_load,
     predict,
     score,
 )
@@ -80,6 +83,12 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
         require_writable(asked.output)
         if asked.output.exists() and not asked.output.is_file():  # a device would be replaced
             raise UsageError(f'--output {asked.output}: expected the name of a file')
+        for path in asked.data:
+            read = file_of(path)
+            if read.exists() and asked.output.exists() and read.samefile(asked.output):
+                raise UsageError(
+                    f'--output {asked.output}: it is a recording; expected a new file'
+                )
     for features in asked.residual:  # before minutes of identification
         require_learnable(features)
     show('reading recordings', None)
@@ -237,7 +246,8 @@ def _scores(
 
     def predicted(rig_: Rig, run_: MeasuredRun, who: str) -> Prediction:
         looked_on = partial(show, f'predicting {one.whole.source} {who}')
-        return predict(rig_, rig_.physics(), run_, strict=False, show=looked_on)
+        found = predict(rig_, rig_.physics(), run_, strict=False, show=looked_on)
+        return replace(found, notes=(*found.notes, *ignored_load(rig_, None, run_, found)))
 
     predictions = [
         ('mean pose', baselines(rig, was)[1], was),
@@ -266,8 +276,12 @@ def _spread(
         finite = np.isfinite(values)
         sums = np.bincount(index[finite], values[finite] ** 2, len(names))
         counts = np.bincount(index[finite], minlength=len(names))
-        total = np.maximum(counts[chosen_blocks].sum(axis=1), 1)
-        rms = np.sqrt(sums[chosen_blocks].sum(axis=1) / total)
+        total = counts[chosen_blocks].sum(axis=1)
+        drawn = total > 0  # of blocks of which a model refuses every row there is no error
+        if not drawn.any():
+            out.append((math.nan, math.nan))
+            continue
+        rms = np.sqrt(sums[chosen_blocks].sum(axis=1)[drawn] / total[drawn])
         low, high = np.percentile(rms, [2.5, 97.5])
         out.append((float(low), float(high)))
     return out
