@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from matplotlib.artist import Artist
@@ -13,6 +14,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.cli.motion import Motion
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, SMALL_SIZE
+from softarm_ros.cli.viewer.standpoint import standpoint
 from softarm_ros.cli.viewer.tube import carried_axes
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.section_points import sections_at_rest
@@ -25,19 +27,65 @@ _SECTION_COLOURS = ('#e8a15c', '#c9773d', '#d9b38c', '#b5653a')
 _FAINTEST, _FAINT = 0.25, 0.6  # of the moments before the last
 _EARLIER_WIDTH = 5.0
 _ZOOM = 0.86
-_LONGEST = 0.7  # of a box's edges, as a share of what fills the figure
+_LIGHT_FROM = np.array([-0.5, 0.5, np.sqrt(0.5)])  # in the drawn axes, unit vector
+_TALLEST, _WIDEST = 0.8, 1.09  # of a box as it is seen, as a share of what fills the height
+_ELEVATION_DEG = 18.0
+
+
+class Mounting:
+    """
+    Which axes of the base are drawn where: vertical is the one that is nearest to it.
+
+    Parameters
+    ----------
+    rig : Rig
+        Its gravity says how it is mounted; without any, it stands.
+
+    Attributes
+    ----------
+    names : str
+        Of the three axes as they are drawn: two that are level, then the vertical one.
+    signs : (3,)
+        -1 for those drawn the other way round. That is a turn by half, so there are none or two:
+        one alone would draw the mirror image of the arm.
+    azimuth_deg : float
+        Of the eye; z of an arm that lies runs across the picture.
+
+    """
+
+    def __init__(self, rig: Rig) -> None:
+        up = standpoint(rig.gravity_m_s2, 1.0).up
+        vertical = int(np.argmax(np.abs(up)))
+        self._turns = -(vertical + 1)
+        self.names = 'xyzxy'[vertical + 1 :][:2] + 'xyz'[vertical]
+        along_first = self.names[1] == 'z'
+        self.azimuth_deg = -30.0 if along_first else -60.0
+        down = up[vertical] < 0.0
+        self.signs = np.array([-1.0, 1.0, -1.0] if along_first else [1.0, -1.0, -1.0])
+        self.signs = self.signs if down else np.ones(3)
+
+    def drawn(self, points: Array) -> Array:
+        """Return points (..., 3) of the base frame in the order of the drawn axes."""
+        return np.roll(points, self._turns, axis=-1)
+
+    def light(self) -> LightSource:
+        """Return light from above."""
+        x, y, z = self.signs * _LIGHT_FROM
+        azimuth, altitude = np.rad2deg([np.arctan2(y, x), np.arcsin(z)])
+        return LightSource(azdeg=90.0 - azimuth, altdeg=altitude)
 
 
 def draw_moments(figure: Figure, rig: Rig, motion: Motion) -> None:
-    """Draw the body: the last moment as a tube, earlier ones faint; hanging arms hang."""
+    """Draw the body, the way it is mounted: the last moment as a tube, earlier ones faint."""
     ax = set_axes(figure, rig, motion)
-    chosen = motion.bodies[motion.at(SNAPSHOTS)]
+    chosen = Mounting(rig).drawn(motion.bodies[motion.at(SNAPSHOTS)])
     opacity = np.linspace(_FAINTEST, _FAINT, len(chosen))
     section = sections_of(rig, motion)
+    earlier: dict[str, Any] = {'linewidth': _EARLIER_WIDTH, 'clip_on': False}
     for body, alpha in zip(chosen[:-1], opacity):
         for k, part in enumerate(_parts(1e3 * body, section)):
             colour = _SECTION_COLOURS[k % len(_SECTION_COLOURS)]
-            ax.plot(*part.T, color=colour, alpha=float(alpha), linewidth=_EARLIER_WIDTH)
+            ax.plot(*part.T, color=colour, alpha=float(alpha), **earlier)
     draw_moment(ax, rig, motion, len(motion.times_s) - 1, section)
     handles, labels = ax.get_legend_handles_labels()
     figure.legend(handles, labels, loc='upper right', fontsize=SMALL_SIZE, frameon=False)
@@ -46,29 +94,37 @@ def draw_moments(figure: Figure, rig: Rig, motion: Motion) -> None:
 def set_axes(figure: Figure, rig: Rig, motion: Motion) -> Axes:
     """Return axes in which all of a motion fits, with the reference path drawn."""
     ax = figure.add_subplot(projection='3d', computed_zorder=False)
+    mounting = Mounting(rig)
+    path = 1e3 * mounting.drawn(motion.path)
     points = 1e3 * np.concatenate([motion.bodies.reshape(-1, 3), motion.tips, motion.path])
+    points = mounting.drawn(points)
     margin = 1e3 * max(rig.body_radii_m())
     low, high = points.min(axis=0) - margin, points.max(axis=0) + margin
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     span = high - low
     box = span / np.max(span)
-    # Flat boxes leave room that a cube would fill; of slender ones the ends have to stay inside.
-    size = float(np.linalg.norm(box))
-    ax.set_box_aspect(box, zoom=min(_ZOOM * float(np.sqrt(3.0)) / size, _LONGEST * size))
-    if rig.gravity_m_s2[2] > 0.0:
-        ax.invert_zaxis()  # z of the base frame points down: drawn as the arm hangs
-    ax.set_xlabel('x [mm]', fontsize=SMALL_SIZE)
-    ax.set_ylabel('y [mm]', fontsize=SMALL_SIZE)
-    ax.set_zlabel('z [mm]', fontsize=SMALL_SIZE)
+    # Flat boxes leave room that a cube would fill; tall ones have to stay inside, labels too.
+    size, azimuth = float(np.linalg.norm(box)), np.deg2rad(mounting.azimuth_deg)
+    floor = box[:2] @ np.abs([np.cos(azimuth), np.sin(azimuth)])
+    wide = box[:2] @ np.abs([np.sin(azimuth), np.cos(azimuth)]) / size
+    elevation = np.deg2rad(_ELEVATION_DEG)
+    tall = float(box[2] * np.cos(elevation) + floor * np.sin(elevation)) / size
+    fills = float(np.sqrt(3.0)) / size
+    ax.set_box_aspect(box, zoom=min(_ZOOM * fills, _TALLEST / tall, _WIDEST / float(wide)))
+    for axis, name, sign in zip('xyz', mounting.names, mounting.signs):
+        getattr(ax, f'set_{axis}label')(f'{name} [mm]', fontsize=SMALL_SIZE)
+        if sign < 0.0:
+            getattr(ax, f'invert_{axis}axis')()
     ax.locator_params(nbins=4)
     ax.tick_params(labelsize=_TICK_SIZE)
-    ax.view_init(elev=18.0, azim=-60.0)
+    ax.view_init(elev=_ELEVATION_DEG, azim=mounting.azimuth_deg)
     figure.set_layout_engine('none')
     ax.set_position((0.0, 0.02, 0.92, 0.96))
     ax.plot(
-        *(1e3 * motion.path.T),
+        *path.T,
         color=REFERENCE_COLOUR,
         linestyle='--',
+        clip_on=False,  # the axes are a square; the figure is wider
         linewidth=1.1,
         zorder=4,
         label='reference',
@@ -89,14 +145,14 @@ def draw_moment(
 
     `section`: of each point of the body (`sections_of`).
     """
-    from_above = -1.0 if rig.gravity_m_s2[2] > 0.0 else 1.0
-    light = LightSource(azdeg=315.0, altdeg=45.0 * from_above)
+    mounting = Mounting(rig)
     radii = 1e3 * np.array(rig.body_radii_m())
-    tube = _tube(ax, 1e3 * motion.bodies[index], radii, section, light)
+    tube = _tube(ax, 1e3 * motion.bodies[index], radii, section, mounting)
     (travelled,) = ax.plot(
-        *(1e3 * motion.tips[: index + 1].T),
+        *(1e3 * mounting.drawn(motion.tips[: index + 1]).T),
         color=PALETTE[0],
         linewidth=1.1,
+        clip_on=False,
         zorder=4,
         label=f'tip, {motion.loop}' if motion.loop else 'tip',
     )
@@ -110,7 +166,7 @@ def _parts(points: Array, section: NDArray[np.int64]) -> list[Array]:
 
 
 def _tube(
-    ax: Axes, points: Array, radii: Array, section: NDArray[np.int64], light: LightSource
+    ax: Axes, points: Array, radii: Array, section: NDArray[np.int64], mounting: Mounting
 ) -> Artist:
     """Draw a tube around a line (n, 3) [mm]; its points are of `section`s (n,) of these radii."""
     angle = np.linspace(0.0, 2.0 * np.pi, _AROUND)
@@ -121,13 +177,14 @@ def _tube(
     ]
     colours = np.array([to_rgba(c) for c in _SECTION_COLOURS])[section % len(_SECTION_COLOURS)]
     surface: Artist = ax.plot_surface(  # type: ignore[attr-defined]
-        *np.moveaxis(np.array(rings), 2, 0),
+        *np.moveaxis(mounting.drawn(np.array(rings)), 2, 0),
         facecolors=np.repeat(colours[:, None], _AROUND, axis=1),
         linewidth=0.0,
         zorder=3,
         antialiased=False,
+        clip_on=False,
         shade=True,
-        lightsource=light,
+        lightsource=mounting.light(),
         rstride=1,
         cstride=1,
     )

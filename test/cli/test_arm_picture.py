@@ -1,5 +1,6 @@
 """Pictures and animations of arms in motion."""
 
+import gc
 import re
 from itertools import pairwise
 
@@ -12,7 +13,7 @@ from typer.testing import CliRunner
 from softarm_ros.cli.arm_picture import SNAPSHOTS, draw_moment, draw_moments, sections_of, set_axes
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.main import app
-from softarm_ros.cli.motion import Motion, film, film_of_bag
+from softarm_ros.cli.motion import film, film_of_bag
 from softarm_ros.cli.render import frames, render
 from softarm_ros.cli.report_plotting import PALETTE, new_figure
 from softarm_ros.nodes.bag_writer import BagError
@@ -116,6 +117,24 @@ def test_a_gif_moves_lasts_as_long_as_asked_and_is_small(tmp_path, rig, motion):
     assert path.stat().st_size < 10 * 25_000
 
 
+def test_a_gif_is_written_frame_by_frame_and_none_is_kept(tmp_path, rig, motion, monkeypatch):
+    alive = []
+
+    def grey(rig, motion, count, dpi):
+        for k in range(count):
+            shade = 10 * (k // 2)  # each twice: what stands still is a frame, too
+            yield np.full((32, 48, 3), shade, dtype=np.uint8)
+        alive.append(sum(isinstance(thing, Image.Image) for thing in gc.get_objects()))
+
+    monkeypatch.setattr('softarm_ros.cli.render.frames', grey)
+    path = render(rig, motion, tmp_path / 'long.gif', 4.0)
+    assert alive[-1] - alive[0] < 10
+    with Image.open(path) as image:
+        assert image.n_frames == 40
+        image.seek(39)
+        assert np.ptp(np.asarray(image.convert('RGB'))) == 0
+
+
 def test_a_video_has_the_frames_asked_for(tmp_path, rig, motion):
     ffmpeg = pytest.importorskip('imageio_ffmpeg', reason='imageio-ffmpeg is not installed')
     path = render(rig, motion, tmp_path / 'arm.mp4', 0.4)
@@ -132,12 +151,36 @@ def test_a_bag_that_is_none_is_refused(tmp_path):
         film_of_bag(tmp_path, load_rig('cable_arm'))
 
 
-def test_an_arm_that_hangs_is_drawn_hanging(motion):
-    hanging = load_rig('pam_arm')
-    long = Motion(motion.times_s, motion.bodies, motion.tips, motion.errors_m, motion.path)
-    ax = set_axes(new_figure(4.0), hanging, long)
-    bottom, top = ax.get_zlim()
-    assert bottom > top
+DOWN = {
+    'stands': (0.0, 0.0, -9.81),
+    'hangs': (0.0, 0.0, 9.81),
+    'lies': (0.0, -9.81, 0.0),
+    'lies on its back': (0.0, 9.81, 0.0),
+    'lies on its side': (9.81, 0.0, 0.0),
+    'lies on its other side': (-9.81, 0.0, 0.0),
+    'leans': (-2.0, 3.0, -9.0),
+}
+
+
+@pytest.mark.parametrize('gravity', DOWN.values(), ids=DOWN)
+def test_an_arm_is_drawn_as_it_is_mounted_and_not_as_in_a_mirror(motion, gravity):
+    rig = load_rig('cable_arm', settings=[f'gravity_m_s2={list(gravity)}'])
+    ax = set_axes(new_figure(4.0), rig, motion)
+    _, travelled = draw_moment(ax, rig, motion, 0, sections_of(rig, motion))
+    drawn = [getattr(ax, f'get_{axis}label')()[0] for axis in 'xyz']
+    order = ['xyz'.index(name) for name in drawn]
+    for line, points in ((ax.lines[0], motion.path), (travelled, motion.tips[:1])):
+        np.testing.assert_allclose(np.transpose(line.get_data_3d()), 1e3 * points[:, order])
+    assert not any(artist.get_clip_on() for artist in (*ax.lines, *ax.collections))
+    # The base's axes in the picture: to the right, up, towards who looks.
+    ends = np.array([*np.zeros((1, 4)), *np.eye(3, 4)[np.argsort(order)]])
+    ends[:, 3] = 1.0
+    seen = ends @ ax.get_proj().T
+    seen = seen[:, :3] / seen[:, 3:]
+    axes = (seen[1:] - seen[0]) * [1.0, 1.0, -1.0]
+    down = np.asarray(gravity) @ axes
+    assert down[1] < -0.8 * abs(down[0])
+    assert np.linalg.det(axes) > 0.0
 
 
 def test_softarm_picture_draws_a_png_and_nothing_else(tmp_path):
