@@ -21,6 +21,7 @@ _SIZE_IN = (4.8, 3.2)
 _GIF_DPI, _MP4_DPI = 100, 200  # multiples of 16 pixels, as video wants them
 _GIF_RATE_HZ, _MP4_RATE_HZ = 10, 25
 _GIF_COLOURS = 64
+_UNCHANGED = _GIF_COLOURS - 1  # of them: what the frame before shows there
 _LAST_FRAME_S = 1.0  # a GIF starts again: the end is seen for a moment
 
 
@@ -75,27 +76,57 @@ def _png(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
 
 
 def _gif(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
-    """Write a GIF of few colours, the same for all frames: what does not change costs nothing."""
-    from PIL import Image
+    """
+    Write a GIF of few colours, the same for all frames: what does not change costs nothing.
+
+    Pillow's own `save` holds all frames until the last; long ones would fill the memory.
+    """
+    from PIL import GifImagePlugin, Image
 
     count = max(2, round(seconds * _GIF_RATE_HZ))
     last = Image.fromarray(next(frames(rig, motion, 1, _GIF_DPI)))
-    palette = last.quantize(_GIF_COLOURS)  # the last shows the whole path
-    reduced: Iterator[Image.Image] = (
-        Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
-        for frame in frames(rig, motion, count, _GIF_DPI)
-    )
+    palette = last.quantize(_GIF_COLOURS - 1)  # the last shows the whole path
+    colours = (palette.getpalette() or [])[: 3 * (_GIF_COLOURS - 1)]
+    palette.putpalette(colours + colours[:3] * (256 - len(colours) // 3))
+    table = colours + colours[:3] * (_GIF_COLOURS - len(colours) // 3)
     step_ms = round(1000 / _GIF_RATE_HZ)
-    durations = [step_ms] * (count - 1) + [round(1000 * _LAST_FRAME_S)]
-    next(reduced).save(
-        path,
-        format='GIF',
-        save_all=True,
-        append_images=reduced,
-        duration=durations,
-        loop=0,
-        optimize=True,
-    )
+    before: NDArray[np.uint8] | None = None
+    with path.open('wb') as file:
+        for k, frame in enumerate(frames(rig, motion, count, _GIF_DPI)):
+            whole = Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
+            reduced = np.asarray(whole)
+            reduced = np.where(reduced < _UNCHANGED, reduced, np.uint8(0))  # the same colour
+            part, at = _changed(before, reduced)
+            image = Image.fromarray(part).convert('P')
+            image.putpalette(table)
+            if before is None:
+                file.writelines(GifImagePlugin.getheader(image, info={'loop': 0})[0])
+            file.writelines(
+                GifImagePlugin.getdata(
+                    image,
+                    at,
+                    duration=step_ms if k < count - 1 else round(1000 * _LAST_FRAME_S),
+                    transparency=_UNCHANGED,
+                    disposal=1,
+                )
+            )
+            before = reduced
+        file.write(b';')
+
+
+def _changed(
+    before: NDArray[np.uint8] | None, after: NDArray[np.uint8]
+) -> tuple[NDArray[np.uint8], tuple[int, int]]:
+    """Return the part of an image in which it differs from the one before, and its left top."""
+    if before is None:
+        return after, (0, 0)
+    differs = before != after
+    rows, columns = np.flatnonzero(differs.any(axis=1)), np.flatnonzero(differs.any(axis=0))
+    if not len(rows):
+        return np.full((1, 1), _UNCHANGED, dtype=np.uint8), (0, 0)
+    box = np.s_[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
+    part = np.where(differs[box], after[box], np.uint8(_UNCHANGED))
+    return part, (int(columns[0]), int(rows[0]))
 
 
 def _mp4(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
