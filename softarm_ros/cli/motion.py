@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -18,7 +18,7 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
-from softarm_ros.runtime.view_state import drawn_configuration
+from softarm_ros.runtime.view_state import ViewState, drawn_configuration
 
 POINTS = 60
 _BAG_STEP_S = 0.04
@@ -126,10 +126,26 @@ def film_of_bag(bag: Path, rig: Rig) -> Motion:
         tips.append(moment.tip)
         errors.append(np.nan if moment.error_m is None else moment.error_m)
     if len(times) < 2:
-        raise UsageError(f'{bag}: no configurations and measured tips to draw')
+        raise UsageError(f'{bag}: {_missing(tracked, rig)}')
     path = np.zeros((0, 3)) if states.path is None else states.path
     at = np.array(times) - times[0]
     open_loop = about_of(bag).get('open_loop')
     loop = {'true': 'open loop', 'false': 'closed loop'}.get(open_loop or '', '')
     notes = tuple(states.notes)
     return Motion(at, np.array(bodies), np.array(tips), np.array(errors), path, loop, notes)
+
+
+def _missing(moments: Sequence[ViewState], rig: Rig) -> str:
+    """Return why moments of a bag are no film."""
+    topics = {
+        'configurations on configuration/state or configuration/command': 'configuration',
+        f'measured tips on {rig.feedback.pose_topic}': 'tip',
+    }
+    lacking = [
+        what
+        for what, name in topics.items()
+        if all(getattr(moment, name) is None for moment in moments)
+    ]
+    if lacking and moments:
+        return f'no {" and no ".join(lacking)} to draw'
+    return 'less than two moments with a configuration and a measured tip to draw'

@@ -176,7 +176,9 @@ def _words(name: str, argument: str, state: ViewState, reached: Sequence[str]) -
         lines.append(f'{state.phase}, lap {state.lap + 1}, {100.0 * state.progress:.0f} %')
     if state.error_m is not None:
         lines.append(f'error {1e3 * state.error_m:.2f} mm')
-    if state.configuration is not None and not state.measured:
+    if state.configuration is None:
+        lines.append('no configuration is known: the arm is drawn at rest')
+    elif not state.measured:
         led = '' if state.tip is None else ', led to the measured tip'
         lines.append(f'shape as commanded{led}; sections are not measured')
     if reached:

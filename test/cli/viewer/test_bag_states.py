@@ -121,6 +121,23 @@ def test_states_over_time(tmp_path, rig):
     assert [node.name for node in late.nodes] == ['supervisor', 'tracker']
 
 
+def test_a_bag_that_is_no_motion_says_which_topic_it_lacks(tmp_path, rig):
+    from softarm_ros.cli.motion import film_of_bag
+
+    def without(wanted):
+        def change(topic, message):
+            if topic == wanted == 'tip/pose':
+                message.pose.position.x = np.nan
+            elif topic == wanted:
+                message.position[:] = np.nan
+
+        return write(tmp_path / wanted.split('/')[0], rig, change=change)
+
+    for topic, what in (('tip/pose', 'tips'), ('configuration/command', 'configurations')):
+        with pytest.raises(UsageError, match=f'{what} on .*{topic} to draw'):
+            film_of_bag(without(topic), rig)
+
+
 def test_a_bag_is_a_motion_to_draw(tmp_path, rig):
     from softarm_ros.cli.motion import film_of_bag
     from softarm_ros.cli.render import render

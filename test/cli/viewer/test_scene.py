@@ -113,6 +113,7 @@ def test_state_in_words_and_health(viewer):
     words = viewer.panel._state.content
     assert 'cable_arm: fault' in words
     assert 'pose 132 ms old &lt;limit 120&gt;' in words
+    assert 'no configuration is known: the arm is drawn at rest' in words
     assert 'tracker' in viewer.panel._nodes.content
     viewer.show(ViewState(), 0.1)
     assert 'softarm run cable_arm' in viewer.panel._state.content
