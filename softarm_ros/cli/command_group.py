@@ -108,6 +108,20 @@ class SoftarmGroup(TyperGroup):
             return super().invoke(ctx)
         except Exception as error:
             if not is_user_error(error):
-                raise
+                if isinstance(error, (typer.Exit, typer.Abort)) or not _of_another(error):
+                    raise
+                from softarm_ros.runtime.part_failure import failure_text
+
+                print(f'softarm: {failure_text(error)}', file=sys.stderr)
+                raise typer.Exit(EXIT_BAD_INPUT) from None
             print(f'softarm: {error}', file=sys.stderr)
             raise typer.Exit(EXIT_BAD_INPUT) from None
+
+
+def _of_another(error: Exception) -> bool:
+    """Return whether a part of another package has failed, which it is to be told by name."""
+    if 'softarm_ros.rigs.part_registry' not in sys.modules:
+        return False  # no part has been asked for
+    from softarm_ros.runtime.part_failure import part_at_fault
+
+    return bool(part_at_fault(error))

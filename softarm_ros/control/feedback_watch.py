@@ -282,6 +282,9 @@ class FeedbackWatch:
             tip = np.array(self._tip_of(self._configuration), dtype=float)
         except ValueError:  # of a configuration that the model refuses: no command comes of it
             return
+        except RuntimeError as error:
+            self._model_problem = f'poses cannot be compared with the model: {error}'
+            return
         if not np.all(np.isfinite(tip)):
             return  # the tracker's affair: it refuses such a command
         self._models.append((now_s, self._lagged.follow(tip, period)))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from softarm_ros.control.controller import (
     AnswerError,
     Controller,
     ControlState,
+    Motion,
     Outcome,
     TipReference,
     VelocityBounds,
@@ -25,6 +27,7 @@ from softarm_ros.control.controller import (
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.pretension import Pretension
 from softarm_ros.control.quadratic import within_bounds
+from softarm_ros.geometry.answers import described, has_floats, numbers
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 from softarm_ros.models.memory import ArmMemory
@@ -114,7 +117,7 @@ class Tracker:
             self._drift = np.zeros(3)
 
     def _place(self, configuration: Array) -> None:
-        posture = self.model.posture_of(configuration)
+        posture = self._whole(self.model.posture_of(configuration))
         self._posture = posture  # a configuration out of reach is refused
         self.halt()
         self._seen: Posture | None = None  # where the arm was measured last
@@ -210,7 +213,7 @@ class Tracker:
         Raises
         ------
         AnswerError
-            If the controller returns anything but (dof,) finite numbers.
+            If the controller or the model returns anything but finite numbers, as many as it has.
 
         """
         winding = self._winding_s < self.pretension.duration_s
@@ -221,8 +224,8 @@ class Tracker:
         if self.memory is not None:
             reference = TipReference(velocity, error, self._taken_out(velocity))
         motion = self.controller.velocity(state, reference, bounds, period_s)
-        q_rate = self._checked(motion.velocity)
-        posture = self._advance(q_rate, bounds, room, period_s)
+        q_rate = self._checked(motion)
+        posture = self._whole(self._advance(q_rate, bounds, room, period_s))
         done = (posture.configuration - self._posture.configuration) / period_s
         wanted = _size(motion.wanted)
         shortfall = _size(motion.wanted - state.jacobian @ done)
@@ -252,8 +255,15 @@ class Tracker:
         """Return the tip's Jacobian (3, dof) where the arm is, as far as that is known."""
         if measured is None:
             return self._posture.tip_jacobian
+        dof = len(self._scale)
+        if not has_floats(measured, (dof,)):
+            raise AnswerError(
+                f'estimated configuration is {described(measured)}; expected {dof} numbers, '
+                'float64; the estimator is wrong'
+            )
         self._seen = self.model.posture_of(measured, self._seen or self._posture)
-        return self._seen.tip_jacobian
+        jacobian = getattr(self._seen, 'tip_jacobian', None)
+        return self._finite(jacobian, (3, dof), self._model_named, 'tip_jacobian')
 
     def _bounds(self, room: ActuatorLimits, period_s: float) -> VelocityBounds:
         """Return all limits as bounds on the configuration velocity of this period."""
@@ -278,13 +288,45 @@ class Tracker:
             )
         )
 
-    def _checked(self, velocity: Array) -> Array:
-        name, dof = type(self.controller).__name__, len(self._scale)
-        if np.shape(velocity) != (dof,) or not np.isfinite(velocity).all():
-            answer = np.asarray(velocity).tolist()
-            expected = f'expected {dof} finite numbers'
-            raise AnswerError(f'controller {name} returned {answer}; {expected}')
-        return velocity
+    def _checked(self, motion: Motion) -> Array:
+        """Return the velocity (dof,) of a motion, which is what a motion has to be."""
+        named = f'controller {type(self.controller).__name__}'
+        if not isinstance(motion, Motion):
+            raise AnswerError(f'{named} returned {described(motion)}; expected a Motion')
+        self._finite(motion.wanted, (3,), named, 'wanted')
+        return self._finite(motion.velocity, (len(self._scale),), named, 'velocity')
+
+    @property
+    def _model_named(self) -> str:
+        return f'model {self.model.name} ({type(self.model).__name__})'
+
+    def _held_by(self, posture: Posture) -> Posture:
+        """Return a posture of which configuration and actuation are what they have to be."""
+        dof, m = len(self._scale), len(self.limits.names)
+        for name, shape in (('configuration', (dof,)), ('actuation', (m,))):
+            self._finite(getattr(posture, name, None), shape, self._model_named, name)
+        return posture
+
+    def _whole(self, posture: Posture) -> Posture:
+        """Return a posture of which everything that a step needs is what it has to be."""
+        dof, m = len(self._scale), len(self.limits.names)
+        for name, shape in (
+            ('tip', (3,)),
+            ('tip_jacobian', (3, dof)),
+            ('actuation_jacobian', (m, dof)),
+        ):
+            self._finite(getattr(posture, name, None), shape, self._model_named, name)
+        return self._held_by(posture)
+
+    @staticmethod
+    def _finite(value: Any, shape: tuple[int, ...], whose: str, name: str) -> Array:
+        # The sum: one call for what is looked at several times a step.
+        if has_floats(value, shape) and math.isfinite(value.sum()):
+            return np.asarray(value)
+        raise AnswerError(
+            f'{whose} returned {name} {described(value)}; expected {numbers(shape)} finite '
+            'numbers, float64'
+        )
 
     def _differ(self, done: Array, asked: Array) -> bool:
         """Return whether velocities (dof,) differ by more than rounding."""
@@ -327,7 +369,8 @@ class Tracker:
         """Return where a velocity (dof,), in units of the scales, leads within a period."""
         present = self._posture
         configuration = present.configuration + period_s * self._scale * velocity
-        return self.model.posture_of(self.configuration_limits.clipped(configuration), present)
+        clipped = self.configuration_limits.clipped(configuration)
+        return self._held_by(self.model.posture_of(clipped, present))
 
     def _shortened(self, velocity: Array, room: ActuatorLimits, period_s: float) -> Posture:
         """Return where the longest part of a step leads that respects range and speed."""

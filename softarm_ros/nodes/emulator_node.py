@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from std_msgs.msg import String
 
 from softarm_ros.clock import Rhythm
-from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, EmulationError
+from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
@@ -19,6 +19,7 @@ from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import listening
 from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_emulated_sensor, build_plant
 from softarm_ros.runtime.pacing import Pacer
+from softarm_ros.runtime.part_failure import failure_text
 
 if TYPE_CHECKING:
     from softarm_ros.emulation.emulated_arm import EmulatedArm
@@ -120,13 +121,14 @@ class EmulatorNode(HardwareNode):
         while arm.time_s + 0.5 * self._chunk_s < target:
             try:
                 arm.advance(self._chunk_s)
-            except (EmulationError, ValueError, RuntimeError, ArithmeticError) as error:
-                self.heartbeat.error(f'emulated arm: {error}')
-                raise NodeFailedError(f'emulated arm: {error}') from error
-            for looking in self._looking:
-                looking.look(arm.plant, arm.time_s)
-            self._show(arm.plant.poll_poses(), arm.time_s, origin)
-            self._truth.publish(arm.plant, origin)
+                for looking in self._looking:
+                    looking.look(arm.plant, arm.time_s)
+                self._show(arm.plant.poll_poses(), arm.time_s, origin)
+                self._truth.publish(arm.plant, origin)
+            except Exception as error:  # whatever parts of another package raise
+                text = f'emulated arm: {failure_text(error)}'
+                self.heartbeat.error(text)
+                raise NodeFailedError(text) from error
             if time.monotonic() - now_s > TICK_BUDGET_S:
                 break
         if now_s >= self._next_report_s:

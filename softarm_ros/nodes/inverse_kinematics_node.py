@@ -26,6 +26,7 @@ from softarm_ros.nodes.qos import MEASUREMENT, SubscriptionEventCallbacks, comma
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.runtime.assembly import build_inverse_kinematics
+from softarm_ros.runtime.part_failure import FailureWords
 
 
 class InverseKinematicsNode(Node):
@@ -48,6 +49,7 @@ class InverseKinematicsNode(Node):
         self._stage.model.actuation_of(self._stage.model.rest_configuration)
         deadline = command_deadline_s(rig, declare_time_scale(self))
         self._answered = self._refused = self._late = 0
+        self._failure = FailureWords()
         self._compute = DurationHistogram()
         self._publisher = self.create_publisher(
             JointState, 'actuators/command', command_qos(deadline)
@@ -79,9 +81,9 @@ class InverseKinematicsNode(Node):
         try:
             configuration = conversions.positions_of(command, self._names)
             actuation = self._stage.actuation_of(configuration, moving=self._moving)
-        except ValueError as error:
+        except Exception as error:  # whatever the model of another package raises
             self._refused += 1
-            self._heartbeat.error(f'configuration refused: {error}')
+            self._heartbeat.error(f'configuration refused: {self._failure.of(error)}')
             return
         self._publisher.publish(joint_bytes(self._actuators, command.stamp_ns, actuation))
         self._compute.add(1e3 * (time.perf_counter() - began))

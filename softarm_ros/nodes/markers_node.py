@@ -33,6 +33,7 @@ from softarm_ros.nodes.node_base import (
 )
 from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL
 from softarm_ros.rigs.urdf import DEFAULT_LINKS_PER_SECTION, joint_map
+from softarm_ros.runtime.part_failure import FailureWords
 
 LOOK_S = 0.25  # between two looks whether anybody looks on
 
@@ -65,6 +66,7 @@ class MarkersNode(Node):
         self._drawing = drawing_of(self.rig)
         self._joint_positions = joint_map(self.rig, DEFAULT_LINKS_PER_SECTION)
         self._configuration = model.rest_configuration
+        self._failure = FailureWords()
         self._measured = False
         self._trail: deque[np.ndarray] = deque(maxlen=trail)
         self._tip: np.ndarray | None = None  # the newest
@@ -162,6 +164,12 @@ class MarkersNode(Node):
             self._heartbeat.ok('nobody looks')
 
     def _draw(self) -> None:
+        try:
+            self._draw_arm()
+        except Exception as error:  # of a model of another package: drawing stops no arm
+            self._heartbeat.warn(f'not drawn: {self._failure.of(error)}')
+
+    def _draw_arm(self) -> None:
         stamp = self.get_clock().now().to_msg()
         configuration = self._configuration
         if self._tip is not None:

@@ -48,6 +48,7 @@ from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.part_failure import failure_text, part_at_fault
 
 PRIORITY_PARAMETER = 'real_time_priority'
 
@@ -399,11 +400,17 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
         print(f'{" ".join(builders)}: {error}', file=sys.stderr, flush=True)
         return EXIT_FAILED
     except (ValueError, OSError, ParameterException) as error:
+        if part_at_fault(error):
+            return _part_failed(name, error, running=len(nodes) == len(builders))
         if len(nodes) == len(builders) and not isinstance(error, RefusedError):
             raise
         refusing = error.node if isinstance(error, RefusedError) else ''
         print(f'{refusing or name}: {error}', file=sys.stderr, flush=True)
         return EXIT_BAD_INPUT
+    except Exception as error:  # whatever a part of another package raises
+        if not part_at_fault(error):
+            raise
+        return _part_failed(name, error, running=len(nodes) == len(builders))
     finally:
         stop.ignore()
         for node in nodes.values():
@@ -413,6 +420,11 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
             node.destroy_node()
         rclpy.try_shutdown()
         gc.unfreeze()  # or compiled modules take what it keeps for leaks, and say so
+
+
+def _part_failed(name: str, error: Exception, *, running: bool) -> int:
+    print(f'{name}: {failure_text(error)}', file=sys.stderr, flush=True)
+    return EXIT_FAILED if running else EXIT_BAD_INPUT
 
 
 def _spin(nodes: Sequence[Node], stop: StopSignals) -> int:

@@ -43,8 +43,10 @@ from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_command_gate
 from softarm_ros.runtime.pacing import Pacer
+from softarm_ros.runtime.part_failure import failure_text
 
 if TYPE_CHECKING:
+    from softarm_ros.geometry.arrays import Array
     from softarm_ros.plant.plant import Plant
 
 LONGEST_STEP_S = 0.01  # simulated time between two looks at the command
@@ -140,8 +142,8 @@ class PlantNode(SelfPaced, LifecycleNode):
             # The first steps load compiled code; they are another plant's.
             build_plant(self.rig, self._seed).step(None, LONGEST_STEP_S)
             self._plant = build_plant(self.rig, self._seed)
-        except (ValueError, RuntimeError) as error:
-            self._heartbeat.error(f'plant of {self.rig.name}: {error}')
+        except Exception as error:  # whatever parts of another package raise
+            self._heartbeat.error(f'plant of {self.rig.name}: {failure_text(error)}')
             return TransitionCallbackReturn.FAILURE
         self._offer(self._plant)
         self._plant.mocap_enabled = bool(self.get_parameter('mocap_enabled').value)
@@ -276,10 +278,15 @@ class PlantNode(SelfPaced, LifecycleNode):
         command, held = self._gate.target(self._loop_now_s(), time.monotonic())
         self._note_held(held)
         try:
-            plant.step(command, duration_s)
-        except (ValueError, RuntimeError, ArithmeticError) as error:
-            self._heartbeat.error(f'plant: {error}')
-            raise NodeFailedError(f'plant: {error}') from error
+            self._move(plant, command, duration_s, origin)
+        except Exception as error:  # as in `on_configure`
+            text = f'plant: {failure_text(error)}'
+            self._heartbeat.error(text)
+            raise NodeFailedError(text) from error
+
+    def _move(self, plant: Plant, command: Array | None, duration_s: float, origin: float) -> None:
+        """Simulate under a command, and publish what is measured."""
+        plant.step(command, duration_s)
         stamps = self._poses.publish(plant.poll_poses(), origin)
         self._truth.publish(plant, origin)
         if self._rate != 1.0:

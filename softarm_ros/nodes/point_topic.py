@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 
 from rclpy.node import Node
 
@@ -13,8 +14,18 @@ from softarm_ros.runtime.points_along import markers_counted, points_along
 from softarm_ros.runtime.pose_intake import PoseIntake
 
 
-def listen_to_points(node: Node, rig: Rig, intake: PoseIntake, now_s: Callable[[], float]) -> None:
-    """Have an intake take `sensors/points`, where a sensor sees some along the arm."""
+def listen_to_points(
+    node: Node,
+    rig: Rig,
+    intake: PoseIntake,
+    now_s: Callable[[], float],
+    refusing: Callable[[float], AbstractContextManager[None]],
+) -> None:
+    """
+    Have an intake take `sensors/points`, where a sensor sees some along the arm.
+
+    `refusing` takes what an estimator of another package raises meanwhile.
+    """
     along, counted = points_along(rig), markers_counted(rig)
     if not along or not intake.estimator.predicts:
         return
@@ -24,6 +35,8 @@ def listen_to_points(node: Node, rig: Rig, intake: PoseIntake, now_s: Callable[[
 
     def take(cloud: PointCloud2) -> None:
         with contextlib.suppress(ValueError):  # of another sensor, or cut off
-            intake.on_points(now_s(), sighting_of_cloud(cloud, counted), along)
+            seen = sighting_of_cloud(cloud, counted)
+            with refusing(now_s()):
+                intake.on_points(now_s(), seen, along)
 
     node.create_subscription(PointCloud2, 'sensors/points', take, newest(MEASUREMENT))

@@ -115,7 +115,7 @@ class SensorNode(HardwareNode):
                 if command is None:
                     return expectation.positions()
                 return expectation.positions(command.name, command.position)
-            except ValueError:  # a command that the model refuses says nothing about the arm
+            except Exception:  # a command that the model refuses says nothing about the arm
                 return None
 
         sensor.expect_by(predict)

@@ -99,6 +99,7 @@ class TrackerNode(SelfPaced, Node):
         self._refused, self._tell_refusal_s = 0, -np.inf
         self._last_cycle: int | None = None
         self._actuators_ns = self._poses_ns = 0  # when they were heard last
+        self._estimates_ns: int | None = None  # when the estimator last said where the arm is
         self._permit_time = -np.inf
         self._permit_timeout_s = permit_timeout_s(self.rig, real_time=self._time_scale == 1.0)
         # As the supervisor waits for them.
@@ -137,7 +138,7 @@ class TrackerNode(SelfPaced, Node):
         listen(self, read_pose, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT)
         listen(self, read_poses, 'sections/poses', self._on_sections, MEASUREMENT)
         listen(self, read_joints, 'actuators/state', self._on_actuators, MEASUREMENT)
-        listen_to_points(self, self.rig, self._intake, self._now_s)
+        listen_to_points(self, self.rig, self._intake, self._now_s, self._motion.refusing)
         listen_to_permit(self, self._on_permit)
         self._touch = TouchMemory(self)
         self._goals: GoalTopics | None = None
@@ -224,14 +225,16 @@ class TrackerNode(SelfPaced, Node):
     def _on_actuators(self, state: JointValues) -> None:
         with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
             position = conversions.positions_of(state, self.loop.limits.names)
-            self._motion.on_actuators(position)
             self._actuators_ns = self._pacing_ns()
-            self._intake.on_actuators(self._now_s(), self.loop.tracker.measured(position))
+            with self._motion.refusing(self._now_s()):
+                self._motion.on_actuators(position)
+                self._intake.on_actuators(self._now_s(), self.loop.tracker.measured(position))
 
     def _on_permit(self, allowed: bool) -> None:
         self._permit_time = time.monotonic()
         if allowed != self._motion.allowed:
-            self._motion.follow(allowed, self._now_s())
+            with self._motion.refusing(self._now_s()):
+                self._motion.follow(allowed, self._now_s())
 
     def _watch_supervisor(self) -> None:
         silent = time.monotonic() - self._permit_time
@@ -244,7 +247,8 @@ class TrackerNode(SelfPaced, Node):
                     f'supervisor silent for {1e3 * silent:.0f} ms; standing still',
                 )
             )
-            self._motion.follow(allowed=False, now_s=self._now_s())
+            with self._motion.refusing(self._now_s()):
+                self._motion.follow(allowed=False, now_s=self._now_s())
 
     # -- the cycle
 
@@ -253,18 +257,24 @@ class TrackerNode(SelfPaced, Node):
         self._last_cycle = self._pacing_ns()
         self._schedule()
         now = self._now_ns()
-        pose, stamp_ns = self._sample(now)
+        went_on = not self._motion.refusal
+        pose: PoseSample | None = None
+        stamp_ns, pace = now, 0.0
+        estimator = self._intake.estimator
+        with self._motion.refusing(1e-9 * now):
+            pose, stamp_ns = self._sample(now)
+            pace = self._intake.pace(1e-9 * now)
+        if pose is not None:
+            self._estimates_ns = self._pacing_ns()
         # A command carries the time stamp of the pose it was computed from.
         answers_ns = stamp_ns if not self.loop.open_loop else now
-        estimator = self._intake.estimator
-        pace = estimator.pace(1e-9 * now)
         late = bool(self._stale())
         self.loop.pace = 0.0 if late else pace
         began = time.perf_counter()
-        went_on = not self._motion.refusal
         output = self._motion.cycle(1e-9 * now, pose)
         self._compute.add(1e3 * (time.perf_counter() - began))
-        estimator.command(1e-9 * now, self.loop.tracker.posture)
+        with self._motion.refusing(1e-9 * now):
+            estimator.command(1e-9 * now, self.loop.tracker.posture)
         self._command.publish(
             joint_bytes(self.loop.model.configuration_names, answers_ns, output.configuration)
         )
@@ -362,6 +372,8 @@ class TrackerNode(SelfPaced, Node):
             return 'no actuator state yet'
         if not self.loop.open_loop and self._intake.frames.counts.handed_out == 0:
             return 'no pose yet'
+        if not self.loop.open_loop and self._estimates_ns is None:
+            return f'no estimate yet of estimator {type(self._intake.estimator).__name__}'
         return ''
 
     def _unheard(self) -> str:
@@ -385,6 +397,8 @@ class TrackerNode(SelfPaced, Node):
         kinds = [('actuator state', self._actuators_ns, self.rig.supervisor.state_timeout_s)]
         if not self.loop.open_loop:
             kinds.append(('pose', self._poses_ns, self._pose_timeout_s))
+            if self._estimates_ns is not None:
+                kinds.append(('estimate', self._estimates_ns, self._pose_timeout_s))
         ages = [(kind, 1e-9 * (self._pacing_ns() - at), limit) for kind, at, limit in kinds]
         return next((staleness(*aged) for aged in ages if aged[1] > aged[2]), '')
 

@@ -6,11 +6,14 @@ import math
 from collections import deque
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
+import numpy as np
 from numpy.typing import ArrayLike
 
+from softarm_ros.geometry.answers import described, has_floats, numbers
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantBase
+from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.faults import Faults, InjectedFault, inject, kilograms
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 
@@ -107,6 +110,9 @@ class Plant(Generic[BodyT, DrivesT]):
         self.body, self.drives = body, drives
         self._mocap: Mocap | None = None
         self._true_tips: deque[tuple[float, Array]] = deque(maxlen=_KEPT_TIPS)
+        # How many there are, by the first answers.
+        self._count: tuple[int, ...] | None = None
+        self._sections: tuple[int, ...] | None = None
 
     def look_with(self, sensor: Mocap) -> None:
         """Let a sensor of poses see the arm, from now on, in place of the one it has."""
@@ -174,7 +180,7 @@ class Plant(Generic[BodyT, DrivesT]):
 
     def _look(self, sensor: Mocap) -> None:
         """Take a frame, and note where the tip truly is, seen or not."""
-        tips = self.body.section_tips()
+        tips = self._tips_checked(self.body.section_tips(), self.body)
         self._true_tips.append((self.time_s, tips[-1, :3, 3].copy()))
         sensor.capture(self.time_s, tips)
 
@@ -183,8 +189,40 @@ class Plant(Generic[BodyT, DrivesT]):
         self.drives.hold(self.time_s)
 
     def actuator_state(self) -> ActuatorState:
-        """Return what the drivers measure, in the actuators' units, each (m,)."""
-        return self.drives.state()
+        """
+        Return what the drivers measure, in the actuators' units, each (m,).
+
+        Raises
+        ------
+        PlantError
+            If the drives answer something else, or another number of actuators than before.
+
+        """
+        state = self.drives.state()
+        named = f'drives {type(self.drives).__name__}'
+        if not isinstance(state, ActuatorState):
+            raise PlantError(f'{named} returned {described(state)}; expected an ActuatorState')
+        for kind in ('position', 'velocity', 'effort'):
+            value = getattr(state, kind)
+            self._count = np.shape(value)[:1] if self._count is None else self._count
+            if not has_floats(value, self._count):
+                raise PlantError(
+                    f'{named} returned {kind} {described(value)}; expected '
+                    f'{numbers(self._count) or "a list of"} numbers, float64'
+                )
+        return state
+
+    def _tips_checked(self, tips: Array, whose: object) -> Array:
+        """Return poses of section tips; PlantError if they are none, or another number of them."""
+        kind = 'sensor' if whose is self._mocap else 'body'
+        sections = np.shape(tips)[:1] if self._sections is None else self._sections
+        if not has_floats(tips, (*sections, 4, 4)):
+            raise PlantError(
+                f'{kind} {type(whose).__name__} returned section tips {described(tips)}; expected '
+                f'{numbers((*sections, 4, 4))} numbers, float64'
+            )
+        self._sections = sections
+        return tips
 
     def faults(self) -> Faults:
         """Return what can break: the cameras, what the drives have of their own, and the load."""
@@ -209,7 +247,14 @@ class Plant(Generic[BodyT, DrivesT]):
 
     def poll_poses(self) -> list[PoseMeasurement]:
         """Return the measured poses that have arrived since the last call, oldest first."""
-        return [] if self._mocap is None else self._mocap.poll(self.time_s)
+        if self._mocap is None:
+            return []
+        frames, named = self._mocap.poll(self.time_s), f'sensor {type(self._mocap).__name__}'
+        if not isinstance(frames, list):
+            raise PlantError(f'{named} returned {described(frames)}; expected a list of poses')
+        for frame in frames:
+            self._tips_checked(frame.section_tips, self._mocap)
+        return frames
 
     def poll_true_tips(self) -> list[tuple[float, Array]]:
         """

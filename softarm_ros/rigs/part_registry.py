@@ -8,6 +8,7 @@ from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
 from pkgutil import iter_modules
+from typing import Any
 
 from softarm_ros.geometry.parts import FAMILIES, Part
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
@@ -147,6 +148,15 @@ def find_part(family: str, kind: str) -> Part:
     kinds = kinds_of(family)
     hint = did_you_mean(kind, kinds)
     raise RigError('', f'unknown {family} {kind!r}{hint}; known: {listed(kinds) or "none"}')
+
+
+def built_part(part: Part, built: Any, *methods: str) -> Any:
+    """Return what a part has built; RigError where it has not the methods that it is asked for."""
+    missing = [name for name in methods if not hasattr(built, name)]
+    if missing:
+        found = f'{type(built).__name__} without {listed(missing)}'
+        raise RigError('', f'part {part.name} has built {found}; docs/parts.md says what it is')
+    return built
 
 
 def parts(family: str | None = None) -> tuple[Part, ...]:

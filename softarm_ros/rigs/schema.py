@@ -30,7 +30,7 @@ from softarm_ros.rigs.hysteresis_config import HysteresisConfig, hysteresis_of
 from softarm_ros.rigs.model_choice import models_of, why_no_model
 from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_choice import chosen_part
-from softarm_ros.rigs.part_registry import kinds_of
+from softarm_ros.rigs.part_registry import built_part, kinds_of
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.residual_file import ResidualConfig, read_residual
 from softarm_ros.rigs.rig_parts import (
@@ -363,7 +363,9 @@ class Rig(ConfigBlock):
         if name not in (None, block.kind):
             block = PartBlock(kind=self.model_name(name))
         part, settings = chosen_part('model', block)
-        built: ArmModel = part.builder(self.mechanics_name)(settings, mechanics)
+        built: ArmModel = built_part(
+            part, part.builder(self.mechanics_name)(settings, mechanics), 'posture_of', 'shape_of'
+        )
         return built
 
     def actuator_limits(self) -> ActuatorLimits:

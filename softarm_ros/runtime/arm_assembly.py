@@ -15,7 +15,7 @@ from softarm_ros.plant.world import World
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import RigError, listed
 from softarm_ros.rigs.part_choice import chosen_part
-from softarm_ros.rigs.part_registry import find_part
+from softarm_ros.rigs.part_registry import built_part, find_part
 from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.rig_parts import (
     DRIVER,
@@ -64,10 +64,28 @@ def build_plant(rig: Rig, seed: int) -> Plant:
         rig.arm.payload_density_kg_m3,
         None if grips is None else _gripper_part(rig).builder(SIMULATED)(grips),
     )
-    plant: Plant = part.builder(role)(config, drives, world, seed)
+    plant: Plant = built_part(
+        part, part.builder(role)(config, drives, world, seed), 'look_with', 'actuator_state'
+    )
     sensor = sensor_part(config.mocap.kind)
-    plant.look_with(sensor.builder(SIMULATED)(config.mocap, seed))
+    eyes = sensor.builder(SIMULATED)(config.mocap, seed)
+    plant.look_with(built_part(sensor, eyes, 'capture', 'poll'))
+    _require_count(rig, part, plant)
     return plant
+
+
+def _require_count(rig: Rig, part: Part, plant: Plant) -> None:
+    """Raise RigError for a body of other sections or actuators than the rig has."""
+    for what, found, names in (
+        ('section(s)', len(plant.true_section_tips()), rig.section_names),
+        ('actuator(s)', len(plant.actuator_state().position), rig.actuator_names),
+    ):
+        if found != len(names):
+            raise RigError(
+                '',
+                f'part {part.name} has built an arm of {found} {what}; '
+                f'expected {len(names)}: {listed(names)}',
+            )
 
 
 def machine_facts(rig: Rig, seed: int) -> dict[str, Any]:

@@ -28,6 +28,7 @@ from softarm_ros.geometry.sightings import Place
 from softarm_ros.models.arm_model import ArmModel, ModelError, Posture
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.part_choice import chosen_part
+from softarm_ros.rigs.part_registry import built_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.swung_mass import swung_mass_kg
 from softarm_ros.rigs.task_file import load_task
@@ -36,6 +37,7 @@ from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.goal_loop import GoalLoop
 from softarm_ros.runtime.inline_planner import InlinePlanner
 from softarm_ros.runtime.loop import Loop
+from softarm_ros.runtime.part_failure import FailureWords
 from softarm_ros.runtime.path_reach import path_reach, reaches_path
 from softarm_ros.runtime.points_along import points_along
 from softarm_ros.runtime.pose_intake import PoseIntake
@@ -85,7 +87,7 @@ def build_tracker(
     part, config = chosen_part('controller', rig.tracker)
     return Tracker(
         model,
-        part.builder('controller')(config, model),
+        built_part(part, part.builder('controller')(config, model), 'velocity', 'reset'),
         rig.actuator_limits(),
         rig.configuration_limits(),
         build_pretension(rig, open_loop=open_loop),
@@ -274,7 +276,9 @@ def build_estimator(
         swung_mass_kg(rig, model),
     )
     try:
-        built: Estimator = part.builder('estimator')(config, model, around)
+        built: Estimator = built_part(
+            part, part.builder('estimator')(config, model, around), 'observe', 'estimate'
+        )
     except ModelError as error:
         raise RigError(
             '', f'estimator {rig.estimator.kind!r} of rig {rig.name!r}: {error}'
@@ -307,12 +311,18 @@ def build_feedback_watch(
     arm = rig.model() if rig.model_name(model) == rig.default_model else None
 
     posture: Posture | None = None
+    words = FailureWords()
 
     def tip_of(configuration: Array) -> Array:
         nonlocal posture
         assert arm is not None
-        posture = arm.posture_of(configuration, posture)
-        return posture.tip
+        try:
+            posture = arm.posture_of(configuration, posture)
+            return posture.tip
+        except ModelError:
+            raise
+        except Exception as error:  # whatever a model of another package raises
+            raise RuntimeError(words.of(error)) from error
 
     return FeedbackWatch(
         rig.supervisor.feedback_watch,

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.control.controller import AnswerError
 from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.schema import Rig
@@ -16,11 +15,13 @@ from softarm_ros.runtime.arm_assembly import build_plant, machine_facts
 from softarm_ros.runtime.assembly import bridge_s, build_loop, build_pose_intake, describe_reach
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
+from softarm_ros.runtime.part_failure import REFUSALS, failure_text, part_at_fault
 from softarm_ros.runtime.pose_intake import measure
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
 from softarm_ros.runtime.true_tips import TrueTips
 
 if TYPE_CHECKING:
+    from softarm_ros.plant.actuator_state import ActuatorState
     from softarm_ros.plant.plant import Plant
 
 _PROBE_N = 1e-6
@@ -47,8 +48,8 @@ def run_direct(
     Exactly repeatable for a seed. `plant` replaces the rig's own (tests, parameter studies).
     Nothing supervises the arm: an event tells where its supervisor would have held it because the
     tip was too far from its reference, or poses were missing for too long. Where its model refuses
-    what the arm does, a part answers what cannot be followed, or the arm buckles, it ends with
-    what it has.
+    what the arm does, a part fails or answers what cannot be followed, actuators report what is
+    not finite, or the arm buckles, it ends with what it has.
     """
     loop = build_loop(rig, trajectory, task=task, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
@@ -64,62 +65,60 @@ def run_direct(
     completed = failed = False
     off_track = unseen = open_loop  # there the tip is not looked at
     poses, pose_s, longest_s = 0, origin, bridge_s(rig) + rig.supervisor.feedback_timeout_s
-    while not should_stop():
-        now = body.time_s
-        measure(body, intake, now)
-        truth.add(body.poll_true_tips())
-        taken = intake.take(now)
-        pose = None if taken is None else taken[0]
-        loop.pace = intake.estimator.pace(now)
-        began = time.perf_counter()
-        try:
+    try:
+        while not should_stop():
+            now = body.time_s
+            measure(body, intake, now)
+            truth.add(body.poll_true_tips())
+            taken = intake.take(now)
+            pose = None if taken is None else taken[0]
+            loop.pace = intake.pace(now)
+            began = time.perf_counter()
             output = loop.cycle(now, pose)
-        except (ModelError, AnswerError) as error:
-            events.append(Event(now - origin, 'error', 'tracker', str(error)))
-            failed = True
-            break
-        compute_ms.append(1e3 * (time.perf_counter() - began))
-        intake.estimator.command(now, loop.tracker.posture)
-        command = loop.limits.check(output.actuation)  # nobody else stands before the plant
-        events.extend(output.events)
-        if not off_track and output.phase is Phase.TRACK and output.error_m > most_m:
-            off_track = True
-            text = _off_track(rig, loop.model, output.error_m)
-            events.append(Event(now - origin, 'warning', 'run', text))
-        if intake.frames.counts.handed_out != poses:
-            poses, pose_s = intake.frames.counts.handed_out, now
-        if not unseen and now - pose_s > longest_s + 1e-9:
-            unseen = True
-            text = f'no pose for {1e3 * (now - pose_s):.0f} ms (limit {1e3 * longest_s:.0f} ms)'
-            text += ': its supervisor would hold the arm here; what follows is driven unseen'
-            events.append(Event(now - origin, 'warning', 'run', text))
-        state = body.actuator_state()
-        intake.on_actuators(now, loop.tracker.measured(state.position))
-        seen_s.append(now if pose is None else pose.stamp_s)
-        log.add(
-            now - origin,
-            output.phase.value,
-            output.lap,
-            output.matched_reference,
-            pose.position if pose is not None else np.full(3, np.nan),
-            output.configuration,
-            command,
-            state.position,
-            state.effort,
-        )
-        if progress is not None:
-            progress(output)
-        if output.gripper_pressure_Pa is not None and gripping is not None:
-            gripping.command_gripper(output.gripper_pressure_Pa)
-        if output.phase is Phase.DONE:
-            completed = True
-            break
-        try:
+            compute_ms.append(1e3 * (time.perf_counter() - began))
+            intake.estimator.command(now, loop.tracker.posture)
+            command = loop.limits.check(output.actuation)  # nobody else stands before the plant
+            events.extend(output.events)
+            if not off_track and output.phase is Phase.TRACK and output.error_m > most_m:
+                off_track = True
+                text = _off_track(rig, loop.model, output.error_m)
+                events.append(Event(now - origin, 'warning', 'run', text))
+            if pose is not None and intake.frames.counts.handed_out != poses:
+                poses, pose_s = intake.frames.counts.handed_out, now
+            if not unseen and now - pose_s > longest_s + 1e-9:
+                unseen = True
+                late_ms, limit_ms = 1e3 * (now - pose_s), 1e3 * longest_s
+                text = f'no pose for {late_ms:.0f} ms (limit {limit_ms:.0f} ms)'
+                text += ': its supervisor would hold the arm here; what follows is driven unseen'
+                events.append(Event(now - origin, 'warning', 'run', text))
+            state = _finite(body.actuator_state())
+            intake.on_actuators(now, loop.tracker.measured(state.position))
+            seen_s.append(now if pose is None else pose.stamp_s)
+            log.add(
+                now - origin,
+                output.phase.value,
+                output.lap,
+                output.matched_reference,
+                pose.position if pose is not None else np.full(3, np.nan),
+                output.configuration,
+                command,
+                state.position,
+                state.effort,
+            )
+            if progress is not None:
+                progress(output)
+            if output.gripper_pressure_Pa is not None and gripping is not None:
+                gripping.command_gripper(output.gripper_pressure_Pa)
+            if output.phase is Phase.DONE:
+                completed = True
+                break
             body.step(command, loop.period_s)
-        except PlantError as error:
-            events.append(Event(now - origin, 'error', 'plant', str(error)))
-            failed = True
-            break
+    except Exception as error:
+        if not (isinstance(error, REFUSALS) or part_at_fault(error)):
+            raise  # a defect of this package
+        source = 'plant' if isinstance(error, PlantError) else 'tracker'
+        events.append(Event(body.time_s - origin, 'error', source, failure_text(error)))
+        failed = True
     if not completed:
         body.hold()
         if not failed:
@@ -157,6 +156,14 @@ def run_direct(
         completed,
         loop.path(400),
     )
+
+
+def _finite(state: ActuatorState) -> ActuatorState:
+    """Return what actuators report; PlantError if some of it is not finite, as it faults there."""
+    for kind, values in (('position', state.position), ('effort', state.effort)):
+        if not np.isfinite(values).all():
+            raise PlantError(f'actuator {kind} is not finite: {np.asarray(values).tolist()}')
+    return state
 
 
 def _reach_events(loop: Loop) -> list[Event]:

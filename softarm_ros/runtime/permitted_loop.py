@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
+from softarm_ros.runtime.part_failure import FailureWords
 
 # Share of an actuator's range by which a measurement may be wrong: within it, it stands there.
 STANDING = 0.02
@@ -29,8 +32,9 @@ class PermittedLoop:
     Attributes
     ----------
     refusal : str
-        Why the loop stands though it is allowed to move: what its model or its controller refuses.
-        Empty where it does not. It ends with the permission: the next one is a new attempt.
+        Why the loop stands though it is allowed to move: what its model or another part refuses,
+        or which part has failed. Empty where it does not. It ends with the permission: the next
+        one is a new attempt.
 
     """
 
@@ -40,26 +44,59 @@ class PermittedLoop:
         self.actuators: Array | None = None  # as reported last
         self.refusal = ''
         self._output: CycleOutput | None = None  # the last one
+        self._failure = FailureWords()
+        self._refused_now = False  # since the last cycle
         self._jumped = False
         self._taken: Array | None = None  # where they stood when they were taken over last
 
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
         """
-        Run a cycle of the loop; where its model or controller refuses, stand and keep the reason.
+        Run a cycle of the loop; where a part refuses or fails, stand and keep the reason.
 
         The command goes on as it was: who has to stop the arm learns why from `refusal`, and not
         from commands that do not come any more.
         """
-        loop = self.loop
         try:
-            self._output = loop.cycle(now_s, pose)
-        except ValueError as error:
-            if self._output is None:
-                raise
-            self.refusal = self.refusal or f'cannot go on: {error}'
-            loop.hold(now_s)
-            self._output = replace(self._output, stamp_s=now_s, phase=loop.phase, events=())
+            self._output = self.loop.cycle(now_s, pose)
+            if not (self.allowed or self._refused_now):
+                self.refusal = ''  # it was over before anybody let the arm move
+            self._refused_now = False
+        except Exception as error:  # whatever code of another package raises
+            self.refuse(error, now_s)
+            last = self._standing() if self._output is None else self._output
+            self._output = replace(last, stamp_s=now_s, phase=self.loop.phase, events=())
         return self._output
+
+    def refuse(self, error: Exception, now_s: float) -> None:
+        """Stand, for a part has refused or failed; the reason is kept in `refusal`."""
+        self.refusal = self.refusal or f'cannot go on: {self._failure.of(error)}'
+        self._refused_now = True
+        self.loop.hold(now_s)
+
+    @contextmanager
+    def refusing(self, now_s: float) -> Iterator[None]:
+        """Refuse what goes wrong in a block that asks parts beside the cycle."""
+        try:
+            yield
+        except Exception as error:  # as in the cycle
+            self.refuse(error, now_s)
+
+    def _standing(self) -> CycleOutput:
+        """Return the command as the tracker has it, before the first cycle."""
+        loop = self.loop
+        tip = loop.tracker.tip()
+        return CycleOutput(
+            stamp_s=0.0,
+            phase=loop.phase,
+            lap=0,
+            progress=0.0,
+            reference_position=tip,
+            configuration=loop.tracker.configuration,
+            actuation=loop.tracker.actuation,
+            error_m=float('nan'),
+            matched_reference=tip,
+            events=(),
+        )
 
     def on_actuators(self, position: Array) -> None:
         """Take the reported position of the actuators (m,); one that is not finite is left out."""

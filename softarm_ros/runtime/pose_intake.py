@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from softarm_ros.control.controller import AnswerError
 from softarm_ros.control.estimator import SECTION, TIP, Estimate, Estimator
 from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.measurement_frame import FramePairing, MeasurementFrame
+from softarm_ros.geometry.answers import described, has_floats
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, PointSighting, Sighting
 from softarm_ros.runtime.loop import PoseSample
@@ -119,12 +121,47 @@ class PoseIntake:
         estimate = self.estimator.estimate(now_s)
         if estimate is None:
             return None
+        self._check(estimate)
         self.newest = estimate
         if self.frames.counts.handed_out == 0:
             return None  # by the actuators alone: to be told, not to be driven by
         stamp_ns = round(1e9 * now_s) if frame is None else frame.stamp_ns
         position = estimate.tip[:3, 3]
         return PoseSample(estimate.stamp_s, position, estimate.configuration), stamp_ns
+
+    def pace(self, now_s: float) -> float:
+        """
+        Return how fast a reference may go on, as a share: 0 holds the arm.
+
+        Raises
+        ------
+        AnswerError
+            If the estimator answers anything but 0 to 1.
+
+        """
+        pace = self.estimator.pace(now_s)
+        if not (isinstance(pace, (float, int)) and 0.0 <= pace <= 1.0):
+            raise AnswerError(f'{self._named} returned pace {pace!r}; expected 0 to 1')
+        return pace
+
+    @property
+    def _named(self) -> str:
+        return f'estimator {type(self.estimator).__name__}'
+
+    def _check(self, estimate: object) -> None:
+        """Raise AnswerError for what is no estimate; one that is not finite the loop refuses."""
+        if not isinstance(estimate, Estimate):
+            found = type(estimate).__name__
+            raise AnswerError(f'{self._named} returned {found}; expected an Estimate or None')
+        if not has_floats(estimate.tip, (4, 4)):
+            tip = described(estimate.tip)
+            raise AnswerError(f'{self._named} returned tip {tip}; expected 4 x 4 numbers, float64')
+        seen = estimate.configuration
+        if seen is not None and not has_floats(seen, np.shape(seen)[:1]):
+            raise AnswerError(
+                f'{self._named} returned configuration {described(seen)}; expected as many '
+                'numbers, float64, as the model has, or None'
+            )
 
     def _follow_clock(self, now_s: float) -> None:
         """

@@ -122,7 +122,7 @@ class SupervisedArm:
         """Run one cycle of the loop on what has been measured, without letting time pass."""
         now = self.now_s
         taken = self._intake.take(now)
-        self.loop.pace = self._intake.estimator.pace(now)
+        self.loop.pace = self._intake.pace(now)
         output = self._motion.cycle(now, None if taken is None else taken[0])
         self._intake.estimator.command(now, self.loop.tracker.posture)
         self.output = output

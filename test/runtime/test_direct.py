@@ -1,5 +1,8 @@
 """Runs in one process: tracking, and exact repetition."""
 
+from dataclasses import replace
+from itertools import count
+
 import numpy as np
 import pytest
 
@@ -74,8 +77,40 @@ def test_an_answer_that_cannot_be_followed_ends_the_run_with_its_record(monkeypa
     monkeypatch.setattr(ResolvedRate, 'velocity', lambda *asked: Motion(np.zeros(3), ZERO, False))
     run = run_direct(RIG, 'line_small')
     assert not run.completed
-    assert 'returned [0.0, 0.0, 0.0]; expected 4 finite numbers' in run.events[-1].message
+    assert 'returned velocity [0.0, 0.0, 0.0]; expected 4 finite numbers' in run.events[-1].message
     assert len(run.samples.tip) > 10
+
+
+@pytest.mark.parametrize('kind', ['position', 'effort'])
+@pytest.mark.parametrize(
+    ('answer', 'why'),
+    [
+        (lambda value: np.full_like(value, np.nan), '{} is not finite: [nan'),
+        (lambda value: value[:-1], 'CableDrives returned {} ['),
+        (lambda value: None, 'CableDrives returned {} None; expected 6 numbers'),
+    ],
+)
+def test_actuators_that_report_no_numbers_end_the_run_with_its_record(kind, answer, why):
+    plant = build_plant(RIG, 0)
+    state, times = plant.drives.state, count()
+
+    def report():
+        true = state()
+        wrong = {kind: answer(getattr(true, kind))}
+        return replace(true, **wrong) if next(times) > 10 else true
+
+    plant.drives.state = report
+    run = run_direct(RIG, 'line_small', plant=plant)
+    assert not run.completed and len(run.samples.tip) == 11
+    assert why.format(kind) in run.events[-1].message
+
+
+def test_a_body_that_loses_a_section_ends_the_run_with_its_record():
+    plant = build_plant(RIG, 0)
+    tips = plant.body.section_tips
+    plant.body.section_tips = lambda: tips()[: 2 if plant.time_s < 0.1 else 1]
+    run = run_direct(RIG, 'line_small', plant=plant)
+    assert not run.completed and 'expected 2 x 4 x 4 numbers' in run.events[-1].message
 
 
 @pytest.mark.parametrize(

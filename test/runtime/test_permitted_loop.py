@@ -1,5 +1,7 @@
 """Start, hold, go on, take over: as the supervisor allows and the actuators stand."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -138,3 +140,33 @@ def test_where_its_model_refuses_it_stands_and_says_why_until_it_may_not_move(mo
     _, after = drive(motion, now, 2 * PERIOD)
     assert after.phase is Phase.APPROACH
     assert 0.0 < np.abs(after.actuation - held.actuation).max() < 1e-3
+
+
+@pytest.mark.parametrize('when', ('in its first cycle', 'in mid-motion'))
+def test_where_a_part_fails_it_stands_and_names_what_failed(motion, monkeypatch, when):
+    def fail(*_):
+        return {}['gain']
+
+    now, before = 0.0, motion.loop.tracker.actuation
+    if when == 'in mid-motion':
+        motion.on_actuators(np.zeros(3))
+        motion.follow(True, 0.0)
+        now, output = drive(motion, 0.0, 0.4)
+        before = output.actuation
+    monkeypatch.setattr(motion.loop, '_read', fail)
+    for _ in range(3):
+        output = motion.cycle(now, None)
+    assert motion.refusal.startswith("cannot go on: KeyError: 'gain' (traceback: ")
+    np.testing.assert_array_equal(output.actuation, before)
+    kept = Path(motion.refusal.partition('(traceback: ')[2].rstrip(')'))
+    assert 'Traceback' in kept.read_text()
+    kept.unlink()
+
+
+def test_what_failed_before_anybody_let_the_arm_move_may_be_over(motion):
+    with motion.refusing(0.0):
+        raise ModelError('not yet')
+    motion.cycle(0.0, None)
+    assert motion.refusal == 'cannot go on: not yet'
+    motion.cycle(PERIOD, None)
+    assert not motion.refusal

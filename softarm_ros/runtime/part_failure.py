@@ -1,0 +1,102 @@
+"""What an exception says: which part of another package has failed, where, and its traceback."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import tempfile
+import traceback
+from collections.abc import Iterator
+from pathlib import Path
+from types import FrameType
+
+from softarm_ros.control.controller import AnswerError
+from softarm_ros.control.limits import LimitError
+from softarm_ros.models.arm_model import ModelError
+from softarm_ros.plant.errors import PlantError
+from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.part_registry import registrations
+
+# A part refuses, it has not failed; the last ones where they come from code of this package.
+REFUSALS = (ModelError, AnswerError, PlantError, LimitError, RigError)
+OURS = (ValueError, RuntimeError, OSError)
+_COLOUR = re.compile(r'\x1b\[[0-9;]*m')
+
+
+def part_at_fault(error: BaseException) -> str:
+    """
+    Return the part of another package in whose code an exception arose, with its place.
+
+    'part model.own (OwnModel.posture_of, own_model.py:31)'; empty where no such code was under
+    way. Code of the package that is no part is named with the package.
+    """
+    others = [entry for entry in registrations() if not entry.built_in]
+    packages = {entry.target.partition('.')[0].partition(':')[0]: entry for entry in others}
+    frames = [found for found in _frames(error) if _module(found[0]).split('.')[0] in packages]
+    if not frames:
+        return ''
+    for frame, line in reversed(frames):
+        module = _module(frame)
+        names = [entry.name for entry in others if entry.target.partition(':')[0] == module]
+        if names:
+            return f'part {" or ".join(names)} ({_place(frame, line)})'
+    package = packages[_module(frames[-1][0]).split('.')[0]].distribution
+    return f'package {package} ({_place(*frames[-1])})'
+
+
+def failure_text(error: BaseException) -> str:
+    """
+    Return in one line what has failed and why.
+
+    A refusal in its own words, which are written for who reads them. Of anything else the part at
+    fault is named, and the traceback is kept in a file that the line names.
+    """
+    part = '' if isinstance(error, REFUSALS) else part_at_fault(error)
+    if isinstance(error, REFUSALS) or (not part and isinstance(error, OURS)):
+        return str(error)
+    lines = _COLOUR.sub('', str(error)).strip().splitlines()
+    why = f'{type(error).__name__}: {lines[0]}' if lines else type(error).__name__
+    text = f'{part} failed: {why}' if part else why
+    path = _kept(error)
+    return text if path is None else f'{text} (traceback: {path})'
+
+
+class FailureWords:
+    """Says what has failed; what fails in the same way again and again is kept once."""
+
+    def __init__(self) -> None:
+        self._last = '', ''
+
+    def of(self, error: BaseException) -> str:
+        """Return `failure_text` of an exception."""
+        said = repr(error)
+        if said != self._last[0]:
+            self._last = said, failure_text(error)
+        return self._last[1]
+
+
+def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    """Yield frames and lines of a traceback, the innermost last."""
+    yield from traceback.walk_tb(error.__traceback__)
+
+
+def _place(frame: FrameType, line: int) -> str:
+    """Return class, function, file and line of a frame."""
+    owner, function = frame.f_locals.get('self'), frame.f_code.co_name
+    named = function if owner is None else f'{type(owner).__name__}.{function}'
+    return f'{named}, {Path(frame.f_code.co_filename).name}:{line}'
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get('__name__', ''))
+
+
+def _kept(error: BaseException) -> Path | None:
+    """Write the traceback to a file of its own; return where, or None if no disk takes it."""
+    with contextlib.suppress(OSError):
+        handle, name = tempfile.mkstemp(prefix='softarm-', suffix='.traceback')
+        with os.fdopen(handle, 'w', encoding='utf-8', errors='replace') as file:
+            file.write(''.join(traceback.format_exception(error)))
+        return Path(name)
+    return None
