@@ -110,9 +110,13 @@ class Plant(Generic[BodyT, DrivesT]):
         self.body, self.drives = body, drives
         self._mocap: Mocap | None = None
         self._true_tips: deque[tuple[float, Array]] = deque(maxlen=_KEPT_TIPS)
-        # How many there are, by the first answers.
+        # How many actuators (as was said) and measured tips there are, or by the first answers.
         self._count: tuple[int, ...] | None = None
         self._sections: tuple[int, ...] | None = None
+
+    def expect(self, actuators: int) -> None:
+        """Take how many the arm has; PlantError follows where the drives report others."""
+        self._count = (actuators,)
 
     def look_with(self, sensor: Mocap) -> None:
         """Let a sensor of poses see the arm, from now on, in place of the one it has."""

@@ -80,6 +80,40 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
     assert_refused(lab, [*bad, (two, 'expected an arm of one section')])
 
 
+def test_check_tries_its_parts_and_names_one_that_fails(lab):
+    code = """
+import numpy as np
+from lab_arm import arcs_that_lag, near_sighted, transposed_jacobian
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.part_trial import try_parts
+
+rig = load_rig(rig.source, ['controller.kind=transposed_jacobian'])
+try_parts(rig, 'fine')
+for owner, method, wrong in (
+    (transposed_jacobian.Transposed, 'velocity', lambda *_: None),
+    (transposed_jacobian.Transposed, '__init__', lambda self, config: self.nothing),
+    (arcs_that_lag.LaggingArc, 'section_tips', lambda self: self._pose(1.0)),
+    (arcs_that_lag.InstantWinches, 'advance', lambda *_: np.linalg.inv(np.zeros((2, 2)))),
+):
+    right = getattr(owner, method)
+    wrong.__globals__['__name__'] = owner.__module__
+    setattr(owner, method, wrong)
+    try:
+        try_parts(rig, 'bad')
+    except ValueError as error:
+        print(str(error).partition(' (traceback')[0])
+    setattr(owner, method, right)
+"""
+    told = said_by(lab, code).splitlines()
+    assert told[0] == 'bad: controller Transposed returned None; expected a Motion'
+    assert told[1].startswith('bad: part controller.transposed_jacobian (Transposed.<lambda>')
+    assert "no attribute 'nothing'" in told[1]
+    assert told[2].startswith('bad: body LaggingArc returned section tips [[1.0')
+    assert 'numbers, float64' in told[2]
+    assert told[3].startswith('bad: part body.lab_arcs (')
+    assert 'LinAlgError: Singular matrix' in told[3]
+
+
 def test_it_runs_in_one_process_exactly_repeatably(lab, short, tmp_path):
     found = []
     for seed in (0, 0, 1):

@@ -51,11 +51,18 @@ def check(
 
 
 def _build_model(name: str, rig: Rig) -> None:
-    """Raise RigError if the default model refuses the arm, as one that does not stand."""
+    """Raise RigError if the default model refuses the arm, or a part of another package fails."""
     from softarm_ros.models.arm_model import ModelError
     from softarm_ros.rigs.loader import RigError
+    from softarm_ros.runtime.part_failure import failure_text, part_at_fault
+    from softarm_ros.runtime.part_trial import try_parts
 
     try:
         rig.model()
     except ModelError as error:
         raise RigError(name, f'model = {rig.default_model!r}: {error}') from error
+    except Exception as error:
+        if isinstance(error, RigError) or not part_at_fault(error):
+            raise
+        raise RigError(name, failure_text(error)) from error
+    try_parts(rig, name)
