@@ -30,6 +30,7 @@ RECORDED = (
     'configuration/command',
     'actuators/command',
     'actuators/state',
+    'tracker/cycle',  # what a replay goes by: from the first motion on
 )
 
 # Messages are read so many at a time: one by one, on a processor that does other things between,
