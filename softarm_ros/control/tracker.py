@@ -117,7 +117,7 @@ class Tracker:
             self._drift = np.zeros(3)
 
     def _place(self, configuration: Array) -> None:
-        posture = self._whole(self.model.posture_of(configuration))
+        posture = self._held_by(self.model.posture_of(configuration))
         self._posture = posture  # a configuration out of reach is refused
         self.halt()
         self._seen: Posture | None = None  # where the arm was measured last
@@ -157,7 +157,7 @@ class Tracker:
 
     def tip(self) -> Array:
         """Return the tip position (3,) [m] that the model gives for the commands so far."""
-        return self.posture.tip.copy()
+        return self._of_model(self.posture, 'tip', (3,)).copy()
 
     @property
     def posture(self) -> Posture:
@@ -225,7 +225,7 @@ class Tracker:
             reference = TipReference(velocity, error, self._taken_out(velocity))
         motion = self.controller.velocity(state, reference, bounds, period_s)
         q_rate = self._checked(motion)
-        posture = self._whole(self._advance(q_rate, bounds, room, period_s))
+        posture = self._advance(q_rate, bounds, room, period_s)
         done = (posture.configuration - self._posture.configuration) / period_s
         wanted = _size(motion.wanted)
         shortfall = _size(motion.wanted - state.jacobian @ done)
@@ -253,21 +253,21 @@ class Tracker:
 
     def _jacobian(self, measured: Array | None) -> Array:
         """Return the tip's Jacobian (3, dof) where the arm is, as far as that is known."""
-        if measured is None:
-            return self._posture.tip_jacobian
         dof = len(self._scale)
+        if measured is None:
+            return self._of_model(self._posture, 'tip_jacobian', (3, dof))
         if not has_floats(measured, (dof,)):
             raise AnswerError(
                 f'estimated configuration is {described(measured)}; expected {dof} numbers, '
                 'float64; the estimator is wrong'
             )
         self._seen = self.model.posture_of(measured, self._seen or self._posture)
-        jacobian = getattr(self._seen, 'tip_jacobian', None)
-        return self._finite(jacobian, (3, dof), self._model_named, 'tip_jacobian')
+        return self._of_model(self._seen, 'tip_jacobian', (3, dof))
 
     def _bounds(self, room: ActuatorLimits, period_s: float) -> VelocityBounds:
         """Return all limits as bounds on the configuration velocity of this period."""
-        posture = self._posture
+        posture, shape = self._posture, (len(self._rate), len(self._scale))
+        pulls = self._of_model(posture, 'actuation_jacobian', shape)
         low, high = room.rate_bounds(posture.actuation, self._rate, period_s)
         rows, row_low, row_high = self.configuration_limits.velocity_bounds(
             posture.configuration, period_s
@@ -275,7 +275,7 @@ class Tracker:
         # For a view of an array the kernel would be compiled once more, in mid-motion.
         return VelocityBounds(
             *joined_bounds(
-                np.ascontiguousarray(posture.actuation_jacobian),
+                np.ascontiguousarray(pulls),
                 low,
                 high,
                 rows,
@@ -293,40 +293,24 @@ class Tracker:
         named = f'controller {type(self.controller).__name__}'
         if not isinstance(motion, Motion):
             raise AnswerError(f'{named} returned {described(motion)}; expected a Motion')
-        self._finite(motion.wanted, (3,), named, 'wanted')
-        return self._finite(motion.velocity, (len(self._scale),), named, 'velocity')
-
-    @property
-    def _model_named(self) -> str:
-        return f'model {self.model.name} ({type(self.model).__name__})'
+        for name, shape in (('wanted', (3,)), ('velocity', self._scale.shape)):
+            if not _is_finite(getattr(motion, name), shape):
+                raise _unfit(getattr(motion, name), shape, named, name)
+        return motion.velocity
 
     def _held_by(self, posture: Posture) -> Posture:
         """Return a posture of which configuration and actuation are what they have to be."""
-        dof, m = len(self._scale), len(self.limits.names)
-        for name, shape in (('configuration', (dof,)), ('actuation', (m,))):
-            self._finite(getattr(posture, name, None), shape, self._model_named, name)
+        self._of_model(posture, 'configuration', self._scale.shape)
+        self._of_model(posture, 'actuation', (len(self.limits.names),))
         return posture
 
-    def _whole(self, posture: Posture) -> Posture:
-        """Return a posture of which everything that a step needs is what it has to be."""
-        dof, m = len(self._scale), len(self.limits.names)
-        for name, shape in (
-            ('tip', (3,)),
-            ('tip_jacobian', (3, dof)),
-            ('actuation_jacobian', (m, dof)),
-        ):
-            self._finite(getattr(posture, name, None), shape, self._model_named, name)
-        return self._held_by(posture)
-
-    @staticmethod
-    def _finite(value: Any, shape: tuple[int, ...], whose: str, name: str) -> Array:
-        # The sum: one call for what is looked at several times a step.
-        if has_floats(value, shape) and math.isfinite(value.sum()):
+    def _of_model(self, posture: Posture, name: str, shape: tuple[int, ...]) -> Array:
+        """Return an array of a posture, which is what it has to be; read where it is needed."""
+        value = getattr(posture, name, None)
+        if _is_finite(value, shape):
             return np.asarray(value)
-        raise AnswerError(
-            f'{whose} returned {name} {described(value)}; expected {numbers(shape)} finite '
-            'numbers, float64'
-        )
+        whose = f'model {self.model.name} ({type(self.model).__name__})'
+        raise _unfit(value, shape, whose, name)
 
     def _differ(self, done: Array, asked: Array) -> bool:
         """Return whether velocities (dof,) differ by more than rounding."""
@@ -398,6 +382,17 @@ class Tracker:
         change = np.linalg.lstsq(A, excess, rcond=None)[0] * self._scale
         pulled = self.configuration_limits.clipped(posture.configuration - change)
         return self.model.posture_of(pulled, posture)
+
+
+def _is_finite(value: Any, shape: tuple[int, ...]) -> bool:
+    """Return whether a value is an array of this shape, of finite float64."""
+    # The product with itself: one call for what is looked at several times a step.
+    return has_floats(value, shape) and math.isfinite(np.vdot(value, value))
+
+
+def _unfit(value: Any, shape: tuple[int, ...], whose: str, name: str) -> AnswerError:
+    found, expected = described(value), f'{numbers(shape)} finite numbers, float64'
+    return AnswerError(f'{whose} returned {name} {found}; expected {expected}')
 
 
 def _size(vector: Array) -> float:
