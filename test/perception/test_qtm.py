@@ -88,14 +88,15 @@ def test_a_server_that_starts_late_or_again_is_found() -> None:
 
 
 def test_a_connection_that_is_lost_and_back_is_told_and_streams_at_once() -> None:
-    with streaming(timeout_s=5.0) as running:
+    with streaming(timeout_s=25.0) as running:
         running.wait_for(lambda: len(running.sightings) > 10)
         running.device.inject('die')
-        running.wait_for(running.codes)
-        (problem,) = running.sensor.health().problems
+        running.wait_for(lambda: 'no-server' in running.codes())
+        told = running.sensor.health().problems
         running.device.inject('mend')
         began, seen = running.now_s, len(running.sightings)
         running.wait_for(lambda: len(running.sightings) > seen + 5)
-        assert running.now_s - began < 4.0  # not after frames were missed for timeout_s
-    assert (problem.code, problem.subject) == ('no-server', 'server')
+        assert running.now_s - began < 20.0  # not after frames were missed for timeout_s
+    (problem,) = (problem for problem in told if problem.code == 'no-server')
+    assert problem.subject == 'server'
     assert 'connection' in problem.text
