@@ -11,6 +11,7 @@ import numpy as np
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.actuator_driver import ActuatorReading
+from softarm_ros.drivers.board_clock import BoardWitness
 from softarm_ros.drivers.messages import (
     MOTORS,
     Ack,
@@ -37,9 +38,6 @@ from softarm_ros.geometry.arrays import Array
 
 BOARD = 'steppers'
 COMMAND = 'command'
-_WRAP_US = 2**32  # of a board's time
-_LATE_S = 1.0  # a busy computer reads a state so late
-_DRIFT = 0.01  # of the ceramic resonator of a Mega, and to spare
 _VELOCITY_S = 0.05  # over which velocity is taken: a microstep within 10 ms says little
 
 
@@ -101,8 +99,7 @@ class CableSteppers:
         self._arm_s = -np.inf
         self._boot_id: int | None = None
         self._strange = False  # it has other counts than those of `home`, whatever it says
-        self._back = False  # it is there again, and has not told its time yet
-        self._time_us: int | None = None  # of the board, at `_heard_s`
+        self._witness = BoardWitness()
         self._told: tuple[State, Cause] | None = None  # last state reported as a problem
 
     # -- for the caller
@@ -261,9 +258,8 @@ class CableSteppers:
                 self._clock.now_s(),
             )
         if self._boot_id == reply.boot_id and not self._fresh:
-            self._back = True
             return
-        self._time_us = None
+        self._witness.forget()
         for order in self._orders:
             result = link.ask(Type.STEPPER_CONFIG, order.payload())
             if result is Result.STATE:
@@ -307,7 +303,10 @@ class CableSteppers:
         """Take what the board says of itself."""
         if not isinstance(state, StepperState):
             return
-        self._compare_time(state)
+        other = self._witness.look(state.time_us, self._clock.now_s())
+        if other:  # its counts, and that it was homed, are of another arm
+            self._strange = True
+            self._problem(BOARD, 'another', other)
         self._armed = state.state in (State.ARMED, State.RUNNING)
         if self._armed:
             self._arming = None
@@ -322,7 +321,6 @@ class CableSteppers:
             while len(self._past) > 2 and self._past[1][0] <= stamp_s - _VELOCITY_S:
                 self._past.popleft()
             resetting = self._resetting
-        self._time_us = state.time_us
         told = (state.state, state.cause)
         if state.state in (State.STOPPED, State.FAULT):
             if told != self._told and not resetting and not self._fresh:
@@ -330,28 +328,6 @@ class CableSteppers:
                 self._told = told
         else:
             self._told = None
-
-    def _compare_time(self, state: StepperState) -> None:
-        """
-        Report a board that is back with another time: boards count starts alike, not seconds.
-
-        Its counts, and that it was homed, are those of another arm.
-        """
-        back, self._back = self._back, False
-        if not back or self._time_us is None:
-            return
-        gone_s = self._clock.now_s() - self._heard_s
-        passed_us = state.time_us - self._time_us - round(1e6 * gone_s)
-        off_s = 1e-6 * ((passed_us + _WRAP_US // 2) % _WRAP_US - _WRAP_US // 2)
-        limit_s = _LATE_S + _DRIFT * gone_s
-        if abs(off_s) > limit_s:
-            self._strange = True
-            self._problem(
-                BOARD,
-                'another',
-                f'another board is at its port: its clock is {off_s:+.3f} s off that of the board '
-                f'of before (limit {limit_s:.3f} s)',
-            )
 
     def refused(self, ack: Ack) -> None:
         """Take a refusal of targets."""
@@ -364,6 +340,7 @@ class CableSteppers:
         self._armed = False
         self._arming, self._arm_s = None, -np.inf
         self._told = None
+        self._witness.lost()
         with self._lock:
             self._target = None
             self._state = None

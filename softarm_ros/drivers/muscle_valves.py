@@ -11,6 +11,7 @@ import numpy as np
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.actuator_driver import ActuatorReading
+from softarm_ros.drivers.board_clock import BoardWitness
 from softarm_ros.drivers.command_check import checked_command
 from softarm_ros.drivers.messages import (
     Ack,
@@ -114,6 +115,8 @@ class MuscleValves:
         self._resent = 0
         self._open_sequence = 0
         self._boot_id: int | None = None
+        self._witness = BoardWitness()
+        self._other = ''  # why the board is not the one of before
         self._lost_s = -np.inf
         self._past: deque[tuple[float, Array]] = deque()
 
@@ -234,8 +237,11 @@ class MuscleValves:
             self._state = None
         while (state := self._state) is None:
             link.listen(self._clock.now_s() + 0.05)
+        same = reply.boot_id == self._boot_id
+        if same and self._other:
+            self._log.report(BOARD, 'another', self._other, self._clock.now_s())
         with self._lock:
-            if reply.boot_id == self._boot_id:
+            if same and not self._other:
                 # Our HELLO has cut what was open, if the watchdog had not let it end before.
                 cut = state.cause is Cause.NEW_HOST
                 self._book.found(state.batch, cut_s=self._lost_s if cut else None)
@@ -287,6 +293,7 @@ class MuscleValves:
         now = self._clock.now_s()
         with self._lock:
             self._state, self._stamp_s = state, stamp_s
+            self._other = self._witness.look(state.time_us, now) or self._other
             if self._armed:
                 if state.state in _ACTIVE:
                     self._book.seen(state.batch, state.open, stamp_s)
@@ -320,6 +327,8 @@ class MuscleValves:
     def disconnected(self, why: str) -> None:
         """Wait for a new command; what the board did, it reports when it is back."""
         self._lost_s = self._clock.now_s()
+        self._witness.lost()
+        self._other = ''
         self._armed = self._opened = self._stop_it = False
         with self._lock:
             self._target = None

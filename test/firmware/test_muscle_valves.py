@@ -15,6 +15,8 @@ import pytest
 import valve_drive
 from boards import Bench, in_memory, running
 from firmware_made import build, need
+from manual_clock import ManualClock
+from memory_board import MemoryBoard
 
 from softarm_ros.drivers.muscle_valves import MuscleValves
 from softarm_ros.drivers.problems import DriverError
@@ -378,3 +380,49 @@ def test_commands_never_wait_for_the_line(tmp_path):
             assert bench.clock.now_s() == began
             bench.read()
             bench.clock.sleep(0.01)
+
+
+class Shifted:
+    """A clock of this computer beside which that of a board is off, from some moment on."""
+
+    def __init__(self, clock: ManualClock) -> None:
+        self._clock, self.shift_s = clock, 0.0
+
+    def now_s(self) -> float:
+        return self._clock.now_s() + self.shift_s
+
+    def __getattr__(self, name: str) -> object:
+        return getattr(self._clock, name)
+
+
+@pytest.mark.parametrize(('off_s', 'same'), [(0.5, True), (5.0, False), (60.0, False)])
+def test_another_board_that_was_started_equally_often_knows_nothing_of_these_muscles(off_s, same):
+    """Ids are counts of starts; what such a board has of its own is its clock."""
+    time = ManualClock()
+    board, clock = MemoryBoard('valves', time), Shifted(time)
+    board.start()
+    config = ValveBoardConfig(port='memory', pairs=PAIRS)
+    driver = MuscleValves(config, DRIVE, NAMES, REST, no_load, clock, board.open_port)
+
+    def says(text: str) -> None:
+        time.until(lambda: text in driver.not_ready(), 10.0)
+
+    driver.start()
+    says('not homed')
+    driver.home()
+    assert driver.reading() is not None
+    board.inject('unplug')
+    says('link')
+    clock.shift_s = off_s
+    board.inject('plug')
+    time.until(lambda: driver.values()['connected'] == 'true', 10.0)
+    if same:
+        driver.reset()
+        time.until(lambda: driver.not_ready() == '', 10.0)
+        assert driver.reading() is not None
+    else:
+        says(f'another board is at its port: its clock is {-off_s:+.1f}')
+        assert driver.reading() is None
+        driver.reset()
+        says('not homed')
+    driver.close()
