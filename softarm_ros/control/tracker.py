@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -27,7 +26,7 @@ from softarm_ros.control.controller import (
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.pretension import Pretension
 from softarm_ros.control.quadratic import within_bounds
-from softarm_ros.geometry.answers import described, has_floats, numbers
+from softarm_ros.geometry.answers import described, has_finite_floats, has_floats, misfit, numbers
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 from softarm_ros.models.memory import ArmMemory
@@ -294,8 +293,9 @@ class Tracker:
         if not isinstance(motion, Motion):
             raise AnswerError(f'{named} returned {described(motion)}; expected a Motion')
         for name, shape in (('wanted', (3,)), ('velocity', self._scale.shape)):
-            if not _is_finite(getattr(motion, name), shape):
-                raise _unfit(getattr(motion, name), shape, named, name)
+            if not has_finite_floats(getattr(motion, name), shape):
+                text = misfit(named, name, getattr(motion, name), f'{numbers(shape)} finite')
+                raise AnswerError(text)
         return motion.velocity
 
     def _held_by(self, posture: Posture) -> Posture:
@@ -307,10 +307,10 @@ class Tracker:
     def _of_model(self, posture: Posture, name: str, shape: tuple[int, ...]) -> Array:
         """Return an array of a posture, which is what it has to be; read where it is needed."""
         value = getattr(posture, name, None)
-        if _is_finite(value, shape):
+        if has_finite_floats(value, shape):
             return np.asarray(value)
         whose = f'model {self.model.name} ({type(self.model).__name__})'
-        raise _unfit(value, shape, whose, name)
+        raise AnswerError(misfit(whose, name, value, f'{numbers(shape)} finite'))
 
     def _differ(self, done: Array, asked: Array) -> bool:
         """Return whether velocities (dof,) differ by more than rounding."""
@@ -352,9 +352,12 @@ class Tracker:
     def _integrated(self, velocity: Array, period_s: float) -> Posture:
         """Return where a velocity (dof,), in units of the scales, leads within a period."""
         present = self._posture
-        configuration = present.configuration + period_s * self._scale * velocity
+        return self._at(present.configuration + period_s * self._scale * velocity, present)
+
+    def _at(self, configuration: Array, near: Posture) -> Posture:
+        """Return the posture at a configuration (dof,), or where its limits leave it."""
         clipped = self.configuration_limits.clipped(configuration)
-        return self._held_by(self.model.posture_of(clipped, present))
+        return self._held_by(self.model.posture_of(clipped, near))
 
     def _shortened(self, velocity: Array, room: ActuatorLimits, period_s: float) -> Posture:
         """Return where the longest part of a step leads that respects range and speed."""
@@ -380,19 +383,7 @@ class Tracker:
         excess = posture.actuation - np.clip(posture.actuation, low, high)
         A = posture.actuation_jacobian * self._scale
         change = np.linalg.lstsq(A, excess, rcond=None)[0] * self._scale
-        pulled = self.configuration_limits.clipped(posture.configuration - change)
-        return self.model.posture_of(pulled, posture)
-
-
-def _is_finite(value: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a value is an array of this shape, of finite float64."""
-    # The product with itself: one call for what is looked at several times a step.
-    return has_floats(value, shape) and math.isfinite(np.vdot(value, value))
-
-
-def _unfit(value: Any, shape: tuple[int, ...], whose: str, name: str) -> AnswerError:
-    found, expected = described(value), f'{numbers(shape)} finite numbers, float64'
-    return AnswerError(f'{whose} returned {name} {found}; expected {expected}')
+        return self._at(posture.configuration - change, posture)
 
 
 def _size(vector: Array) -> float:

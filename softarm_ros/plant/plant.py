@@ -9,7 +9,7 @@ from typing import Generic, Protocol, TypeVar, runtime_checkable
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softarm_ros.geometry.answers import described, has_floats, numbers
+from softarm_ros.geometry.answers import described, has_floats, misfit, numbers
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.actuator_state import ActuatorState
 from softarm_ros.plant.config import PlantBase
@@ -210,10 +210,8 @@ class Plant(Generic[BodyT, DrivesT]):
             value = getattr(state, kind)
             self._count = np.shape(value)[:1] if self._count is None else self._count
             if not has_floats(value, self._count):
-                raise PlantError(
-                    f'{named} returned {kind} {described(value)}; expected '
-                    f'{numbers(self._count) or "a list of"} numbers, float64'
-                )
+                expected = numbers(self._count) or 'a list of'
+                raise PlantError(misfit(named, kind, value, expected))
         return state
 
     def _tips_checked(self, tips: Array, whose: object) -> Array:
@@ -221,10 +219,9 @@ class Plant(Generic[BodyT, DrivesT]):
         kind = 'sensor' if whose is self._mocap else 'body'
         sections = np.shape(tips)[:1] if self._sections is None else self._sections
         if not has_floats(tips, (*sections, 4, 4)):
-            raise PlantError(
-                f'{kind} {type(whose).__name__} returned section tips {described(tips)}; expected '
-                f'{numbers((*sections, 4, 4))} numbers, float64'
-            )
+            named = f'{kind} {type(whose).__name__}'
+            expected = numbers((*sections, 4, 4))
+            raise PlantError(misfit(named, 'section tips', tips, expected))
         self._sections = sections
         return tips
 

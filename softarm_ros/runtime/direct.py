@@ -91,7 +91,7 @@ def run_direct(
                 text = f'no pose for {late_ms:.0f} ms (limit {limit_ms:.0f} ms)'
                 text += ': its supervisor would hold the arm here; what follows is driven unseen'
                 events.append(Event(now - origin, 'warning', 'run', text))
-            state = _finite(body.actuator_state())
+            state = finite_state(body)
             intake.on_actuators(now, loop.tracker.measured(state.position))
             seen_s.append(now if pose is None else pose.stamp_s)
             log.add(
@@ -158,11 +158,13 @@ def run_direct(
     )
 
 
-def _finite(state: ActuatorState) -> ActuatorState:
-    """Return what actuators report; PlantError if some of it is not finite, as it faults there."""
+def finite_state(plant: Plant) -> ActuatorState:
+    """Return what actuators report; PlantError, as the arm faults there, if it is not finite."""
+    state = plant.actuator_state()
     for kind, values in (('position', state.position), ('effort', state.effort)):
         if not np.isfinite(values).all():
-            raise PlantError(f'actuator {kind} is not finite: {np.asarray(values).tolist()}')
+            drives = type(plant.drives).__name__
+            raise PlantError(f'drives {drives}: actuator {kind} is not finite: {values.tolist()}')
     return state
 
 

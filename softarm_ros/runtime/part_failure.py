@@ -7,7 +7,6 @@ import os
 import re
 import tempfile
 import traceback
-from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
 
@@ -33,7 +32,8 @@ def part_at_fault(error: BaseException) -> str:
     """
     others = [entry for entry in registrations() if not entry.built_in]
     packages = {entry.target.partition('.')[0].partition(':')[0]: entry for entry in others}
-    frames = [found for found in _frames(error) if _module(found[0]).split('.')[0] in packages]
+    under_way = traceback.walk_tb(error.__traceback__)  # the innermost last
+    frames = [found for found in under_way if _module(found[0]).split('.')[0] in packages]
     if not frames:
         return ''
     for frame, line in reversed(frames):
@@ -74,11 +74,6 @@ class FailureWords:
         if said != self._last[0]:
             self._last = said, failure_text(error)
         return self._last[1]
-
-
-def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
-    """Yield frames and lines of a traceback, the innermost last."""
-    yield from traceback.walk_tb(error.__traceback__)
 
 
 def _place(frame: FrameType, line: int) -> str:

@@ -13,6 +13,7 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.part_registry import registrations
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_pose_intake, build_tracker
+from softarm_ros.runtime.direct import finite_state
 from softarm_ros.runtime.part_failure import OURS, failure_text, part_at_fault
 from softarm_ros.runtime.pose_intake import measure
 
@@ -85,21 +86,16 @@ def _require_own_arrays(model: ArmModel) -> None:
 def _try_plant(rig: Rig) -> None:
     """Let the simulated arm stand for some periods, seen by its sensor and the estimator."""
     plant, intake = build_plant(rig, 0), build_pose_intake(rig, rig.model())
+    sensor = f'sensor {rig.plant_for("sim").mocap.kind}'
     for _ in range(_PERIODS):
         plant.step(None, 1.0 / rig.tracker.rate_hz)
         now = plant.time_s
         for frame in measure(plant, intake, now):
             if not np.isfinite(frame.section_tips).all():
-                raise PlantError(f'sensor {rig.plant_for("sim").mocap.kind}: poses are not finite')
+                raise PlantError(f'{sensor}: poses are not finite')
             refusal = intake.watch.wrong(now, frame.stamp_s, 'base', frame.section_tips[-1, :3, 3])
             if refusal is not None:
-                raise PlantError(f'sensor {rig.plant_for("sim").mocap.kind}: {refusal}')
+                raise PlantError(f'{sensor}: {refusal}')
         intake.take(now)
         intake.pace(now)
-        state = plant.actuator_state()
-        for kind, values in (('position', state.position), ('effort', state.effort)):
-            if not np.isfinite(values).all():
-                kind_of = rig.plant_for('sim').kind
-                raise PlantError(
-                    f'body {kind_of}: actuator {kind} is not finite: {values.tolist()}'
-                )
+        finite_state(plant)

@@ -11,7 +11,7 @@ from softarm_ros.control.controller import AnswerError
 from softarm_ros.control.estimator import SECTION, TIP, Estimate, Estimator
 from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.measurement_frame import FramePairing, MeasurementFrame
-from softarm_ros.geometry.answers import described, has_floats
+from softarm_ros.geometry.answers import described, has_floats, misfit
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, PointSighting, Sighting
 from softarm_ros.runtime.loop import PoseSample
@@ -154,8 +154,7 @@ class PoseIntake:
             found = type(estimate).__name__
             raise AnswerError(f'{self._named} returned {found}; expected an Estimate or None')
         if not has_floats(estimate.tip, (4, 4)):
-            tip = described(estimate.tip)
-            raise AnswerError(f'{self._named} returned tip {tip}; expected 4 x 4 numbers, float64')
+            raise AnswerError(misfit(self._named, 'tip', estimate.tip, '4 x 4'))
         seen = estimate.configuration
         if seen is not None and not has_floats(seen, np.shape(seen)[:1]):
             raise AnswerError(
