@@ -1,1 +1,1 @@
-"""Assembly of a rig into running parts, the control loop, the in-process runner."""
+"""Assembly of a rig into running parts, the control loops and the in-process runner."""

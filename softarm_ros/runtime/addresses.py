@@ -1,7 +1,7 @@
 """
-Where the devices of a rig are: as its file says, or as emulated ones have put into a folder.
+Find the addresses of a rig's devices: from the rig file, or from a folder of emulated devices.
 
-Beside the addresses of emulated devices their drivers keep there that the arm has moved.
+Drivers also note in that folder that an emulated arm may have moved.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ SERIAL = ('dynamixel', 'steppers', 'valves')  # devices behind a serial port
 
 
 class NoDevicesYetError(RuntimeError):
-    """Emulated devices have not put their addresses into the folder yet."""
+    """Emulated devices have not written their addresses into the folder yet."""
 
 
 def addressed(devices: Devices, folder: str | Path | None) -> Devices:
     """
-    Return the devices with the addresses of the emulated ones in `folder`; as they are for none.
+    Return `devices` with the addresses of the emulated ones in `folder`, or unchanged without one.
 
     Raises
     ------
     NoDevicesYetError
-        If an address is missing, naming the file.
+        If an address is missing; the message names the file.
 
     """
     if not folder:
@@ -47,12 +47,12 @@ def addressed(devices: Devices, folder: str | Path | None) -> Devices:
 
 def addressed_sensor(name: str, config: SensorT, folder: str | Path | None) -> SensorT:
     """
-    Return a sensor with the address of the emulated one in `folder`; as it is for none.
+    Return `config` with the address of the emulated sensor in `folder`, or unchanged without one.
 
     Raises
     ------
     NoDevicesYetError
-        If the address is missing, naming the file.
+        If the address is missing; the message names the file.
 
     """
     if not folder:
@@ -66,13 +66,13 @@ def addressed_sensor(name: str, config: SensorT, folder: str | Path | None) -> S
 
 
 def note_moved(name: str, folder: str | Path) -> None:
-    """Keep that the emulated arm of a device may have moved, until its emulator starts anew."""
+    """Record that the emulated arm of a device may have moved, until its emulator restarts."""
     with contextlib.suppress(FileNotFoundError):  # the emulator has ended, and its arm with it
         _moved_file(name, folder).touch()
 
 
 def may_have_moved(name: str, folder: str | Path) -> bool:
-    """Return whether a driver of this device has kept that its emulated arm may have moved."""
+    """Return whether a driver of this device has recorded that its emulated arm may have moved."""
     return _moved_file(name, folder).exists()
 
 
@@ -92,7 +92,7 @@ def _address(name: str, folder: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         raise NoDevicesYetError(f'no emulated device in {path} yet') from None
     if name == 'daq':
-        from softarm_ros.drivers.daq_config import DaqHost  # few arms have one
+        from softarm_ros.drivers.daq_config import DaqHost  # imported here: few arms have a DAQ
 
         return {'host': DaqHost(host=LOCALHOST, port=port)}
     return {'host': LOCALHOST, 'port': port}

@@ -1,5 +1,5 @@
 """
-The factory of the arm's side: what a rig's file says moves and measures it, real or not.
+Factory of the arm's side: plant, drivers, sensors and emulated devices of a rig.
 
 The controller's side is `assembly`.
 """
@@ -42,9 +42,9 @@ if TYPE_CHECKING:
 
 def build_plant(rig: Rig, seed: int) -> Plant:
     """
-    Return the simulated arm of a rig; every random number follows from `seed`.
+    Return the simulated arm of a rig; `seed` determines every random number.
 
-    So does which machine it is, unless the rig's `plant.machine.number` says so.
+    The seed also selects the machine, unless the rig sets `plant.machine.number`.
 
     Raises
     ------
@@ -75,14 +75,14 @@ def build_plant(rig: Rig, seed: int) -> Plant:
 
 
 def machine_facts(rig: Rig, seed: int) -> dict[str, Any]:
-    """Return which machine of a rig a simulated run drives: fields of its `RunInfo`."""
+    """Return the `RunInfo` fields that name the machine a simulated run of a rig drives."""
     plant = rig.plant_for('sim')
     drawn = {draw.field: draw.drawn for draw in plant.drawn(seed)}
     return {'machine': plant.machine_number(seed) if plant.machine else 0, 'drawn': drawn}
 
 
 def build_driver(rig: Rig, devices: Devices) -> ActuatorDriver:
-    """Return the driver of all actuators, behind `devices`: the rig's own, or emulated."""
+    """Return the driver of all actuators of a rig, connected to `devices` (real or emulated)."""
     part = find_part('drives', devices.DRIVING)
     role, drives = _attached(rig, part)
     blocks = devices.blocks()
@@ -94,7 +94,7 @@ def build_driver(rig: Rig, devices: Devices) -> ActuatorDriver:
 
 def build_actuator_driver(rig: Rig, folder: str | Path | None = None) -> ActuatorDriver:
     """
-    Return the driver of a rig's actuators, at emulated devices in `folder` or the real ones.
+    Return the driver of a rig's actuators: of emulated devices in `folder`, else of the real ones.
 
     Raises
     ------
@@ -110,12 +110,12 @@ def build_actuator_driver(rig: Rig, folder: str | Path | None = None) -> Actuato
 
 def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> PoseSensor:
     """
-    Return a sensor of a rig, at the emulated device in `folder` or the real one.
+    Return a sensor of a rig: the emulated device in `folder`, else the real one.
 
     Raises
     ------
     RigError
-        If the rig has no such sensor; lists those it has.
+        If the rig has no such sensor; the message lists those it has.
     NoDevicesYetError
         If `folder` does not have the address yet.
     SensorError
@@ -130,7 +130,7 @@ def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> 
 
 
 def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
-    """Return the device of a sensor, emulated; RigError if there is none."""
+    """Return the emulated device of a sensor; raise RigError if the sensor has none."""
     config, part = sensor_config(rig, name), find_part('sensors', name)
     if 'emulated' not in part.builders:
         raise RigError('', f'sensor {name!r} is not emulated: part {part.name} has no such role')
@@ -139,7 +139,7 @@ def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
 
 
 def build_marker_expectation(rig: Rig, name: str) -> MarkerExpectation | None:
-    """Return where the rig's default model expects the markers of a sensor; None: it has none."""
+    """Return where the rig's default model expects a sensor's markers; None without cameras."""
     from softarm_ros.perception.stereo.config import StereoCamerasConfig  # few arms have cameras
 
     config = sensor_config(rig, name)
@@ -149,7 +149,7 @@ def build_marker_expectation(rig: Rig, name: str) -> MarkerExpectation | None:
 
 
 def sensor_config(rig: Rig, name: str) -> PoseSensorConfig:
-    """Return what the rig says of a sensor, with files that stand beside its own found there."""
+    """Return a sensor's fields; a calibration file beside the rig file gets its full path."""
     known = rig.sensors.devices()
     if name not in known:
         raise RigError('', f'rig {rig.name!r} has no sensor {name!r}: {listed(known) or "none"}')
@@ -163,7 +163,7 @@ def sensor_config(rig: Rig, name: str) -> PoseSensorConfig:
 
 
 def build_emulated_arm(rig: Rig, seed: int) -> EmulatedArm:
-    """Return emulated devices on the simulated arm of a rig; RigError if it declares none."""
+    """Return the emulated devices on a rig's simulated arm; RigError if it declares none."""
     devices = rig.required_devices('emulated')
     config = rig.plant_for('emulated').of_machine(seed)
     part = find_part('drives', devices.DRIVING)

@@ -1,5 +1,5 @@
 """
-The factory of the controller's side: loops, estimator, supervisor, gates of a rig.
+Factory of the controller's side: loops, estimator, supervisor and gates of a rig.
 
 The arm's side is `arm_assembly`: plant, drivers, sensors, emulated devices.
 """
@@ -48,11 +48,11 @@ _SECTIONS_WAIT = 0.3  # share of a control period that a tip waits for the secti
 
 
 class TrajectoryError(ValueError):
-    """A trajectory that this arm cannot drive at all."""
+    """A trajectory with no point within reach of this arm."""
 
 
 def build_trajectory(rig: Rig, trajectory: str | None, laps: int | None = None) -> Trajectory:
-    """Return the timed reference for a name of the rig, a file, or the rig's default."""
+    """Return the timed reference of a named trajectory, a file, or the rig's default."""
     return Trajectory(
         resolve_trajectory(rig, trajectory),
         max_acceleration=rig.tracker.max_acceleration_m_s2,
@@ -62,7 +62,7 @@ def build_trajectory(rig: Rig, trajectory: str | None, laps: int | None = None) 
 
 
 def describe_reach(reach: Reach) -> str | None:
-    """Return one line about what lies out of reach, or None."""
+    """Return one line about the points out of reach, or None if all are reachable."""
     missed = int(np.sum(~reach.reachable))
     if missed == 0:
         return None
@@ -75,7 +75,7 @@ def describe_reach(reach: Reach) -> str | None:
 
 
 def build_pretension(rig: Rig, *, open_loop: bool = False) -> Pretension:
-    """Return by how much cables are wound further; not at all in open loop, as in the paper."""
+    """Return the pretension of the cables; none in open loop, as in the paper."""
     wanted = 0.0 if open_loop else rig.tracker.pretension_m
     return Pretension.of_length(wanted, rig.actuator_limits())
 
@@ -83,7 +83,7 @@ def build_pretension(rig: Rig, *, open_loop: bool = False) -> Pretension:
 def build_tracker(
     rig: Rig, model: ArmModel, *, name: str | None = None, open_loop: bool = False
 ) -> Tracker:
-    """Return what holds the command of an arm, with the controller that moves it."""
+    """Return the tracker of an arm, with the controller that moves its command."""
     part, config = chosen_part('controller', rig.tracker)
     return Tracker(
         model,
@@ -104,7 +104,7 @@ def plan_trajectory(
     laps: int | None = None,
 ) -> tuple[Tracker, Trajectory]:
     """
-    Return what holds the command on a trajectory and the trajectory, for who drives it elsewhere.
+    Return the tracker and the timed reference of a trajectory that another process drives.
 
     Raises
     ------
@@ -161,9 +161,9 @@ def build_task_loop(
     Raises
     ------
     RigError
-        With every problem of the file.
+        With every problem of the task file.
     TaskError
-        If a step cannot be done by this arm, naming the step.
+        If this arm cannot do a step; the message names the step.
 
     """
     config = load_task(task)
@@ -179,7 +179,7 @@ def goal_speed_m_s(rig: Rig) -> float:
 
 
 def build_planner(rig: Rig, tracker: Tracker) -> Planner:
-    """Return what turns goals into courses of the arm's configuration."""
+    """Return the planner that turns goals into courses of the arm's configuration."""
     return Planner(
         tracker.model,
         tracker.room,
@@ -196,7 +196,7 @@ def build_goal_loop(
     open_loop: bool = False,
     planner: PlannerPort | None = None,
 ) -> GoalLoop:
-    """Return the control loop that waits for goals; without a planner it plans in its cycle."""
+    """Return the control loop that waits for goals; by default it plans within its cycle."""
     tracker = build_tracker(rig, rig.model(model), name=model, open_loop=open_loop)
     return GoalLoop(
         tracker,
@@ -217,7 +217,7 @@ def build_loop(
     open_loop: bool = False,
     laps: int | None = None,
 ) -> Loop:
-    """Return the control loop of a task, or of a trajectory where no task is given."""
+    """Return the control loop of a task, or of a trajectory if no task is given."""
     if task is not None:
         return build_task_loop(rig, task, model=model, open_loop=open_loop)
     return build_control_loop(rig, trajectory, model=model, open_loop=open_loop, laps=laps)
@@ -243,7 +243,7 @@ def build_supervisor(
     strict: bool = True,
     real_time: bool = True,
 ) -> Supervisor:
-    """Return the supervisor; `strict`: lateness is a fault, as it is with devices."""
+    """Return the supervisor; with `strict`, lateness is a fault, as for a run with devices."""
     return Supervisor(
         rig.supervisor,
         rig.actuator_limits(),
@@ -256,7 +256,7 @@ def build_supervisor(
 
 
 def bridge_s(rig: Rig) -> float:
-    """Return for how long the rig's estimator drives the arm without a pose [s]; its field."""
+    """Return how long [s] the rig's estimator drives the arm without a measured pose."""
     _, config = chosen_part('estimator', rig.estimator)
     return float(getattr(config, 'bridge_s', 0.0))
 
@@ -264,7 +264,7 @@ def bridge_s(rig: Rig) -> float:
 def build_estimator(
     rig: Rig, model: ArmModel, places: Mapping[str, Place] | None = None
 ) -> Estimator:
-    """Return the estimator of a rig; `places` of bodies and points that are not section tips."""
+    """Return the estimator of a rig; `places`: bodies and points other than section tips."""
     part, config = chosen_part('estimator', rig.estimator)
     around = Surroundings(
         rig.supervisor.feedback_watch.response_s,
@@ -287,7 +287,7 @@ def build_estimator(
 
 
 def build_pose_intake(rig: Rig, model: ArmModel, *, time_scale: float = 1.0) -> PoseIntake:
-    """Return the tracker's way from measured poses to pose samples."""
+    """Return the intake that turns measured poses into pose samples for the control loop."""
     watch = rig.supervisor.feedback_watch
     return PoseIntake(
         FeedbackWatch(watch, rig.base_frames, time_scale=time_scale),
@@ -304,9 +304,9 @@ def build_feedback_watch(
     rig: Rig, model: str | None = None, *, time_scale: float = 1.0
 ) -> FeedbackWatch:
     """
-    Return the supervisor's watch over measured poses, beside the controller's model.
+    Return the supervisor's watch, which compares measured poses with the controller's model.
 
-    The limits are those of the rig's default model; with another one poses are not compared.
+    Its limits hold for the rig's default model; with another model, poses are not compared.
     """
     arm = rig.model() if rig.model_name(model) == rig.default_model else None
 
@@ -321,38 +321,38 @@ def build_feedback_watch(
             return posture.tip
         except ModelError:
             raise
-        except Exception as error:  # whatever a model of another package raises
+        except Exception as error:  # models of other packages may raise anything
             raise RuntimeError(words.of(error)) from error
 
     return FeedbackWatch(
         rig.supervisor.feedback_watch,
         rig.base_frames,
         None if arm is None else tip_of,
-        # Loads compiled code too, now and not in motion.
+        # Also loads compiled code now, rather than in motion.
         rest_tip=None if arm is None else tip_of(arm.rest_configuration),
         time_scale=time_scale,
     )
 
 
 def build_pressure_watch(rig: Rig) -> PressureWatch | None:
-    """Return the supervisor's watch over chamber pressures; None where the rig has none."""
+    """Return the supervisor's watch over chamber pressures, or None if the rig has none."""
     config = rig.supervisor.pressure_watch
     return None if config is None else PressureWatch(config, rig.actuator_names)
 
 
 def permit_timeout_s(rig: Rig, *, real_time: bool) -> float:
     """
-    Return how long [wall s] drivers and tracker wait for the supervisor's word.
+    Return how long [wall s] drivers and tracker wait for a permit of the supervisor.
 
-    Off real time no arm moves on unwatched, since the plant waits for its commands: the word is
-    late only where the supervisor's process does not live.
+    Off real time, the plant waits for its commands, so no arm moves unwatched: a permit is late
+    only if the supervisor's process has died.
     """
     watch = rig.supervisor
     return watch.permit_timeout_s if real_time else watch.heartbeat_timeout_s
 
 
 def build_command_gate(rig: Rig, *, real_time: bool = True) -> CommandGate:
-    """Return the driver-side watchdog."""
+    """Return the watchdog on the driver's side."""
     return CommandGate(
         rig.actuator_limits(),
         rig.supervisor.command_timeout_s,

@@ -1,4 +1,4 @@
-"""Remembers that everything a rig needs compiled is on disk."""
+"""Record on disk that all kernels of a rig are compiled."""
 
 from __future__ import annotations
 
@@ -25,46 +25,46 @@ if TYPE_CHECKING:
 
 class CompiledMark:
     """
-    A file beside the kernels: with which rig, software and processor they were all compiled.
+    A file beside the kernels that names the rig, software and processor they were compiled for.
 
-    It holds as long as these are the same and no file has changed, of those that kernels are
-    kept in and of the sources that were imported meanwhile. What it says of kernels of other
-    rigs that share a file does not matter: it then no longer holds, and they are looked at again.
+    It holds while these stay the same and no listed file has changed: kernel caches and the
+    sources that were imported. A kernel cache may be shared with other rigs; when it changes, the
+    mark no longer holds and the kernels are checked again.
 
     Parameters
     ----------
     rig : Rig
     folder : Path, optional
-        In which the file is, instead of beside the kernels.
+        Folder of the file, instead of the one beside the kernels.
 
     """
 
     def __init__(self, rig: Rig, folder: Path | None = None) -> None:
         said = [repr(rig), _surroundings()]
         self._of = hashlib.sha256(json.dumps(said).encode()).hexdigest()
-        # Sixteen files a rig, however often its fields change.
+        # At most sixteen files per rig, however often its fields change.
         beside = kept_beside(rows_kernel) if folder is None else folder
         self._file = beside / f'{rig.name}-{self._of[0]}.compiled'
 
     def holds(self) -> bool:
-        """Return whether nothing needs to be compiled."""
+        """Return whether all kernels are compiled."""
         try:
             said = json.loads(self._file.read_text(encoding='utf-8'))
             if said['of'] != self._of:
                 return False
             return bool(said['files'] == _states(said['files']))
-        except (OSError, ValueError, KeyError, TypeError):  # none, or half of one
+        except (OSError, ValueError, KeyError, TypeError):  # no file, or an incomplete one
             return False
 
     def set(self) -> None:
-        """Note the kernels that this process has compiled or loaded, if they are on disk."""
+        """Record the kernels that this process has compiled or loaded, if they are on disk."""
         packages = kernel_packages()
         sources = {
             module.__file__
             for name, module in list(sys.modules.items())
             if name.partition('.')[0] in packages and getattr(module, '__file__', None)
         }
-        with contextlib.suppress(OSError):  # not all is on disk, or nobody may write there
+        with contextlib.suppress(OSError):  # some file is not on disk, or the folder is read-only
             files = _states(str(path) for path in (*sources, *kept_files()))
             fresh = self._file.with_suffix(f'.{os.getpid()}')
             fresh.write_text(json.dumps({'of': self._of, 'files': files}), encoding='utf-8')
@@ -72,7 +72,7 @@ class CompiledMark:
 
 
 def _surroundings() -> list[Any]:
-    """Return what else than its sources decides whether a compiled kernel can be loaded."""
+    """Return what besides its sources decides whether a compiled kernel can be loaded."""
     return [
         sys.version,
         numba.__version__,
@@ -85,6 +85,6 @@ def _surroundings() -> list[Any]:
 
 
 def _states(paths: Iterable[str]) -> dict[str, list[int]]:
-    """Return size and time [ns] of files; OSError if one is not there."""
+    """Return size [bytes] and modification time [ns] of files; OSError if one is missing."""
     found = {path: Path(path).stat() for path in paths}
     return {path: [state.st_size, state.st_mtime_ns] for path, state in sorted(found.items())}

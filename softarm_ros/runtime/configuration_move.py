@@ -1,4 +1,4 @@
-"""A motion from one configuration to another, as fast as the actuators may."""
+"""A motion from one configuration to another, as fast as the actuator limits permit."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class ConfigurationMove:
     duration_s: float
 
     def at(self, time_s: float) -> Array:
-        """Return the configuration (dof,) at a time [s] since the start; at rest outside."""
+        """Return the configuration (dof,) at a time [s]; at rest before and after the move."""
         share = time_s / self.duration_s if self.duration_s > 0.0 else 1.0
         return np.asarray(self.start + (self.goal - self.start) * blend(share))
 

@@ -1,4 +1,4 @@
-"""The control loop: one read-update per cycle, from a trajectory to an actuator command."""
+"""The control loop of a trajectory: one read-update per cycle, up to an actuator command."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
-_LIMITED_S = 0.3  # limits active for so long are worth a word
-_NAMED = 3  # of the limits reached, in a message
+_LIMITED_S = 0.3  # limits active for this long are reported
+_NAMED = 3  # reached limits that a message names
 
 
 class ControlLoop(Loop):
@@ -25,7 +25,7 @@ class ControlLoop(Loop):
     Parameters
     ----------
     tracker : Tracker
-        Holds the command, with the controller that moves it.
+        Holds the command, and the controller that moves it.
     trajectory : Trajectory
         Timed reference.
     reach : Reach
@@ -65,7 +65,7 @@ class ControlLoop(Loop):
         self._enter(Phase.APPROACH)
 
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
-        """Read the newest pose (None: nothing new), update the command."""
+        """Read the newest pose (None: nothing new) and update the command."""
         period = self._advance_clock(now_s)
         self._read(pose)
         matched = self._matched_reference(now_s)
@@ -134,7 +134,7 @@ class ControlLoop(Loop):
 
     def _update_settle(self, error: Array, period: float) -> None:
         self.tracker.step(np.zeros(3), self.pace * error, period, self._measured())
-        # Where nothing has been measured yet, nothing is known to be close.
+        # Without a measurement, the tip cannot be known to be close.
         unknown = not self.open_loop and self._pose is None
         self._error_history.append(np.inf if unknown else float(np.linalg.norm(error)))
         window = max(int(0.3 / self.period_s), 1)

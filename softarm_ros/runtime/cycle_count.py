@@ -1,4 +1,4 @@
-"""How many cycles a loop has run in motion, and how many were missed."""
+"""Count the cycles that a loop has run in motion, and the missed ones."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import math
 
 from softarm_ros.runtime.loop import Phase
 
-MISSED = 1.5  # periods; a longer gap between two cycles is a missed one
+MISSED = 1.5  # periods; a longer gap between two cycles counts as one missed cycle
 
 
 class CycleCount:
@@ -17,7 +17,7 @@ class CycleCount:
         self.cycles = self.missed = 0
 
     def add(self, gap_s: float, phase: Phase) -> bool:
-        """Count a cycle after a gap [s] (infinite: the first one); return whether it counts."""
+        """Count a cycle after a gap [s] (infinite: first one); return whether it counts."""
         if not phase.drives:
             return False
         self.cycles += 1

@@ -1,4 +1,4 @@
-"""What a cycle of the tracker knew, in a word: written by its node, read by a replay."""
+"""The inputs of one tracker cycle as words: the tracker node writes them, a replay reads them."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ ALLOWED, HELD, POSE, SECTIONS, LATE = 'allowed', 'held', 'pose', 'sections', 'la
 
 def cycle_source(allowed: bool, pose: PoseSample | None, *, late: bool = False) -> str:
     """
-    Return whether motion was allowed, and whether there was a new pose, with its sections.
+    Return words for: motion allowed or held, a new pose, a measured configuration with it.
 
-    `late`: the command stood, as what leads it had not come for too long.
+    `late`: the command stood still because the loop's input was overdue.
     """
     words = [ALLOWED if allowed else HELD]
     if pose is not None:
@@ -26,6 +26,6 @@ def cycle_source(allowed: bool, pose: PoseSample | None, *, late: bool = False) 
 
 
 def load_code(loop: Loop) -> None:
-    """Take one step and return to rest: compiled code is loaded, and every run begins alike."""
+    """Take one step to load compiled code, then return to rest so that every run begins alike."""
     loop.tracker.step(np.zeros(3), np.zeros(3), loop.period_s)
     loop.tracker.reset(loop.model.rest_configuration)

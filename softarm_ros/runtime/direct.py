@@ -46,10 +46,10 @@ def run_direct(
     Run a trajectory, or a task if one is given, with control and plant in one process.
 
     Exactly repeatable for a seed. `plant` replaces the rig's own (tests, parameter studies).
-    Nothing supervises the arm: an event tells where its supervisor would have held it because the
-    tip was too far from its reference, or poses were missing for too long. Where its model refuses
-    what the arm does, a part fails or answers what cannot be followed, actuators report what is
-    not finite, or the arm buckles, it ends with what it has.
+    There is no supervisor: an event says where one would have held the arm, because the tip was
+    too far from its reference or poses were missing for too long. The run ends early and keeps
+    its samples if the model refuses a motion, a part fails or answers nonsense, an actuator
+    reports a value that is not finite, or the arm buckles.
     """
     loop = build_loop(rig, trajectory, task=task, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
@@ -63,7 +63,7 @@ def run_direct(
     intake = build_pose_intake(rig, loop.model)
     loop.start(origin)
     completed = failed = False
-    off_track = unseen = open_loop  # there the tip is not looked at
+    off_track = unseen = open_loop  # in open loop the measured tip is not checked
     poses, pose_s, longest_s = 0, origin, bridge_s(rig) + rig.supervisor.feedback_timeout_s
     try:
         while not should_stop():
@@ -77,7 +77,7 @@ def run_direct(
             output = loop.cycle(now, pose)
             compute_ms.append(1e3 * (time.perf_counter() - began))
             intake.estimator.command(now, loop.tracker.posture)
-            command = loop.limits.check(output.actuation)  # nobody else stands before the plant
+            command = loop.limits.check(output.actuation)  # no gate stands before the plant
             events.extend(output.events)
             if not off_track and output.phase is Phase.TRACK and output.error_m > most_m:
                 off_track = True
@@ -115,7 +115,7 @@ def run_direct(
             body.step(command, loop.period_s)
     except Exception as error:
         if not (isinstance(error, REFUSALS) or part_at_fault(error)):
-            raise  # a defect of this package
+            raise  # a bug of this package
         source = 'plant' if isinstance(error, PlantError) else 'tracker'
         events.append(Event(body.time_s - origin, 'error', source, failure_text(error)))
         failed = True
@@ -147,7 +147,7 @@ def run_direct(
             rate_hz=loop.config.rate_hz,
             cycles=len(compute_ms),
             missed=0,
-            # No cycle at all: interrupted before the first.
+            # No cycle at all: interrupted before the first one.
             compute_p50_ms=float(np.percentile(compute_ms, 50)) if compute_ms else None,
             compute_p99_ms=float(np.percentile(compute_ms, 99)) if compute_ms else None,
         ),
@@ -159,7 +159,7 @@ def run_direct(
 
 
 def finite_state(plant: Plant) -> ActuatorState:
-    """Return what actuators report; PlantError, as the arm faults there, if it is not finite."""
+    """Return the state of the actuators; raise PlantError if a value in it is not finite."""
     state = plant.actuator_state()
     for kind, values in (('position', state.position), ('effort', state.effort)):
         if not np.isfinite(values).all():
@@ -174,7 +174,7 @@ def _reach_events(loop: Loop) -> list[Event]:
 
 
 def _off_track(rig: Rig, model: ArmModel, error_m: float) -> str:
-    """Return that the tip is too far from its reference [m], and which models know weight."""
+    """Return text saying the tip is too far from its reference, and which models know weight."""
     limit = rig.supervisor.feedback_watch.max_tracking_error_m
     text = (
         f'tip {1e3 * error_m:.1f} mm from its reference, beyond supervisor.feedback_watch.'
@@ -191,13 +191,13 @@ def _off_track(rig: Rig, model: ArmModel, error_m: float) -> str:
 def _named_bears_loads(rig: Rig, name: str) -> bool:
     try:
         model = rig.model(name)
-    except ModelError:  # it knows that this arm falls
+    except ModelError:  # this model knows weight: it refuses an arm that falls
         return True
     return _bears_loads(model)
 
 
 def _bears_loads(model: ArmModel) -> bool:
-    """Return whether a model knows loads at the tip, and with them weight."""
+    """Return whether a model accounts for loads at the tip, and thus for weight."""
     still = model.actuation_of(model.rest_configuration)
     try:
         model.forward(still, tip_force=(_PROBE_N, 0.0, 0.0))

@@ -1,4 +1,4 @@
-"""Emulated devices of a rig in a process of their own: for tools without ROS."""
+"""Emulated devices of a rig in their own process, for tools without ROS."""
 
 from __future__ import annotations
 
@@ -19,22 +19,22 @@ from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_plant
 from softarm_ros.runtime.pacing import Pacer
 
 _CHUNK_S = 0.002
-_READY_S = 600.0  # the first time kernels and firmware are compiled
+_READY_S = 600.0  # the first run compiles kernels and firmware
 _ANSWER_S = 5.0
 
 
 class EmulatedBench:
     """
-    Devices and simulated arm in real time; `folder` has the devices' addresses.
+    Emulated devices and simulated arm in real time; `folder` holds the devices' addresses.
 
-    They share nothing with this process, as the real ones: what is late here is not late there.
+    They share nothing with this process, like real devices: a delay here does not delay them.
 
     Raises
     ------
     RigError
         If the rig declares no devices.
     EmulationError
-        If they cannot be emulated here, on entering; later, if they have ended.
+        On entering, if the devices cannot be emulated here; later, if their process has ended.
 
     """
 
@@ -66,12 +66,12 @@ class EmulatedBench:
         self._end()
 
     def inject(self, fault: str) -> str:
-        """Break or repair something; see `EmulatedArm.inject`."""
+        """Inject or repair a fault; see `EmulatedArm.inject`."""
         done: str = self._ask('inject', fault)
         return done
 
     def report(self) -> dict[str, str]:
-        """Return the truth on the devices' side."""
+        """Return the true state on the devices' side."""
         said: dict[str, str] = self._ask('report')
         return said
 
@@ -92,7 +92,7 @@ class EmulatedBench:
         return said
 
     def _end(self) -> None:
-        self._pipe.close()  # which the process takes as the order to end
+        self._pipe.close()  # the process ends when its pipe closes
         self._process.join(_ANSWER_S)
         if self._process.is_alive():
             self._process.kill()
@@ -104,7 +104,7 @@ def _serve(rig: Rig, seed: int, folder: Path, pipe: Connection) -> None:
     # Ctrl-C is for the drivers: they stop the arm first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     try:
-        # The first steps load compiled code; they are another plant's.
+        # The first steps load compiled code; another plant takes them.
         build_plant(rig, seed).step(None, _CHUNK_S)
         arm = build_emulated_arm(rig, seed)
     except Exception as error:

@@ -1,4 +1,4 @@
-"""Things worth telling that happened during a run."""
+"""Events of a run that are worth reporting."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ Level = Literal['info', 'warning', 'error']
 
 @dataclass(frozen=True)
 class Event:
-    """One event: time [s] since the start of the run, level, who says it, what happened."""
+    """One event: time [s] since the start of the run, level, source and message."""
 
     time_s: float
     level: Level

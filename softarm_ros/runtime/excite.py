@@ -1,4 +1,4 @@
-"""Moves the simulated arm through an excitation and reads what was commanded and seen."""
+"""Move the simulated arm through an excitation; record commands and measured poses."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from softarm_ros.runtime.assembly import build_pretension
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 
 INTERRUPTED = 'interrupted'
-_MOST_DRAWS = 40  # batches of random configurations, until enough are within the actuators' limits
+_MOST_DRAWS = 40  # most batches of random configurations drawn to find enough within the limits
 
 
 def plan_excitation(
     rig: Rig, kind: str, *, count: int, amplitude: float, dwell_s: float, seed: int
 ) -> Excitation:
     """
-    Return an excitation of which every place is within what the actuators may do.
+    Return an excitation with every configuration within the actuator limits.
 
     Raises
     ------
     ExcitationError
-        If there is no such kind, a number cannot be, or too few places are within the limits.
+        If the kind is unknown, a number is invalid, or too few configurations are within limits.
 
     """
     model = rig.physics()
@@ -64,7 +64,7 @@ def plan_excitation(
 
 
 def _led_to(rig: Rig, amplitude: float) -> list[Array]:
-    """Return the configurations that single actuators lead to, bent no further than allowed."""
+    """Return the configurations that single actuators lead to, clipped to the limits."""
     model, limits = rig.physics(), rig.actuator_limits()
     rest = model.actuation_of(np.asarray(model.rest_configuration))
     room = rig.configuration_limits()
@@ -89,14 +89,14 @@ def excite(
     """
     Move the simulated arm through a plan, in one process; exactly repeatable for a seed.
 
-    Speeds and accelerations stay within 70 % of the limits, every command is checked.
+    Speeds and accelerations stay within 70 % of their limits, and every command is checked.
 
     Raises
     ------
     LimitError
-        If a command is beyond a limit on the way between two places.
+        If a command between two configurations is beyond a limit.
     ExcitationError
-        If no pose was measured, or none while the arm stood.
+        If no pose was measured, or none while the arm stood still.
 
     """
     model, plant = rig.physics(), build_plant(rig, seed)

@@ -1,4 +1,4 @@
-"""What happens when something breaks: a supervised run beside the same run without the fault."""
+"""Compare a supervised run with a fault to the same run without it."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from softarm_ros.runtime.supervised_run import SupervisedRun, run_supervised
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
 
-AT_REST_S, START_S = 0.25, 0.5  # when a fault comes before the motion, when that is asked for
-INTO_TRACKING_S = 2.0  # when a fault comes in motion
-HORIZON_S = 6.0  # how long a fault that nobody notices is looked at
-HELD_S = 0.3  # after the supervisor's word the actuators stand
-_MOVED_M = 5e-4  # of the reference: motion has begun
+AT_REST_S, START_S = 0.25, 0.5  # time of a fault before the motion; time of the start then
+INTO_TRACKING_S = 2.0  # time from the begin of tracking to a fault in motion
+HORIZON_S = 6.0  # how long a fault that is not noticed is observed
+HELD_S = 0.3  # how long the run goes on after the supervisor's stop; the actuators stand by then
+_MOVED_M = 5e-4  # motion has begun once the reference has moved this far
 CAMERA_FAULTS = ('freeze', 'room', 'mislabel', 'stuck', 'future', 'old')
 AT_REST_FAULTS = ('freeze', 'room', 'mislabel')
 
@@ -27,9 +27,9 @@ AT_REST_FAULTS = ('freeze', 'room', 'mislabel')
 @dataclass(frozen=True)
 class FaultCase:
     """
-    One fault to try: as injected, whether before the motion, and its name on any machine.
+    One fault to try: text to inject, whether before the motion, and a machine-independent name.
 
-    Which actuator pulls hardest differs from machine to machine; the name says 'most loaded'.
+    Which actuator has the largest effort differs between machines; the name says 'most loaded'.
     """
 
     fault: str
@@ -40,22 +40,22 @@ class FaultCase:
 @dataclass(frozen=True)
 class Trial:
     """
-    One fault and what became of it.
+    One fault and its consequences.
 
     Attributes
     ----------
     fault : str
-        As injected.
+        Text that was injected.
     at_rest : bool
-        Injected before the motion.
+        Whether the fault was injected before the motion.
     noticed_by : str
-        The supervisor's words; empty: not noticed within the horizon.
+        The supervisor's reason; empty if it did not notice within the horizon.
     reaction_s : float or None
-        From the fault to the stop; None: not noticed, or the motion was not allowed to begin.
+        From the fault to the stop; None if not noticed, or if the motion was not allowed to begin.
     after_motion_s : float or None
         From the fault or the begin of the motion, whichever is later, to the stop.
     deviation_m : float
-        Largest distance of the true tip from its way without the fault, until it is held.
+        Largest distance of the true tip from its path without the fault, until it is held.
     error_m : float
         Largest distance of the true tip from the reference, until the stop.
 
@@ -71,22 +71,22 @@ class Trial:
 
     @property
     def noticed(self) -> bool:
-        """Whether the supervisor said something."""
+        """Whether the supervisor noticed the fault."""
         return bool(self.noticed_by)
 
 
 class FaultTrials:
     """
-    Trials of one rig on one trajectory, all beside the same run without a fault.
+    Trials of one rig on one trajectory, all compared with the same run without a fault.
 
     Parameters
     ----------
     rig : Rig
-        What is driven.
+        Rig to drive.
     trajectory : str, optional
-        Name or file; the rig's default without.
+        Name or file; None: the rig's default.
     seed : int
-        Of every random number.
+        Seed of every random number.
 
     """
 
@@ -121,7 +121,7 @@ class FaultTrials:
         stopped = run.faulted_s
         if run.started_s is None:
             return Trial(fault, at_rest, f'no start: {run.reason}', None, None, 0.0, 0.0)
-        # A held loop has no reference of this moment.
+        # After the stop the held loop's reference is out of date.
         until = np.inf if stopped is None else stopped
         rows = (run.time_s >= begun) & (run.time_s <= until)
         error = np.linalg.norm(run.tip - run.reference, axis=1)[rows]
@@ -155,7 +155,7 @@ class FaultTrials:
         )
 
     def _deviation(self, run: SupervisedRun, begun_s: float) -> float:
-        """Return how far the tip left its way [m]: at the same time, held at the same place."""
+        """Return how far [m] the tip left the clean path: at equal times, then from the path."""
         clean, count = self.clean, min(len(run.time_s), len(self.clean.time_s))
         held = count if run.faulted_s is None else int(np.searchsorted(run.time_s, run.faulted_s))
         first = int(np.searchsorted(run.time_s, begun_s))
@@ -163,14 +163,14 @@ class FaultTrials:
             float(np.linalg.norm(run.tip[k] - clean.tip[k]))
             for k in range(first, min(held + 1, count))
         ]
-        # The clean arm moves on while this one stands: its way counts, not its place.
+        # The clean arm moves on while this one stands: compare with its path, not its position.
         for k in range(held + 1, count):
             way = clean.tip[held : k + 1]
             apart.append(float(np.min(np.linalg.norm(way - run.tip[k], axis=1))))
         return max(apart, default=0.0)
 
     def _mechanical(self) -> list[FaultCase]:
-        """Return what breaks in the arm: where it works hardest at that moment, and least."""
+        """Return the mechanical faults, at the actuators with most and least effort."""
         k = int(np.searchsorted(self.clean.time_s, self.in_motion_s))
         effort = self.clean.effort[min(k, len(self.clean.effort) - 1)]
         names = self.rig.actuator_names

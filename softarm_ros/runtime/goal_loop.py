@@ -1,4 +1,4 @@
-"""The control loop that waits for goals, and takes new ones in mid-motion."""
+"""The control loop that waits for goals, and accepts new ones in mid-motion."""
 
 from __future__ import annotations
 
@@ -24,32 +24,33 @@ from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
 STALE_S = 0.15  # a stream that is silent for longer is held
 _ANEW = f'a stream begins anew after a pause of {1e3 * STALE_S:.0f} ms'
-_OFFSET = 0.25  # share of the reference's speed that leads from the measured tip to the model's
-_WAITS, _GOES_ON = 0.5, 0.3  # shares of the largest tracking error at which the reference waits
+_OFFSET = 0.25  # share of the reference's speed at which the offset to the measured tip shrinks
+_WAITS, _GOES_ON = 0.5, 0.3  # shares of `max_error_m`: the reference waits, and goes on
 
 
 class GoalLoop(Loop):
     """
-    Leads the tip to goals, one after another; stands where it is until the first one.
+    Leads the tip to one goal after another; stands still until the first one.
 
-    The reference is a smoothed motion of the configuration (`control.goals.smoothed`): its tip by
-    the model, plus what the measured tip was away from that when feedback set in, which is taken
-    back slowly. So every reference is within reach, and neither a goal nor feedback that sets in
-    makes it jump. Where feedback lags the reference by too much, the reference waits.
+    The reference is a smoothed motion of the configuration (`control.goals.smoothed`): the
+    model's tip there, plus an offset. The offset is the distance of the measured tip from the
+    model's tip when feedback set in, and shrinks slowly. So every reference is within reach, and
+    neither a goal nor the onset of feedback makes it jump. If the measured tip lags too far behind
+    the reference, the reference waits.
 
-    Goals for the configuration itself are followed by the model alone. To change between the two
-    the arm comes to rest first.
+    Goals for the configuration itself are followed by the model alone. Between the two kinds of
+    goals, the arm comes to rest.
 
     Parameters
     ----------
     tracker : Tracker
-        Holds the command, with the controller that moves it.
+        Holds the command, and the controller that moves it.
     planner : PlannerPort
         Turns goals into courses.
     config : TrackerConfig
         Rate of the cycle, settling, limits of the reference.
     speed_m_s : float
-        Of the reference, at most.
+        Largest speed of the reference.
     max_error_m : float
         Tracking error at which the supervisor stops the arm.
     open_loop : bool
@@ -76,23 +77,23 @@ class GoalLoop(Loop):
         windows = windows_of(speed_m_s, config)
         self._motion = SmoothedMotion(tracker.configuration, windows)
         self._offset = SmoothedMotion(np.zeros(3), windows)
-        self._tip_mode = False  # the tip is led by feedback; else the configuration by the model
+        self._tip_mode = False  # feedback leads the tip; else the model the configuration
         self._waiting = False
         self._posture: Posture = tracker.settled  # of the reference
         self.under_way = UnderWay()
-        self._streamed_s = self._unread_s = -np.inf  # newest target of a stream, readable or not
-        self._given_up = False  # that stream: its further targets lead nowhere
+        self._streamed_s = self._unread_s = -np.inf  # of a stream's newest target
+        self._given_up = False  # the stream is given up: its further targets are ignored
         self._arrival = ArrivalWatch(config.settle_tolerance_m, config.settle_timeout_s)
         self._past = ReferenceHistory()
         self.tolerances = ToleranceWatch(self.model.configuration_names, config.settle_timeout_s)
         self._reports = GoalReports(self._tell)
         self._tips: Array | None = None
-        self.goals = 0  # taken so far
+        self.goals = 0  # accepted so far
 
     # -- goals
 
     def submit(self, goal: Goal) -> None:
-        """Take a goal: it replaces what is under way as soon as it is planned."""
+        """Take a goal; it replaces the one under way once it is planned."""
         if goal.kind is GoalKind.STREAM:
             if self._of_stream_given_up():
                 return
@@ -119,7 +120,7 @@ class GoalLoop(Loop):
         self._planner.request(goal, self._from(goal))
 
     def refuse(self, number: int, kind: GoalKind, reason: str) -> None:
-        """Report a goal that could not even be read."""
+        """Report a goal that could not be read."""
         if kind is GoalKind.STREAM:
             before, self._unread_s = self._unread_s, self._clock_s
             if self._of_stream_given_up() or self._clock_s - before <= STALE_S:
@@ -128,12 +129,12 @@ class GoalLoop(Loop):
 
     def cancel(self, reason: str = 'on request', number: int | None = None) -> bool:
         """
-        Give up one goal, or all, and come to rest without any; return whether there was one.
+        Give up one goal, or all of them, and come to rest; return whether there was one.
 
-        Further targets of a stream that is given up lead nowhere, until they pause.
+        Further targets of a stream that was given up are ignored until the stream pauses.
         """
         given_up = self.under_way.give_up(number)
-        # All: also a stream that another goal has just replaced, and whose targets still come.
+        # All: includes a stream that another goal has just replaced and that still sends targets.
         self._given_up |= number is None
         for goal in given_up:
             self._planner.break_off(goal.number)
@@ -145,44 +146,44 @@ class GoalLoop(Loop):
         self._end(goal, GoalState.REFUSED, reason)
 
     def _end(self, goal: Goal, state: GoalState, reason: str) -> None:
-        """Report the end of a goal; with one target a whole stream is given up."""
+        """Report the end of a goal; a target of a stream ends the whole stream."""
         if goal.kind is GoalKind.STREAM:
             self._given_up = True
             reason = f'{reason}; {_ANEW}'
         self._reports.add(goal, state, reason)
 
     def _of_stream_given_up(self) -> bool:
-        """Return whether a target that comes now is one more of a stream given up; note it."""
+        """Return whether a target now belongs to a stream that was given up; update the stream."""
         self._given_up &= self._clock_s - self._streamed_s <= STALE_S
         if self._given_up:
             self._streamed_s = self._clock_s
         return self._given_up
 
     def take_reports(self) -> list[GoalReport]:
-        """Return what has become of goals since the last call, in order."""
+        """Return the reports on goals since the last call, in order."""
         return self._reports.take()
 
     @property
     def goal_state(self) -> str:
-        """The goal under way in words, empty if there is none."""
+        """The goal under way as text; empty if there is none."""
         plan = self.under_way.plan
         return '' if plan is None else f'{plan.goal.kind.value} {plan.goal.number}'
 
     # -- Loop
 
     def path(self, n: int) -> Array:
-        """Return (n, 3) points [m] along the goal under way; the tip's place without one."""
+        """Return (n, 3) points [m] along the goal under way, or the tip if there is none."""
         tips = self.tracker.tip()[None] if self._tips is None else self._tips
         at = np.linspace(0.0, len(tips) - 1.0, n)
         return np.stack([np.interp(at, np.arange(len(tips)), c) for c in tips.T], axis=1)
 
     def start(self, now_s: float) -> None:
-        """Stand where the tracker stands, and wait for goals."""
+        """Stand still at the tracker's configuration and wait for goals."""
         self._stand()
         self.phase = Phase.WAIT
 
     def hold(self, now_s: float) -> None:
-        """Stand still; what was under way is given up, and said so."""
+        """Stand still; cancel and report the goals under way."""
         if self.phase is not Phase.IDLE:
             self.cancel('the arm is held')
         super().hold(now_s)
@@ -193,7 +194,7 @@ class GoalLoop(Loop):
             self.start(now_s)
 
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
-        """Read the newest pose (None: nothing new), take plans, update the command."""
+        """Read the newest pose (None: nothing new), take plans and update the command."""
         period = self._advance_clock(now_s)
         self._read(pose)
         if pose is not None:
@@ -230,9 +231,9 @@ class GoalLoop(Loop):
         return -np.inf if self._now is None else self._now
 
     def _from(self, goal: Goal) -> Array:
-        """Return the configuration (dof,) from which a goal will be reached."""
+        """Return the configuration (dof,) from which a goal is planned."""
         if self._tip_mode and goal.kind is GoalKind.CONFIGURATION:
-            # Feedback has led the command away from the reference, and leaves it there.
+            # Feedback has led the command away from the reference; the plan keeps that difference.
             return self._motion.setpoint + self.tracker.configuration - self._posture.configuration
         return self._motion.setpoint
 
@@ -243,7 +244,7 @@ class GoalLoop(Loop):
             if np.array_equal(plan.goal.points, asked.points):
                 goals.asked = None
         elif not (plan.goal.kind is GoalKind.STREAM and goals.continues(plan.goal)):
-            return  # it was cancelled, or replaced
+            return  # the goal was cancelled or replaced
         if plan.course is None:
             self._refuse(plan.goal, plan.refusal)
             return
@@ -262,7 +263,7 @@ class GoalLoop(Loop):
         self._begin_next()
 
     def _begin_next(self) -> None:
-        """Begin with the next plan, if the arm need not come to rest first."""
+        """Begin the next plan, unless the arm has to come to rest first."""
         plan = self.under_way.next
         if plan is None:
             return
@@ -280,7 +281,7 @@ class GoalLoop(Loop):
         self._reports.begun(plan)
 
     def _engage(self, tip_mode: bool) -> None:
-        """Let feedback set in, or leave the configuration to the model; both at rest."""
+        """Switch feedback on, or leave the configuration to the model; the arm is at rest."""
         self._tip_mode = tip_mode
         self._motion.reset(self.tracker.configuration)
         self._posture = self.tracker.settled
@@ -345,7 +346,7 @@ class GoalLoop(Loop):
         self.tracker.move_to(place, period)
 
     def _shrunk_offset(self, time: float) -> Array:
-        """Return the setpoint of the offset (3,) one period later: it goes to nothing."""
+        """Return the offset's setpoint (3,) [m] one period later; it shrinks to zero."""
         now = self._offset.setpoint
         far = float(np.linalg.norm(now))
         if self._waiting or self.under_way.plan is None or not self._tip_mode or far == 0.0:
@@ -353,7 +354,7 @@ class GoalLoop(Loop):
         return np.asarray(now * max(1.0 - _OFFSET * self.speed_m_s * time / far, 0.0))
 
     def _duration(self, way: Array) -> float:
-        """Return how long [s] a change of the configuration (dof,) takes at least."""
+        """Return the least duration [s] of a change of the configuration (dof,)."""
         room, window_s = self.tracker.room, self._motion.first_s
         return least_duration_s(way, self._posture, self.model, room, self.speed_m_s, window_s)
 
@@ -364,10 +365,10 @@ class GoalLoop(Loop):
         behind = self._distance_from(matched)
         self._waiting = behind > (self._go_on_m if self._waiting else self._wait_m)
 
-    # -- what is watched
+    # -- watches
 
     def _watch_stream(self) -> None:
-        """Hold a stream that is silent, whether it is followed yet or still being planned."""
+        """Cancel a stream that has gone silent, whether it is being followed or still planned."""
         silent = self._clock_s - self._streamed_s
         if self.under_way.stream is None or silent <= STALE_S:
             return
@@ -396,7 +397,7 @@ class GoalLoop(Loop):
         elif self.open_loop:
             arrival = Arrival.SETTLED
         else:
-            # Where nothing has been measured yet, nothing is known to be close.
+            # Without a measurement, the tip cannot be known to be close.
             away = np.inf if self._pose is None else self._distance_from(matched)
             arrival = self._arrival.update(now_s, away)
         if arrival is Arrival.AWAITED:
@@ -412,7 +413,7 @@ class GoalLoop(Loop):
     # -- reference
 
     def _reference(self) -> Array:
-        """Return the reference (3,) [m] of now."""
+        """Return the current reference (3,) [m]."""
         if not self._tip_mode:
             return self.tracker.tip()
         return np.asarray(self._posture.tip + self._offset.state()[0])

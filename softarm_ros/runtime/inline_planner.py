@@ -1,4 +1,4 @@
-"""Plans made at once, where nobody waits: runs without topics, tests."""
+"""Plan within the call, for runs without topics and for tests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from softarm_ros.geometry.arrays import Array
 
 
 class InlinePlanner:
-    """Makes each plan when it is asked for; it is ready for the next cycle."""
+    """Makes each plan when it is requested; the plan is ready for the next cycle."""
 
     def __init__(self, planner: Planner) -> None:
         self._planner = planner
@@ -19,16 +19,16 @@ class InlinePlanner:
         self._ready = [self._planner.plan(goal, start)]
 
     def break_off(self, number: int) -> None:
-        """Do nothing: every plan is made by now."""
+        """Do nothing: every plan is already made."""
 
     def take(self) -> list[Plan]:
-        """Return the plan, once."""
+        """Return each plan once."""
         ready, self._ready = self._ready, []
         return ready
 
     def take_news(self) -> list[str]:
-        """Return nothing: what goes wrong here goes wrong in `request`."""
+        """Return nothing: errors of planning arise in `request`."""
         return []
 
     def close(self) -> None:
-        """Nothing to end."""
+        """Do nothing: there is no process to end."""

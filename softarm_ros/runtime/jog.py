@@ -1,4 +1,4 @@
-"""Moves one actuator by hand: slowly, within limits, through the driver that runs the arm."""
+"""Move one actuator by hand: slowly, within limits, through the driver that runs the arm."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from softarm_ros.runtime.machine_load import MachineLoad
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
 PERIOD_S = 0.01
-READY_S = 15.0  # a port opens, a Mega boots, a drive connects
+READY_S = 15.0  # to open a port, boot a Mega or connect a drive
 HOMED_S = 60.0
 _RETRY_S = 0.2
 _REFUSED_S = 2.0  # drives are switched on by the first commands
-_ARRIVED = 0.02  # of the way
+_ARRIVED = 0.02  # share of the move
 _SETTLE_S = 1.0
-_NOT_THERE = 0.5  # of the way: it is stuck, goes the other way, or another one moves
+_NOT_THERE = 0.5  # share of the move; beyond: stuck, reversed, or another one moved
 
 
 class JogError(RuntimeError):
-    """The actuator was not moved, or not all the way; the message says why."""
+    """The actuator was not moved, or not to the end; the message says why."""
 
 
 class NotFollowedError(JogError):
-    """The driver or its device gave up in mid-motion."""
+    """The driver or its device stopped following in mid-motion."""
 
 
 @dataclass(frozen=True)
@@ -42,13 +42,13 @@ class JogMove:
     Attributes
     ----------
     actuator
-        Index in the rig.
+        Index of the actuator in the rig.
     amount
-        By which its command changes [SI unit].
+        Change of its command [SI unit].
     speed
-        Of the command [SI unit / s].
+        Speed of the command [SI unit / s].
     hold_s
-        How long the last command is kept at the end.
+        Time for which the last command is kept [s].
 
     """
 
@@ -60,24 +60,24 @@ class JogMove:
 
 @dataclass(frozen=True)
 class JogStep:
-    """What is commanded and measured at one moment, of the one actuator [SI unit]."""
+    """Command and measurement of the moved actuator at one moment [SI unit]."""
 
     time_s: float
     command: float
     measured: float
 
     def there(self, move: JogMove) -> bool:
-        """Return whether the actuator, at the end of a move, is measured near its end."""
+        """Return whether the actuator is measured near its end at the end of a move."""
         return abs(self.measured - self.command) <= _NOT_THERE * abs(move.amount)
 
 
 class Jog:
     """
-    A driver that is started, made ready, moved and let go by hand.
+    Moves one actuator by hand: starts a driver, makes it ready, moves it and holds it.
 
-    Every wait ends when `stopped` says so; then, after any trouble and at the end the driver
-    holds. `close` must be called. The clock is the computer's unless another is given, which then
-    is the driver's as well.
+    Every wait ends once `stopped` returns True. The driver holds then, after any failure and at
+    the end of a move. `close` must be called. A `clock` other than the computer's must be the
+    driver's clock as well.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class Jog:
         self._clock = clock
 
     def start(self) -> None:
-        """Connect in the background; raises DriverError if a library is missing."""
+        """Connect in the background; raise DriverError if a library is missing."""
         self._driver.start()
         if self._feed is not None:
             self._feed.start()
@@ -106,12 +106,12 @@ class Jog:
 
     def make_ready(self, home: bool) -> None:
         """
-        Wait until motion could start; with `home`, home as soon as the driver can.
+        Wait until motion may start; with `home`, home the actuators as soon as the driver can.
 
         Raises
         ------
         JogError
-            With the driver's own reason, if it does not get ready.
+            If the driver does not get ready; the message gives its reason.
 
         """
         end, next_try, homed = self._clock.now_s() + READY_S, 0.0, False
@@ -141,17 +141,17 @@ class Jog:
 
     def move(self, move: JogMove, progress: Callable[[JogStep], None]) -> JogStep:
         """
-        Move, and return how it ended.
+        Move the actuator and return the last step.
 
-        The others are kept at what is measured of them at the beginning.
+        The other actuators keep the positions measured at the beginning.
 
         Raises
         ------
         LimitError
             If the end lies beyond the actuator's limits; nothing has moved.
         JogError
-            If the driver does not follow, or `stopped`; the driver holds. Says so, too, if the
-            computer was too slow: a device that is not heard in time stops.
+            If the driver does not follow, or `stopped`; the driver holds. The message also says if
+            the computer was too slow, since a device stops when its messages are late.
 
         """
         beat = _Beat(MachineLoad())
@@ -193,13 +193,13 @@ class Jog:
             left = abs(step.measured - end[i])
             settled = left < _ARRIVED * abs(move.amount) or now - began > duration + _SETTLE_S
             over = share >= 1.0 and settled and now - began > duration + move.hold_s
-            if over and refusal is None:  # else it follows again soon, or that is the end
+            if over and refusal is None:  # if refused: follows soon, or `_REFUSED_S` ends it
                 return step
             self._clock.sleep(rhythm.due_s - self._clock.now_s())
             now = self._clock.now_s()
 
     def _take_over(self, command: Array) -> None:
-        """Command what is, until the driver follows."""
+        """Command the present positions until the driver follows."""
         end = self._clock.now_s() + _REFUSED_S
         while (refusal := self._driver.follow(command)) is not None:
             self._poll()
@@ -211,7 +211,7 @@ class Jog:
 
     def _reading(self) -> ActuatorReading:
         reading = self._driver.reading()
-        if reading is None:  # a device that is lost measures nothing
+        if reading is None:  # a disconnected device measures nothing
             why = '; '.join(map(str, self._driver.problems())) or self._driver.not_ready()
             raise NotFollowedError(why or 'nothing is measured')
         return reading
@@ -226,7 +226,7 @@ class Jog:
 
 
 class _Beat:
-    """How well the computer kept the beat of one move."""
+    """Timing of the cycles of one move."""
 
     def __init__(self, load: MachineLoad) -> None:
         self._load = load
@@ -234,13 +234,13 @@ class _Beat:
         self._worst_s = 0.0
 
     def late(self, seconds: float) -> None:
-        """Take how late one cycle was."""
+        """Record how late one cycle was [s]."""
         self._cycles += 1
         self._missed += seconds > 0.5 * PERIOD_S
         self._worst_s = max(self._worst_s, seconds)
 
     def slowness(self) -> str:
-        """Say that the computer was too slow, if it was."""
+        """Return a text saying that the computer was too slow; empty if it was not."""
         return describe_slowness(
             {'jog': self._worst_s}, self._cycles, self._missed, self._load.percent()
         )

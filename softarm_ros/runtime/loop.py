@@ -1,4 +1,4 @@
-"""What every control loop is made of: phases, measurements, clock, events."""
+"""Base of all control loops: phases, measurements, clock, events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Phase(str, Enum):
     """What the loop is doing."""
 
     IDLE = 'idle'
-    WAIT = 'wait'  # allowed to move, and nothing to do: a goal may come
+    WAIT = 'wait'  # allowed to move, but without a goal
     APPROACH = 'approach'
     SETTLE = 'settle'
     TRACK = 'track'
@@ -33,12 +33,12 @@ class Phase(str, Enum):
 
     @property
     def stands(self) -> bool:
-        """Whether the loop's command means nothing: nobody has let it move."""
+        """Whether the loop may not move, so that its command has no effect."""
         return self in (Phase.IDLE, Phase.HELD)
 
     @property
     def drives(self) -> bool:
-        """Whether the arm is driven: missed cycles count."""
+        """Whether the arm is driven, so that missed cycles count."""
         return self in (Phase.APPROACH, Phase.SETTLE, Phase.TRACK)
 
 
@@ -47,7 +47,7 @@ class PoseSample:
     """
     Measured tip position (3,) [m] in the base frame, with the time of the measurement [s].
 
-    `configuration` (dof,) is the measured one, where the section tips give it.
+    `configuration` (dof,) is the measured one, or None if the section tips do not determine it.
     """
 
     stamp_s: float
@@ -60,10 +60,11 @@ class CycleOutput:
     """
     Result of one cycle.
 
-    `reference_position` is the reference now; `matched_reference` the one at the time of the
-    measurement; `error_m` the distance between that measurement and it (NaN without one);
-    `actuation` (m,) the actuator command for `configuration` (dof,), pretension included;
-    `gripper_pressure_Pa` what the gripper is to do (None: no gripper, or as it is).
+    `reference_position` is the current reference; `matched_reference` is the reference at the time
+    of the newest measurement; `error_m` is the distance between the measurement and that reference
+    (NaN without a measurement); `actuation` (m,) is the actuator command for `configuration`
+    (dof,), pretension included; `gripper_pressure_Pa` is the gripper command (None: no gripper, or
+    no change).
     """
 
     stamp_s: float
@@ -86,7 +87,7 @@ class Loop(ABC):
     Parameters
     ----------
     tracker : Tracker
-        Holds the command, with the controller that moves it.
+        Holds the command, and the controller that moves it.
     reach : Reach
         Result of the reachability check of the reference's path.
     config : TrackerConfig
@@ -112,12 +113,12 @@ class Loop(ABC):
         self.open_loop = open_loop
         self.phase = Phase.IDLE
         self.period_s = 1.0 / config.rate_hz
-        self.pace = 1.0  # of the reference, as a share; 0: the command stands
-        self.path_changed = False  # since somebody looked
+        self.pace = 1.0  # share of the reference's speed; 0: the command stands
+        self.path_changed = False  # set when the path changes, cleared by its readers
         self._resume_phase = Phase.IDLE
         self._now: float | None = None
         self._first_time: float | None = None
-        self._phase_time = 0.0  # since the phase began, standing still while held
+        self._phase_time = 0.0  # since the phase began; stops while held
         self._pose: PoseSample | None = None
         self._events: list[Event] = []
 
@@ -132,22 +133,22 @@ class Loop(ABC):
     @abstractmethod
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
         """
-        Read the newest pose (None: nothing new), update the command.
+        Read the newest pose (None: nothing new) and update the command.
 
         Pure computation: it never sleeps.
 
         Raises
         ------
         ValueError
-            If the model or a part refuses to go on; the command is as before. AnswerError for a
-            pose that is not finite: measured ones are left out before, so the estimator is wrong.
+            If the model or a part refuses to go on; the command is unchanged. AnswerError for a
+            pose that is not finite: measured poses are checked before, so the estimator is wrong.
 
         """
 
     def take_over(self, position: Array) -> None:
-        """Begin where the actuators (m,) stand: after a restart not where the loop believes."""
+        """Begin at the actuators' positions (m,): after a restart the loop's own may be wrong."""
         room = self.tracker.room
-        # A sensor of an empty chamber reads a little less than nothing.
+        # The sensor of an empty chamber may read slightly below zero.
         stand = position - self.tracker.pretension.amount
         inside = np.clip(stand, room.position_min, room.position_max)
         tolerance = _NOISE * (room.position_max - room.position_min)
@@ -164,14 +165,14 @@ class Loop(ABC):
             self._tell('warning', f'start posture: {error}')
 
     def hold(self, now_s: float) -> None:
-        """Stand still: the reference and the command stop where they are."""
+        """Stand still: reference and command stop where they are."""
         if self.phase not in (Phase.HELD, Phase.DONE, Phase.IDLE):
             self._resume_phase = self.phase
             self.phase = Phase.HELD
             self.tracker.halt()
 
     def resume(self, now_s: float) -> None:
-        """Go on after a hold."""
+        """Continue after a hold."""
         if self.phase is Phase.HELD:
             self.phase = self._resume_phase
 
@@ -196,14 +197,14 @@ class Loop(ABC):
         self._pose = pose
 
     def _measured(self) -> Array | None:
-        """Return the measured configuration (dof,), or None (open loop, not measured)."""
+        """Return the measured configuration (dof,), or None if the loop is open or has none."""
         if self.open_loop or self._pose is None or self._pose.configuration is None:
             return None
         seen = self._pose.configuration
         return seen if np.all(np.isfinite(seen)) else None
 
     def _distance_from(self, reference: Array) -> float:
-        """Return how far the newest measurement is from a reference (3,) [m], NaN without one."""
+        """Return the distance [m] from a reference (3,) to the newest measurement, or NaN."""
         if self._pose is None:
             return float('nan')
         return math.dist(reference, self._pose.position)

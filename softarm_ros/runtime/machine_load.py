@@ -1,4 +1,4 @@
-"""How busy the computer is, from the kernel's own counters (Linux)."""
+"""Measure how busy the computer is, from the kernel's own counters (Linux)."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import sys
 from pathlib import Path
 
 _STAT = Path('/proc/stat')
-_LEAST_JIFFIES = 20  # between two looks, over all processors
+_LEAST_JIFFIES = 20  # least time between two readings, over all processors
 
 
 class MachineLoad:
-    """Share of the processors' time that was used between two looks."""
+    """Share of the processors' time in use between two readings."""
 
     def __init__(self) -> None:
         self._last = _busy_and_all()
         self._percent: float | None = None
 
     def percent(self) -> float | None:
-        """Return the use [%] of all processors since the last look, None where nobody counts."""
+        """Return the use [%] of all processors since the last reading; None without counters."""
         now = _busy_and_all()
         if now is None or self._last is None:
             return None
@@ -28,7 +28,7 @@ class MachineLoad:
 
 
 def _busy_and_all() -> tuple[int, int] | None:
-    """Return the jiffies of all processors in use, and all of them, since the start."""
+    """Return the busy and the total jiffies of all processors since boot."""
     if not sys.platform.startswith('linux'):
         return None
     try:

@@ -1,4 +1,4 @@
-"""Where the model has the markers that cameras look for."""
+"""Predict where the cameras should see the markers, from the model."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from softarm_ros.models.arm_model import ArmModel
 
 class MarkerExpectation:
     """
-    Markers where the controller's model has them.
+    Predicts marker positions from the controller's model.
 
     Parameters
     ----------
     model : ArmModel
     places : mapping
-        Where each marker sits, by name.
+        Place of each marker on the arm, by name.
 
     """
 
@@ -32,13 +32,13 @@ class MarkerExpectation:
         self, names: Sequence[str] = (), values: Array | None = None
     ) -> dict[str, Array]:
         """
-        Return positions (3,) in the base frame [m], by marker.
+        Return the marker positions (3,) [m] in the base frame, by name.
 
         Parameters
         ----------
         names, values : (dof,), optional
-            A configuration as it was commanded. At rest without one, or with one that is not of
-            this model or not finite.
+            A commanded configuration. Without one, or if it is not finite or belongs to another
+            model, the arm is at rest.
 
         """
         configuration = self._model.rest_configuration

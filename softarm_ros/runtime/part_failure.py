@@ -1,4 +1,4 @@
-"""What an exception says: which part of another package has failed, where, and its traceback."""
+"""Describe an exception: which part of another package failed, where, and its traceback."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.part_registry import registrations
 
-# A part refuses, it has not failed; the last ones where they come from code of this package.
+# REFUSALS: a part refuses, but has not failed. OURS: likewise, if raised by this package.
 REFUSALS = (ModelError, AnswerError, PlantError, LimitError, RigError)
 OURS = (ValueError, RuntimeError, OSError)
 _COLOUR = re.compile(r'\x1b\[[0-9;]*m')
@@ -25,14 +25,14 @@ _COLOUR = re.compile(r'\x1b\[[0-9;]*m')
 
 def part_at_fault(error: BaseException) -> str:
     """
-    Return the part of another package in whose code an exception arose, with its place.
+    Return the part of another package whose code raised an exception, with the place.
 
-    'part model.own (OwnModel.posture_of, own_model.py:31)'; empty where no such code was under
-    way. Code of the package that is no part is named with the package.
+    Example: 'part model.own (OwnModel.posture_of, own_model.py:31)'. Empty if no such code was
+    running. Code of such a package outside its parts is named by the package.
     """
     others = [entry for entry in registrations() if not entry.built_in]
     packages = {entry.target.partition('.')[0].partition(':')[0]: entry for entry in others}
-    under_way = traceback.walk_tb(error.__traceback__)  # the innermost last
+    under_way = traceback.walk_tb(error.__traceback__)  # the innermost frame is last
     frames = [found for found in under_way if _module(found[0]).split('.')[0] in packages]
     if not frames:
         return ''
@@ -47,10 +47,10 @@ def part_at_fault(error: BaseException) -> str:
 
 def failure_text(error: BaseException) -> str:
     """
-    Return in one line what has failed and why.
+    Return one line that says what has failed and why.
 
-    A refusal in its own words, which are written for who reads them. Of anything else the part at
-    fault is named, and the traceback is kept in a file that the line names.
+    A refusal keeps its own message, which is written for users. For any other exception, the line
+    names the part at fault and a file that holds the traceback.
     """
     part = '' if isinstance(error, REFUSALS) else part_at_fault(error)
     if isinstance(error, REFUSALS) or (not part and isinstance(error, OURS)):
@@ -63,7 +63,7 @@ def failure_text(error: BaseException) -> str:
 
 
 class FailureWords:
-    """Says what has failed; what fails in the same way again and again is kept once."""
+    """Describes failures; keeps one traceback file for a failure that repeats."""
 
     def __init__(self) -> None:
         self._last = '', ''
@@ -88,7 +88,7 @@ def _module(frame: FrameType) -> str:
 
 
 def _kept(error: BaseException) -> Path | None:
-    """Write the traceback to a file of its own; return where, or None if no disk takes it."""
+    """Write the traceback to a new file; return its path, or None if it cannot be written."""
     with contextlib.suppress(OSError):
         handle, name = tempfile.mkstemp(prefix='softarm-', suffix='.traceback')
         with os.fdopen(handle, 'w', encoding='utf-8', errors='replace') as file:

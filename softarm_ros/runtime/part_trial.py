@@ -1,4 +1,4 @@
-"""Asks the parts of other packages that a rig names for what they will be asked for in motion."""
+"""Try the parts of other packages that a rig names, before they are needed in motion."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.rigs.schema import Rig
 
-_PERIODS = 20  # of the loop; the first pose comes after the delay of the sensor
-_AWAY = 0.05  # rad or share of a scale: two postures that differ
+_PERIODS = 20  # of the loop; the first pose comes after the sensor's delay
+_AWAY = 0.05  # rad or share of a scale: distance between two different postures
 
 
 def try_parts(rig: Rig, name: str) -> None:
     """
-    Build the parts of a rig that other packages provide, and ask each for its answers.
+    Build the parts of a rig that other packages provide, and check the answers of each.
 
     Raises
     ------
     RigError
-        Names the first part that fails, or answers what cannot be followed.
+        Names the first part that fails or gives an invalid answer.
 
     """
     others = {entry.name for entry in registrations() if not entry.built_in}
@@ -54,12 +54,12 @@ def try_parts(rig: Rig, name: str) -> None:
             trial(rig)
         except Exception as error:
             if not (isinstance(error, OURS) or part_at_fault(error)):
-                raise  # a defect of this package
+                raise  # a bug of this package
             raise RigError(name, failure_text(error)) from error
 
 
 def _try_loop(rig: Rig) -> None:
-    """Let the controller move the model a little."""
+    """Let the controller take a few steps with the model."""
     model, period_s = rig.model(), 1.0 / rig.tracker.rate_hz
     tracker = build_tracker(rig, model)
     for _ in range(3):
@@ -68,7 +68,7 @@ def _try_loop(rig: Rig) -> None:
 
 
 def _require_own_arrays(model: ArmModel) -> None:
-    """Raise AnswerError for a posture that changes when the model is asked for another one."""
+    """Raise AnswerError if a posture changes when the model is asked for another one."""
     rest = model.rest_configuration
     first = model.posture_of(rest)
     fields = ('configuration', 'tip', 'tip_jacobian', 'actuation', 'actuation_jacobian')
@@ -84,7 +84,7 @@ def _require_own_arrays(model: ArmModel) -> None:
 
 
 def _try_plant(rig: Rig) -> None:
-    """Let the simulated arm stand for some periods, seen by its sensor and the estimator."""
+    """Let the simulated arm stand for some periods; check what sensor and estimator answer."""
     plant, intake = build_plant(rig, 0), build_pose_intake(rig, rig.model())
     sensor = f'sensor {rig.plant_for("sim").mocap.kind}'
     for _ in range(_PERIODS):

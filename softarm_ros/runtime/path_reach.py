@@ -1,4 +1,4 @@
-"""How far the paths of rigs are within reach; what has been found is kept."""
+"""Check how far the paths of rigs are within reach; cache the results."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _KEPT = 64  # paths; a table of all rigs has half as many
 
 
 class _Question(NamedTuple):
-    """All that the reach of a path follows from."""
+    """All inputs that determine the reach of a path."""
 
     rig: Rig
     model: str
@@ -27,7 +27,7 @@ class _Question(NamedTuple):
     points: Array
 
     def same(self, other: _Question) -> bool:
-        """Whether the answer is the same."""
+        """Return whether the other question has the same answer."""
         return (
             (self.model, self.open_loop) == (other.model, other.open_loop)
             and np.array_equal(self.points, other.points)
@@ -36,7 +36,7 @@ class _Question(NamedTuple):
 
 
 def reaches_path(tracker: Tracker, path: Path) -> bool:
-    """Return whether any point of `path_reach` is reachable; most paths show it by their first."""
+    """Return whether any point of the path is reachable; usually the first one already is."""
     return reaches_any(tracker.model, tracker.room, tracker.configuration_limits, path, POINTS)
 
 
@@ -53,12 +53,12 @@ def path_reach(
     progress: Callable[[float], None] = lambda _: None,
 ) -> Reach:
     """
-    Return `check_reach` of a path for a rig's own tracker, on the model of this name.
+    Return `check_reach` of a path for a rig's own tracker and the model of this name.
 
-    A path asked for again, of an equal rig, is not solved again: tables drive each many times.
+    The result is cached for equal rigs: tables of runs drive each path many times.
     """
     asked = _Question(rig, rig.model_name(model), open_loop, path.sample(POINTS))
-    if rig.residual is None:  # its file may change
+    if rig.residual is None:  # the residual file may change
         for known, reach in _answers:
             if known.same(asked):
                 return reach

@@ -1,4 +1,4 @@
-"""A control loop that moves while the supervisor allows it, from where the actuators stand."""
+"""A control loop that moves only with the supervisor's permission."""
 
 from __future__ import annotations
 
@@ -12,77 +12,77 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 from softarm_ros.runtime.part_failure import FailureWords
 
-# Share of an actuator's range by which a measurement may be wrong: within it, it stands there.
+# Shares of an actuator's range. Error of a measurement: this close to a position, it stands there.
 STANDING = 0.02
-# Share of it that no actuator moves between two messages.
+# More than an actuator moves between two messages.
 JUMP = 0.05
-# Share of it by which an actuator that is held never lags behind its command.
+# More than a held actuator lags behind its command.
 LET_GO = 0.2
 
 
 class PermittedLoop:
     """
-    Starts, holds and goes on as the supervisor allows.
+    Starts, holds and resumes a loop as the supervisor permits.
 
-    A start after the end of the trajectory, or where the actuators stand far from the command
-    (this loop or their driver was restarted, or let them go while the arm was held), drives it
-    from its beginning, from the posture that the actuators report. The command is there before
-    anything may move: who hears the permission first does not follow an older one.
+    The loop starts from its beginning, at the posture that the actuators report, after the end of
+    the trajectory or if the actuators stand far from the command (this loop or their driver was
+    restarted, or the driver released them while the arm was held). The command is set before
+    motion is allowed, so a driver that receives the permission first does not follow an old one.
 
     Attributes
     ----------
     refusal : str
-        Why the loop stands though it is allowed to move: what its model or another part refuses,
-        or which part has failed. Empty where it does not. It ends with the permission: the next
-        one is a new attempt.
+        Why the loop stands although motion is allowed: which part (the model or another) refuses
+        or has failed. Empty otherwise. Cleared when the permission ends: the next one is a new
+        attempt.
 
     """
 
     def __init__(self, loop: Loop) -> None:
         self.loop = loop
         self.allowed = False
-        self.actuators: Array | None = None  # as reported last
+        self.actuators: Array | None = None  # last reported positions
         self.refusal = ''
         self._output: CycleOutput | None = None  # the last one
         self._failure = FailureWords()
         self._refused_now = False  # since the last cycle
         self._jumped = False
-        self._taken: Array | None = None  # where they stood when they were taken over last
+        self._taken: Array | None = None  # positions that were last taken over
 
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
         """
-        Run a cycle of the loop; where a part refuses or fails, stand and keep the reason.
+        Run a cycle of the loop; if a part refuses or fails, stand and keep the reason.
 
-        The command goes on as it was: who has to stop the arm learns why from `refusal`, and not
-        from commands that do not come any more.
+        The command is still sent, unchanged: the supervisor then learns the reason from `refusal`,
+        rather than from missing commands.
         """
         try:
             self._output = self.loop.cycle(now_s, pose)
             if not (self.allowed or self._refused_now):
-                self.refusal = ''  # it was over before anybody let the arm move
+                self.refusal = ''  # the refusal ended before motion was allowed
             self._refused_now = False
-        except Exception as error:  # whatever code of another package raises
+        except Exception as error:  # code of other packages may raise anything
             self.refuse(error, now_s)
             last = self._standing() if self._output is None else self._output
             self._output = replace(last, stamp_s=now_s, phase=self.loop.phase, events=())
         return self._output
 
     def refuse(self, error: Exception, now_s: float) -> None:
-        """Stand, for a part has refused or failed; the reason is kept in `refusal`."""
+        """Stand because a part has refused or failed; keep the reason in `refusal`."""
         self.refusal = self.refusal or f'cannot go on: {self._failure.of(error)}'
         self._refused_now = True
         self.loop.hold(now_s)
 
     @contextmanager
     def refusing(self, now_s: float) -> Iterator[None]:
-        """Refuse what goes wrong in a block that asks parts beside the cycle."""
+        """Refuse on any exception in a block that calls parts outside the cycle."""
         try:
             yield
         except Exception as error:  # as in the cycle
             self.refuse(error, now_s)
 
     def _standing(self) -> CycleOutput:
-        """Return the command as the tracker has it, before the first cycle."""
+        """Return the tracker's command, before the first cycle."""
         loop = self.loop
         tip = loop.tracker.tip()
         return CycleOutput(
@@ -99,10 +99,10 @@ class PermittedLoop:
         )
 
     def on_actuators(self, position: Array) -> None:
-        """Take the reported position of the actuators (m,); one that is not finite is left out."""
+        """Take the reported positions of the actuators (m,); ignore them if not finite."""
         if not np.isfinite(position).all():
             return
-        # Their driver was restarted, or told anew where they are.
+        # A jump: their driver was restarted, or its positions were set anew.
         share = JUMP if self.allowed else STANDING
         self._jumped = self._jumped or self._apart(position, self.actuators, share)
         self.actuators = position
@@ -110,7 +110,7 @@ class PermittedLoop:
             self._take_over()
 
     def follow(self, allowed: bool, now_s: float) -> None:
-        """Take the supervisor's word."""
+        """Take the supervisor's permission, or its end."""
         rising, self.allowed = allowed and not self.allowed, allowed
         loop = self.loop
         if rising:
@@ -125,13 +125,13 @@ class PermittedLoop:
             self._take_over()
 
     def _apart(self, position: Array, other: Array | None, share: float) -> bool:
-        """Return whether an actuator differs by a share of its range between positions (m,)."""
+        """Return whether any actuator differs by more than a share of its range."""
         limits = self.loop.limits
         tolerance = share * (limits.position_max - limits.position_min)
         return other is not None and bool((np.abs(other - position) > tolerance).any())
 
     def _take_over(self) -> None:
-        """Have the command where the actuators stand: after a restart not where it was."""
+        """Set the command to the actuators' positions if they have jumped or the loop is idle."""
         position, loop = self.actuators, self.loop
         if position is None:
             return
@@ -139,7 +139,7 @@ class PermittedLoop:
         self._jumped = self._jumped or self._apart(position, command, LET_GO)
         if not (self._jumped or loop.phase is Phase.IDLE):
             return
-        # Once: no command may be there, beyond the limits for example.
+        # Once: these positions may be no valid command, for example beyond the limits.
         taken = self._taken is not None and not self._apart(position, self._taken, STANDING)
         if not taken and self._apart(position, command, STANDING):
             self._taken = position

@@ -1,4 +1,4 @@
-"""Plans made by a process of its own: a search may take longer than many cycles of the loop."""
+"""Plan in a separate process: a search may take longer than many cycles of the loop."""
 
 from __future__ import annotations
 
@@ -24,41 +24,40 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_planner, build_tracker
 
 RESTARTS = 3  # in a row, without a plan between them
-# A process that has not answered for so long is frozen; docs/goals.md has the longest plans.
+# A process that has not answered for this long is frozen; docs/goals.md has the longest plans.
 POINT_S = 60.0  # for a plan to a single target
-ANSWER_S = 600.0  # for any other plan; to load, and for the first plan, which may compile
-_NICE = 5  # the loop first
+ANSWER_S = 600.0  # for any other plan, for loading, and for the first plan, which may compile
+_NICE = 5  # the loop has priority
 _NUMBER = struct.Struct('q')
 
 
 class PlannerProcess:
     """
-    Asks a process for plans, one at a time; of those that wait only the newest counts. One that
-    is broken off while it is being made ends at its next point, as refused.
+    Requests plans from a process, one at a time; of the waiting requests only the newest counts. A
+    plan that is broken off ends at its next point, as refused.
 
-    A thread talks to the process: neither one that loads, stands still or ends, nor a trajectory
-    that is more than a socket holds, makes the loop wait.
+    A thread talks to the process. So the loop never waits: not for a process that loads, freezes
+    or ends, nor for a trajectory larger than the socket's buffer.
 
-    A process that ends is started again. The goal it was planning is refused, as that may be why
-    it ended; one that waited goes to the next process. After `RESTARTS` in a row that end without
-    a plan, every goal is refused.
+    A process that ends is started again. The goal it was planning is refused, since it may be the
+    cause; a waiting goal goes to the next process. After `RESTARTS` in a row without a plan, every
+    goal is refused.
 
-    One that does not answer within `POINT_S` or `ANSWER_S`, as it is frozen, is killed in `take`:
-    then it has ended.
+    A frozen process, which does not answer within `POINT_S` or `ANSWER_S`, is killed in `take` and
+    then counts as ended.
 
-    The process ends with this one, however that ends: nobody is left at the other end of its
-    socket.
+    The process ends with this one, however this one ends, because its socket closes.
 
     Parameters
     ----------
     rig : Rig
-        Whose arm it plans for.
+        Rig whose arm it plans for.
     model : str, optional
         Name of the model; the rig's default for None.
     open_loop : bool
-        Without pretension, as the loop.
+        Plan without pretension, as the loop.
     clock : Clock
-        By which an answer is waited for.
+        Clock that times the answers.
 
     """
 
@@ -71,37 +70,37 @@ class PlannerProcess:
         clock: Clock = MONOTONIC,
     ) -> None:
         self._arm = pickle.dumps((rig, model, open_loop))
-        self._changed = threading.Condition()  # guards all below
+        self._changed = threading.Condition()  # guards everything below
         self._next: tuple[Goal, Array] | None = None
         self._ready: list[Plan] = []
         self._news: list[str] = []
         self._closed = False
         self._clock = clock
-        self._awaited: tuple[float, float] | None = None  # an answer: since, and for how long [s]
-        self._killed = ''  # why it was, empty if it was not
+        self._awaited: tuple[float, float] | None = None  # answer awaited: since, limit [s]
+        self._killed = ''  # reason of the kill; empty if not killed
         self._at_work: int | None = None  # number of the goal that is being planned
         self._process, self._link, self._breaks = self._started()
         self._talker = threading.Thread(target=self._talk, name='planner', daemon=True)
         self._talker.start()
 
     def request(self, goal: Goal, start: Array) -> None:
-        """Ask for a plan from a configuration (dof,), after the one that is being made."""
+        """Request a plan from a configuration (dof,), after the one in progress."""
         with self._changed:
             self._next = (goal, start)
             self._changed.notify()
 
     def break_off(self, number: int) -> None:
-        """Have the plan of a goal, by its number, not made to its end; does not wait."""
+        """Stop planning a goal, by its number; does not wait."""
         with self._changed:
             if self._next is not None and self._next[0].number == number:
                 self._next = None
             if self._at_work == number:
-                # A process that is frozen, or has ended, is dealt with elsewhere.
+                # A frozen or ended process is handled elsewhere.
                 with contextlib.suppress(OSError):
                     self._breaks.send(_NUMBER.pack(number))
 
     def take(self) -> list[Plan]:
-        """Return plans that are ready; does not wait. Kills a process that does not answer."""
+        """Return the plans that are ready, without waiting; kill an unresponsive process."""
         with self._changed:
             if self._process.poll() is not None:
                 self._changed.notify()
@@ -115,13 +114,13 @@ class PlannerProcess:
         return ready
 
     def take_news(self) -> list[str]:
-        """Return what has happened to the process since the last call."""
+        """Return the messages about the process since the last call."""
         with self._changed:
             news, self._news = self._news, []
         return news
 
     def close(self) -> None:
-        """End the process; it has nothing to lose."""
+        """End the process; it has no state to save."""
         with self._changed:
             self._closed = True
             self._process.kill()
@@ -142,7 +141,7 @@ class PlannerProcess:
         return process, Connection(ours.detach()), breaks
 
     def _talk(self) -> None:
-        """Lead one process after another, until this is closed."""
+        """Serve one process after another, until `close`."""
         in_vain = 0
         while True:
             planned, lost = self._lead()
@@ -171,12 +170,12 @@ class PlannerProcess:
                     process.kill()
 
     def _lead(self) -> tuple[bool, Goal | None]:
-        """Have plans made until the process ends; return whether any was, and the goal lost."""
+        """Request plans until the process ends; return whether any was made, and the goal lost."""
         planned, at_work = False, None
         try:
             self._wait(ANSWER_S)
             self._link.send_bytes(self._arm)
-            self._link.recv()  # it listens
+            self._link.recv()  # the process is ready
             self._wait(None)
             while True:
                 asked = self._asked()
@@ -204,13 +203,13 @@ class PlannerProcess:
             self._at_work = number
 
     def _wait(self, limit_s: float | None) -> None:
-        """Note that an answer is awaited from now on, for so long [s]; None: no more."""
+        """Note that an answer is awaited from now on, for at most `limit_s`; None: no longer."""
         with self._changed:
             self._awaited = None if limit_s is None else (self._clock.now_s(), limit_s)
             self._killed = ''
 
     def _asked(self) -> tuple[Goal, Array] | None:
-        """Wait for what is asked; None: the process has ended."""
+        """Wait for a request and return it; None if the process has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._next or self._over)
             if self._over:
@@ -239,7 +238,7 @@ class PlannerProcess:
 
 
 class _BrokenOff:
-    """Numbers of the goals whose plans nobody waits for, as the other end sends them."""
+    """Numbers of the goals whose planning was broken off, as received from the other end."""
 
     def __init__(self, descriptor: int) -> None:
         self._socket = socket.socket(fileno=descriptor)
@@ -247,18 +246,18 @@ class _BrokenOff:
         self._numbers: set[int] = set()
 
     def has(self, number: int) -> bool:
-        """Return whether the number of a goal has come; does not wait."""
-        with contextlib.suppress(OSError):  # no more has come
+        """Return whether the number of a goal was received; does not wait."""
+        with contextlib.suppress(OSError):  # nothing more was received
             while len(data := self._socket.recv(_NUMBER.size)) == _NUMBER.size:
                 self._numbers.add(*_NUMBER.unpack(data))
         return number in self._numbers
 
 
 def _serve(descriptor: int, breaks: int) -> None:
-    """Make plans until the other end is gone."""
-    # Ctrl-C in a terminal reaches this process too; it ends with the loop.
+    """Make plans until the other end closes."""
+    # Ctrl-C in a terminal reaches this process too; it ends with the loop instead.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    if sys.platform.startswith('linux'):  # not the real time of the loop that starts it
+    if sys.platform.startswith('linux'):  # do not inherit the loop's real-time priority
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     os.nice(_NICE)
     link: Connection[Any, Any] = Connection(descriptor)

@@ -1,4 +1,4 @@
-"""Single markers along the arm: where the rig has them, and what a cloud of them is counted by."""
+"""Single markers along the arm: their places on the rig, and the order of a marker cloud."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from softarm_ros.rigs.schema import Rig
 
 
 def points_along(rig: Rig) -> dict[str, Place]:
-    """Return the places of the single markers that sensors see, but for one that is the tip."""
+    """Return the places of the single markers that sensors see, except a marker at the tip."""
     last = len(rig.section_names) - 1
     found: dict[str, Place] = {}
     for config in rig.sensors.devices().values():
@@ -20,6 +20,6 @@ def points_along(rig: Rig) -> dict[str, Place]:
 
 
 def markers_counted(rig: Rig) -> tuple[str, ...]:
-    """Return the names that a cloud of markers numbers: those of the first sensor of points."""
+    """Return the names that a marker cloud's indices refer to: those of the first point sensor."""
     devices = rig.sensors.devices().values()
     return next((one.markers_seen() for one in devices if one.points), ())

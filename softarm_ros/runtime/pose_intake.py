@@ -1,4 +1,4 @@
-"""From measured tips and sections to the pose samples of a control loop."""
+"""Turn measured tips and sections into the pose samples of a control loop."""
 
 from __future__ import annotations
 
@@ -25,21 +25,21 @@ _BASE = 'base'
 
 class PoseIntake:
     """
-    Refuses poses that are not to be used, pairs the rest by frame, estimates where the arm is.
+    Rejects unusable poses, pairs the rest by frame, and estimates where the arm is.
 
     Parameters
     ----------
     watch : FeedbackWatch
-        Whose cheap checks every tip passes.
+        Its cheap checks apply to every tip.
     frames : FramePairing
-        Of what passes them.
+        Pairs the tips and sections that pass.
     estimator : Estimator
-        Takes every frame once.
+        Receives every frame once.
 
     Attributes
     ----------
     newest : Estimate or None
-        What was handed out last.
+        The last estimate that was returned.
 
     """
 
@@ -51,7 +51,7 @@ class PoseIntake:
         """
         Take a measured tip position (3,) [m]; return why it is not used, or None.
 
-        One that comes after newer ones is of use to an estimator that predicts.
+        A tip older than one already received is still useful to an estimator that predicts.
         """
         self._follow_clock(now_s)
         stamp_s = 1e-9 * stamp_ns
@@ -78,9 +78,9 @@ class PoseIntake:
 
     def on_points(self, now_s: float, seen: Sighting, names: Collection[str]) -> str | None:
         """
-        Take the markers of these names from a sighting of points; return why not, or None.
+        Take the points with these names from a sighting; return why they are not used, or None.
 
-        They are of use to an estimator that predicts, the tip and the sections come beside them.
+        Only an estimator that predicts can use them, in addition to the tip and the sections.
         """
         if not self.estimator.predicts:
             return 'points are not used by this estimator'
@@ -90,7 +90,7 @@ class PoseIntake:
         refused: list[str] = []
         for point in seen.points:
             if point.name not in names:
-                continue  # of a rigid body, whose pose comes as a whole
+                continue  # belongs to a rigid body, whose pose comes as a whole
             wrong = self.watch.wrong(now_s, stamp_s, seen.frame_id, point.position)
             if wrong is None:
                 points.append(point)
@@ -107,14 +107,14 @@ class PoseIntake:
 
     def take(self, now_s: float, *, wait: bool = True) -> tuple[PoseSample, int] | None:
         """
-        Return where the arm is and a time stamp [ns]; None if there is nothing new.
+        Return where the arm is and a time stamp [ns], or None if there is nothing new.
 
-        The stamp is that of the frame that came in; now, where the pose is predicted without one.
+        The stamp is that of the newest frame, or the current time if the pose is only predicted.
         """
         self._follow_clock(now_s)
         frame = self.frames.take(now_s, wait=wait)
         for other in self.frames.take_others(now_s):
-            if self.estimator.predicts:  # what is older than the newest says where the arm moves
+            if self.estimator.predicts:  # older poses tell it how the arm moves
                 self.estimator.observe(sighting_of(other))
         if frame is not None:
             self.estimator.observe(sighting_of(frame))
@@ -124,14 +124,14 @@ class PoseIntake:
         self._check(estimate)
         self.newest = estimate
         if self.frames.counts.handed_out == 0:
-            return None  # by the actuators alone: to be told, not to be driven by
+            return None  # known from the actuators alone: reported, but not used to drive
         stamp_ns = round(1e9 * now_s) if frame is None else frame.stamp_ns
         position = estimate.tip[:3, 3]
         return PoseSample(estimate.stamp_s, position, estimate.configuration), stamp_ns
 
     def pace(self, now_s: float) -> float:
         """
-        Return how fast a reference may go on, as a share: 0 holds the arm.
+        Return the permitted speed of the reference, as a share: 0 holds the arm.
 
         Raises
         ------
@@ -149,7 +149,7 @@ class PoseIntake:
         return f'estimator {type(self.estimator).__name__}'
 
     def _check(self, estimate: object) -> None:
-        """Raise AnswerError for what is no estimate; one that is not finite the loop refuses."""
+        """Raise AnswerError for an invalid estimate; the loop rejects one that is not finite."""
         if not isinstance(estimate, Estimate):
             found = type(estimate).__name__
             raise AnswerError(f'{self._named} returned {found}; expected an Estimate or None')
@@ -164,10 +164,10 @@ class PoseIntake:
 
     def _follow_clock(self, now_s: float) -> None:
         """
-        Begin anew where this computer's clock was set back.
+        Start over if this computer's clock was set back.
 
-        What came before lies in the future now: poses would be late until then, and an estimate
-        that predicts would go on without them.
+        Earlier stamps then lie in the future: until then, poses would count as late, and a
+        predicting estimator would go on without them.
         """
         if self.watch.set_back(now_s):
             self.watch.forget_stamps()
@@ -177,10 +177,10 @@ class PoseIntake:
 
 def sighting_of(frame: MeasurementFrame) -> Sighting:
     """
-    Return a frame as a sighting: the ends of the sections as bodies, the last one as the tip.
+    Return a frame as a sighting: section ends as bodies, the last one as the tip.
 
-    Every pose is in it once. A frame of one pose is that of the tip, of an arm of any sections;
-    one without poses has the tip's position alone, as a point.
+    Each pose occurs once. A frame with one pose contains the tip, however many sections the arm
+    has; a frame without poses contains the tip position alone, as a point.
     """
     if frame.section_tips is None:
         return Sighting(frame.stamp_ns, _BASE, (), (PointSighting(TIP, frame.position),))
@@ -192,7 +192,7 @@ def sighting_of(frame: MeasurementFrame) -> Sighting:
 
 
 def measure(plant: Plant, intake: PoseIntake, now_s: float) -> list[PoseMeasurement]:
-    """Give an intake what the cameras of a plant have measured; return it."""
+    """Pass what the cameras of a plant have measured to an intake, and return it."""
     measured = plant.poll_poses()
     for frame in measured:
         stamp_ns, frame_id = round(1e9 * frame.stamp_s), frame.frame_id or _BASE

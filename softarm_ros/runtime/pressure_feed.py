@@ -1,4 +1,4 @@
-"""Measured pressures from a rig's DAQ to a driver that needs them, where no topic carries them."""
+"""Pass pressures measured by a rig's DAQ to a driver that needs them, without topics."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from softarm_ros.drivers.problems import Problem
 
 class PressureFeed:
     """
-    Reads the DAQ in its own threads; `poll` hands the newest block on.
+    Reads the DAQ in its own threads; `poll` passes on the newest block.
 
     Raises
     ------
     ValueError
-        If an actuator has no input of its name in Pa.
+        If an actuator has no input in Pa with its name.
 
     """
 
@@ -40,20 +40,20 @@ class PressureFeed:
         self._stamp_s = -np.inf
 
     def start(self) -> None:
-        """Begin to read; raises DriverError as `DaqDriver.start`."""
+        """Start reading; raises DriverError as `DaqDriver.start`."""
         self._daq.start()
 
     def close(self) -> None:
-        """Let the device go; may be called twice."""
+        """Release the device; may be called twice."""
         self._daq.close()
 
     def poll(self) -> None:
-        """Hand on what is new."""
+        """Pass new pressures to the driver."""
         state = self._daq.state()
         if state.stamp_s > self._stamp_s:
             self._stamp_s = state.stamp_s
             self._driver.set_pressures(state.values[self._columns], state.stamp_s)
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what the DAQ complains of."""
+        """Return the problems of the DAQ."""
         return self._daq.state().problems

@@ -1,4 +1,4 @@
-"""Where the files of a run are that other processes look for: by user, ROS domain and rig."""
+"""Paths of the files that processes of a run share, by user, ROS domain and rig."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ def ros_domain() -> int:
 
 
 def run_path(rig: str, suffix: str) -> Path:
-    """Return a path of one user's runs of a rig in this ROS domain."""
+    """Return a path for the user's runs of a rig in this ROS domain."""
     name = f'softarm-{os.getuid()}-domain{ros_domain()}-{rig}.{suffix}'
     return Path(tempfile.gettempdir()) / name
 
 
 def devices_folder(rig: str) -> Path:
-    """Return where the emulated devices of a rig put their addresses."""
+    """Return the folder into which a rig's emulated devices write their addresses."""
     return run_path(rig, 'devices')

@@ -1,4 +1,4 @@
-"""What one run leaves behind: samples, events, timing, and the summary of them."""
+"""The record of one run: samples, events, timing and their summary."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from softarm_ros.runtime.events import Event
 
 @dataclass(frozen=True)
 class RunInfo:
-    """What was run."""
+    """Settings of a run."""
 
     rig: str
     backend: str
@@ -33,8 +33,8 @@ class RunInfo:
     configuration_names: tuple[str, ...]
     effort_unit: str = 'N'
     task: str | None = None
-    machine: int | None = None  # its number, of a simulated arm; 0: as the file states
-    drawn: Mapping[str, float] = field(default_factory=dict)  # what distinguishes it, by field
+    machine: int | None = None  # number of the simulated machine; 0: nominal
+    drawn: Mapping[str, float] = field(default_factory=dict)  # its drawn values, by field
 
     @property
     def motion(self) -> str:
@@ -47,10 +47,10 @@ class LoopTiming:
     """
     Timing of the control loop.
 
-    `latency_ms` runs from the time stamp of a pose to the actuator command computed from it; it is
-    None where nothing passed between processes. `holds`: how often a simulated arm was held since
-    something was late. `first_motion_s`: from the start of the command to the first motion.
-    `cpu_percent` (of one processor) and `memory_mb`: of all processes together, in motion.
+    `latency_ms` runs from the time stamp of a pose to the actuator command computed from it; None
+    if everything ran in one process. `holds` counts how often a simulated arm was held because
+    something was late. `first_motion_s` runs from the start of the command to the first motion.
+    `cpu_percent` (of one processor) and `memory_mb` cover all processes together, in motion.
     """
 
     rate_hz: float
@@ -74,7 +74,7 @@ class Samples:
     Attributes
     ----------
     time_s : (n,)
-        Since the start of the run.
+        Time since the start of the run.
     phase : (n,) of str
         Phase of the control loop.
     lap : (n,) of int
@@ -87,7 +87,7 @@ class Samples:
     command, position, effort : (n, m)
         Actuator command and position [actuator unit], effort [effort unit].
     true_tip : (n, 3)
-        Where the tip of a simulated arm truly was at the time of the measurement [m], or NaN.
+        True tip of a simulated arm at the time of the measurement [m], or NaN.
 
     """
 
@@ -109,7 +109,7 @@ class Samples:
 
     @property
     def true_tip_known(self) -> bool:
-        """Whether the arm was a simulated one, whose tip is known."""
+        """Whether the arm was simulated, so that its true tip is known."""
         return bool(np.any(np.isfinite(self.true_tip)))
 
     @property
@@ -119,7 +119,7 @@ class Samples:
 
     @property
     def error(self) -> Array:
-        """Distance (n,) between reference and tip [m]: the true one where it is known."""
+        """Distance (n,) between reference and tip [m]: the true tip if it is known."""
         if not self.true_tip_known:
             return self.measured_error
         return np.asarray(np.linalg.norm(self.reference - self.true_tip, axis=1))
@@ -136,7 +136,7 @@ class ErrorStatistics:
 
     @staticmethod
     def of(errors: Array) -> ErrorStatistics | None:
-        """Return the statistics of the finite ones of errors (n,), or None without any."""
+        """Return the statistics of errors (n,), ignoring any not finite; None if none is left."""
         errors = errors[np.isfinite(errors)]
         if len(errors) == 0:
             return None
@@ -159,20 +159,20 @@ class RunRecord:
     duration_s: float
     completed: bool
     path: Array = field(default_factory=lambda: np.zeros((0, 3)))
-    # What the devices' nodes said last, by node; none in a simulation.
+    # Last reports of the device nodes, by node; empty in a simulation.
     devices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def error(self, first_lap: int = 0) -> ErrorStatistics | None:
         """
         Return the tracking error over all laps from `first_lap` (0-based) on.
 
-        It is that of the true tip where the arm was simulated, otherwise of the measured one.
+        It is that of the true tip if the arm was simulated, otherwise of the measured tip.
         """
         rows = self.samples.tracking & (self.samples.lap >= first_lap)
         return ErrorStatistics.of(self.samples.error[rows])
 
     def measured_error(self) -> ErrorStatistics | None:
-        """Return the error of the measured tip, over the same measurements."""
+        """Return the error of the measured tip, over all tracking samples."""
         return ErrorStatistics.of(self.samples.measured_error[self.samples.tracking])
 
     def lap_errors(self) -> list[ErrorStatistics]:
@@ -235,7 +235,7 @@ class RunRecord:
 
 
 class SampleLog:
-    """Collects rows while a run goes on; `finish` turns them into arrays."""
+    """Collects rows during a run; `finish` turns them into arrays."""
 
     def __init__(self, dof: int, actuators: int) -> None:
         self._dof, self._actuators = dof, actuators
@@ -259,7 +259,7 @@ class SampleLog:
         )
 
     def finish(self, true_tip: Array | None = None) -> Samples:
-        """Return all rows as arrays, with the true tips (n, 3) where they are known."""
+        """Return all rows as arrays; `true_tip` (n, 3) holds the true tips if they are known."""
         columns = list(zip(*self._rows)) if self._rows else [() for _ in range(9)]
         widths = [0, 0, 0, 3, 3, self._dof, self._actuators, self._actuators, self._actuators]
         arrays = [

@@ -1,4 +1,4 @@
-"""What a simulated sensor has to err by to be compared with the emulated one of a rig."""
+"""Give a simulated sensor the calibration error of a rig's emulated one, to compare them."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_marker_expectation, sensor_config
 
-_PLACES = 20  # configurations, over all that the rig can reach
+_PLACES = 20  # configurations, drawn over the whole range of the rig
 
 
 def calibration_settings(rig: Rig, seed: int) -> tuple[str, ...]:
     """
-    Return settings (`field=value`) of the error of calibration that the emulated sensor has.
+    Return settings (`field=value`) with the calibration error of the emulated sensor.
 
     The simulated sensor of the nominal machine knows its base exactly; drawn cameras and a tracker
-    whose base comes from a file do not. Empty for a rig that has neither. Only what is rigid: the
-    rest of the cameras' error is 0.1 mm on the shipped arms (rms).
+    whose base comes from a file do not. Empty if the rig has neither. Only the rigid part of the
+    error is included: the rest of the cameras' error is 0.1 mm on the shipped arms (rms).
     """
     for name in rig.sensors.devices():
         error = _rigid_error(rig, name, seed)
@@ -36,7 +36,7 @@ def calibration_settings(rig: Rig, seed: int) -> tuple[str, ...]:
 
 
 def _rigid_error(rig: Rig, name: str, seed: int) -> Array | None:
-    """Return by what (4, 4) the emulated sensor's poses are moved; None if by nothing."""
+    """Return the transform (4, 4) that displaces the emulated sensor's poses, or None."""
     config = sensor_config(rig, name)
     if not isinstance(config, StereoCamerasConfig):
         if not isinstance(config, PoseSensorConfig) or config.base_from != 'calibration':

@@ -29,7 +29,7 @@ from softarm_ros.runtime.pose_intake import measure
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
 
-_LOOK_S = 0.01  # between two looks of the supervisor, as its node has it
+_LOOK_S = 0.01  # between two updates of the supervisor, as in its node
 _TRACKER = 'tracker'
 WATCH, PRESSURES = 'feedback watch', 'pressures'
 
@@ -37,30 +37,30 @@ WATCH, PRESSURES = 'feedback watch', 'pressures'
 @dataclass(frozen=True)
 class SupervisedRun:
     """
-    What a supervised run did; n looks of the supervisor, times in simulated seconds.
+    Result of a supervised run; n updates of the supervisor, times in simulated seconds.
 
     Attributes
     ----------
     time_s : (n,)
-        Of the looks.
+        Time of each update.
     tip, reference : (n, 3)
-        True tip and reference of that moment [m].
+        True tip and reference at that time [m].
     effort : (n, m)
-        Of the actuators, as reported.
+        Efforts of the actuators, as reported.
     phase : (n,) of str
-        Of the control loop.
+        Phase of the control loop.
     started_s, tracking_s : float or None
-        When motion was allowed, when tracking began; None: never.
+        When motion was allowed and when tracking began; None: never.
     faulted_s : float or None
         When the supervisor stopped the arm; None: it did not.
     reason : str
-        Why it did, or why it never started.
+        Why it stopped the arm, or why the arm never started.
     extremes : Extremes
-        How near the rules of the feedback watch came to their limits.
+        How close the rules of the feedback watch came to their limits.
     pressure_error_Pa : float
-        Likewise of the pressure watch; 0 without one.
+        Largest pressure error of the pressure watch; 0 without one.
     completed : bool
-        The loop came to its end.
+        Whether the loop reached its end.
 
     """
 
@@ -80,10 +80,10 @@ class SupervisedRun:
 
 class SupervisedArm:
     """
-    A rig as its nodes run it, without topics: the same classes, one after the other.
+    A rig run with the classes of its nodes, but without topics: one after the other.
 
-    The supervisor looks every 10 ms, or every control period where that is shorter. The loop
-    follows its permission as the tracker node does, the plant follows the gate.
+    The supervisor updates every 10 ms, or every control period if that is shorter. The loop
+    follows its permission as in the tracker node, and the plant follows the gate.
     """
 
     def __init__(
@@ -115,11 +115,11 @@ class SupervisedArm:
         return self.plant.time_s
 
     def start(self) -> tuple[bool, str]:
-        """Ask the supervisor to let the arm move; return whether it does, or why not."""
+        """Ask the supervisor to allow motion; return whether it does, and otherwise why not."""
         return self.supervisor.request_start(self.now_s)
 
     def cycle(self) -> CycleOutput:
-        """Run one cycle of the loop on what has been measured, without letting time pass."""
+        """Run one cycle of the loop on the latest measurements, at the same simulated time."""
         now = self.now_s
         taken = self._intake.take(now)
         self.loop.pace = self._intake.pace(now)
@@ -139,7 +139,7 @@ class SupervisedArm:
         return output
 
     def advance(self) -> None:
-        """Let the time to the next look of the supervisor pass, and look."""
+        """Advance the plant to the supervisor's next update, and update the supervisor."""
         command, _ = self._gate.target(self.now_s)
         self.plant.step(command, self.loop.period_s / self.looks)
         now = self.now_s
@@ -185,19 +185,19 @@ def run_supervised(
     Parameters
     ----------
     rig, trajectory, task, laps, seed
-        As of `run_direct`.
+        Same as in `run_direct`.
     start_s : float
-        When the start is asked for; at rest until then.
+        Time of the start request; at rest until then.
     fault, fault_s : str, float
-        What the plant is to break, `cameras freeze`, and when.
+        Fault to inject, for example `cameras freeze`, and its time.
     until_s : float
-        When the run ends at the latest.
+        Latest end of the run.
     until_tracking_s : float, optional
-        How long after the begin of tracking it ends at the latest.
+        Latest end, counted from the begin of tracking.
     after_fault_s : float
-        How long it goes on once the supervisor has stopped the arm.
+        How long the run goes on after the supervisor has stopped the arm.
     should_stop : callable
-        Asked every control period; True ends the run.
+        Called every control period; True ends the run.
 
     Raises
     ------

@@ -1,4 +1,4 @@
-"""The control loop of a task: moves, dwells and gripper commands one after the other."""
+"""The control loop of a task: moves, dwells and gripper commands in sequence."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
-_NEAR_M = 1e-5  # a line shorter than this is no motion
+_NEAR_M = 1e-5  # a line shorter than this is skipped
 
 
 @dataclass(frozen=True)
@@ -26,15 +26,15 @@ class Stage:
     Attributes
     ----------
     label : str
-        What is reported when it begins.
+        Text that is reported when the stage begins.
     position, speed : (3,) [m] and [m/s], or None
-        Where the tip goes along a straight line.
+        Target of the tip, along a straight line, and its speed.
     configuration : (dof,) or None
-        Where the arm goes in configuration space.
+        Target of a motion in configuration space.
     duration_s : float
-        Least duration; of a dwell or a gripper command its duration.
+        Least duration of a motion; duration of a dwell or a gripper command.
     gripper_pressure_Pa : float or None
-        Set when the step begins, and kept.
+        Gripper pressure, set when the stage begins and kept.
 
     """
 
@@ -50,10 +50,10 @@ class TaskLoop(Loop):
     """
     Drives an arm through the stages of a task.
 
-    Attitudes are reached in configuration space by the model alone, as an arm without tip feedback
-    would; positions are tracked along straight lines, with feedback unless the loop is open, and
-    held by feedback until the next motion. The reference of an attitude is where the model has the
-    tip, so the error reported is that of the model.
+    Attitudes are reached in configuration space by the model alone, as by an arm without tip
+    feedback. Positions are tracked along straight lines, with feedback unless the loop is open,
+    and feedback holds them until the next motion. The reference of an attitude is the model's tip,
+    so the reported error is that of the model.
     """
 
     def __init__(
@@ -72,16 +72,16 @@ class TaskLoop(Loop):
         self._index = 0
         self._move: ConfigurationMove | None = None
         self._line: Trajectory | None = None
-        self._held_at: Array | None = None  # where feedback keeps the tip between motions
+        self._held_at: Array | None = None  # position that feedback holds between motions
         self._gripper: float | None = None
 
     @property
     def stage(self) -> Stage:
-        """The stage under way."""
+        """The current stage."""
         return self.stages[min(self._index, len(self.stages) - 1)]
 
     def path(self, n: int) -> Array:
-        """Return (n, 3) points [m] through the tips of all stages, by the model."""
+        """Return (n, 3) points [m] through the model's tips of all stages."""
         tips = [self.model.tip_and_jacobian(self.model.rest_configuration)[0]]
         for stage in self.stages:
             if stage.position is not None:
@@ -98,7 +98,7 @@ class TaskLoop(Loop):
         self._begin(0)
 
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
-        """Read the newest pose (None: nothing new), update the command."""
+        """Read the newest pose (None: nothing new) and update the command."""
         period = self._advance_clock(now_s)
         self._read(pose)
         age = 0.0 if self._pose is None else max(now_s - self._pose.stamp_s, 0.0)
@@ -187,7 +187,7 @@ class TaskLoop(Loop):
         over = self._phase_time - moving
         if over < 0.0:
             return False
-        # Where nothing has been measured yet, nothing is known to be close.
+        # Without a measurement, the tip cannot be known to be close.
         away = np.inf if self._pose is None else float(np.linalg.norm(error))
         if away <= self.config.settle_tolerance_m or self.open_loop:
             return True

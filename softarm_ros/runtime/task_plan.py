@@ -1,4 +1,4 @@
-"""From the steps of a task file to stages of one arm, checked before anything moves."""
+"""Turn the steps of a task file into stages of one arm, checked before anything moves."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ def plan_stages(
     rig: Rig, model: ArmModel, task: TaskConfig, limits: ActuatorLimits
 ) -> tuple[Stage, ...]:
     """
-    Return the stages of a task, every one within `limits` of what the model asks for.
+    Return the stages of a task, with all actuator commands within `limits`.
 
     Raises
     ------
     TaskError
-        With every step that cannot be done: out of reach, beyond a limit, no gripper.
+        Lists every step that cannot be done: out of reach, beyond a limit, no gripper.
 
     """
     stages, problems = [], []
@@ -98,7 +98,7 @@ def _reaching(
         )
     try:
         return limits.check(solution.actuation)
-    except ValueError:  # another actuation may reach it within the limits
+    except ValueError:  # another command may reach the position within the limits
         starts = (None, solution.shape.configuration)
         found = nearest_within(model, limits, configuration_limits, position, starts)
         if found is None or found.miss_m > REACH_TOLERANCE_M:
@@ -113,8 +113,8 @@ def attitude_configuration(rig: Rig, model: ArmModel, attitude_deg: tuple[float,
     Raises
     ------
     ValueError
-        If the arm's configuration is not bending vectors, the number of angles is wrong, or a
-        section would bend beyond its limit.
+        If the arm's configuration does not consist of bending vectors, the number of angles is
+        wrong, or a section would bend beyond its limit.
 
     """
     if isinstance(model, SetByBends):

@@ -1,4 +1,4 @@
-"""Where the tip of a simulated arm truly was, for reports; nothing that moves the arm has it."""
+"""True tip positions of a simulated arm, for reports; nothing that moves the arm uses them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from softarm_ros.geometry.arrays import Array
 
 
 class TrueTips:
-    """True tip positions as they come in, looked up by time afterwards."""
+    """Collects true tip positions as they arrive, and looks them up by time afterwards."""
 
     def __init__(self) -> None:
         self._rows: list[tuple[float, Array]] = []
@@ -24,9 +24,9 @@ class TrueTips:
 
     def at(self, times_s: Array) -> Array:
         """
-        Return the positions (n, 3) [m] at times (n,), interpolated; NaN before and after all.
+        Return the positions (n, 3) [m] at times (n,), interpolated; NaN outside those recorded.
 
-        Times of exposures are among those taken, so that what was measured meets its own truth.
+        The exposure times of the cameras are recorded, so each measurement meets its exact truth.
         """
         if not self._rows:
             return np.full((len(times_s), 3), np.nan)

@@ -1,4 +1,4 @@
-"""What is known of an arm at one moment, for those who look at it."""
+"""State of an arm at one moment, for viewers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _NO_LATENCY_MS = 1e4
 
 @dataclass(frozen=True)
 class NodeHealth:
-    """What a node says of itself: level 0 (well) to 2 (error), and a line."""
+    """Health that a node reports: level 0 (OK) to 2 (error), and a message."""
 
     name: str
     level: int
@@ -23,32 +23,32 @@ class NodeHealth:
 @dataclass(frozen=True)
 class ViewState:
     """
-    An arm at one moment; None for what is not known.
+    An arm at one moment; None for values that are not known.
 
     Attributes
     ----------
     time_s : float
         Stamp of the newest measurement [s].
     configuration : (dof,), optional
-        Measured; where sensors do not tell it, commanded.
+        Measured, or the commanded one if sensors do not determine it.
     measured : bool
         Whether the configuration is measured.
     tip, reference : (3,), optional
-        Measured tip and where it is to be [m], base frame.
+        Measured tip and its reference [m], base frame.
     error_m : float, optional
-        Between tip and reference of the same stamp.
+        Distance between tip and reference of the same stamp.
     command, position, effort : (m,), optional
-        Of the actuators, in their units.
+        Values of the actuators, in their units.
     sections : (n, 3), optional
         Measured ends of the sections [m], base frame.
     latency_ms : float, optional
-        From the stamp of a pose to the sending of the command that answers it.
+        From the stamp of a pose to the sending of the command computed from it.
     state, reason : str
-        Of the supervisor; empty while nothing is heard from it.
+        State of the supervisor and its reason; empty before its first message.
     phase, lap, progress
-        Of the tracker.
+        Values of the tracker.
     nodes : tuple of NodeHealth
-        All that have been heard.
+        All nodes that have reported.
 
     """
 
@@ -78,9 +78,10 @@ def latency_ms(delay_ms: float) -> float | None:
 
 def drawn_configuration(model: ArmModel, state: ViewState) -> Array | None:
     """
-    Return the configuration (dof,) that an arm is drawn with; None where there is none.
+    Return the configuration (dof,) with which an arm is drawn, or None if there is none.
 
-    As measured; where sensors tell the tip alone, that of the command, led to the measured tip.
+    It is the measured one; if sensors measure only the tip, it is the commanded configuration,
+    moved so that its tip meets the measured tip.
     """
     if state.configuration is None or state.measured or state.tip is None:
         return state.configuration

@@ -30,7 +30,7 @@ from softarm_ros.runtime.assembly import build_estimator, build_tracker
 from softarm_ros.runtime.compiled_mark import CompiledMark
 
 _AWAY = 0.3
-_COLLECT_AFTER = 100_000  # objects; Python's 700 (2000 from 3.13 on)
+_COLLECT_AFTER = 100_000  # objects; Python's default is 700 (2000 from 3.13 on)
 
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
@@ -38,9 +38,9 @@ if TYPE_CHECKING:
 
 def prepare(rig: Rig, backend: str = 'sim') -> None:
     """
-    Have everything on disk that processes of a rig need compiled; this one loads none of it.
+    Compile to disk every kernel that processes of a rig need, without loading it in this process.
 
-    As `warm_up`, which is left out if it has been done and nothing has changed since.
+    Calls `warm_up`, unless that has been done and nothing has changed since.
     """
     mark = CompiledMark(rig)
     if not mark.holds():
@@ -52,12 +52,12 @@ def prepare(rig: Rig, backend: str = 'sim') -> None:
 
 def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None) -> None:
     """
-    Call models (all of them, if none are named) and the plant of a rig, if it has one, once.
+    Call once every model of a rig (or those in `models`), and its plant if it has one.
 
-    Of all models, those that refuse the arm are left out: who uses one is told. Numba keeps the
-    results on disk: tens of seconds the first time, one or two afterwards. When something has to
-    be compiled, a second process compiles the plant meanwhile. With `backend` 'emulated' its
-    devices are started once as well, which builds their firmware.
+    If `models` is None, models that refuse the arm are skipped; a run with one reports why.
+    Numba keeps the results on disk: tens of seconds the first time, one or two afterwards. If
+    something has to be compiled, a second process compiles the plant in parallel. With `backend`
+    'emulated', the devices are also started once, which builds their firmware.
     """
     with _rare_collections():
         transforms_from_rows(rows_from_transforms(np.eye(4)))
@@ -88,7 +88,7 @@ def _start_devices(rig: Rig) -> None:
 
 @contextlib.contextmanager
 def _rare_collections() -> Iterator[None]:
-    """Look for garbage seldom: the compiler makes little and holds much, which took a fifth."""
+    """Collect garbage rarely: collections would take a fifth of the compilation time."""
     usual = gc.get_threshold()
     gc.set_threshold(_COLLECT_AFTER, *usual[1:])
     try:
@@ -100,9 +100,9 @@ def _rare_collections() -> Iterator[None]:
 @contextlib.contextmanager
 def _plant_beside(rig: Rig) -> Iterator[None]:
     """
-    Start a process that compiles the plant as soon as this one compiles; wait for it at the end.
+    Start a process that compiles the plant once this one starts compiling; wait for it at the end.
 
-    What it could not do is done by this process afterwards, with its errors.
+    If it fails, this process compiles the plant afterwards and reports the errors.
     """
     started = _StartOnCompile(rig)
     event.register('numba:compile', started)
@@ -118,7 +118,7 @@ def _plant_beside(rig: Rig) -> Iterator[None]:
 
 
 class _StartOnCompile(event.Listener):
-    """Starts the plant's process on the first compilation, where there is a second core."""
+    """Starts the plant's process on the first compilation, if there is a second core."""
 
     def __init__(self, rig: Rig) -> None:
         self._rig = rig
@@ -138,11 +138,11 @@ class _StartOnCompile(event.Listener):
             pickle.dump(self._rig, pipe)
 
     def on_end(self, event: Any) -> None:
-        """Nothing: the compilation that began was what counts."""
+        """Do nothing: only the start of a compilation matters."""
 
 
 def _warm_up_plant(rig: Rig) -> None:
-    """Move the plant a little; not by its controller's model, which is compiled elsewhere."""
+    """Move the plant a little, without the controller's model, which is compiled elsewhere."""
     plant = build_plant(rig, seed=0)
     plant.step(plant.drives.state().position, 0.02)
     plant.poll_poses()
@@ -152,7 +152,7 @@ def _warm_up_plant(rig: Rig) -> None:
 def _warm_up_model(rig: Rig, model: ArmModel) -> None:
     rest = model.rest_configuration
     somewhere = rig.sample_configurations(np.random.default_rng(0), 1)[0]
-    # At rest some models take a short cut: once more near it, and searched from rest.
+    # Some models take a shortcut at rest, so also call them near it, and search from rest.
     known = None
     for configuration in (rest, rest + _AWAY * (somewhere - rest)):
         with contextlib.suppress(ModelError):
@@ -165,7 +165,7 @@ def _warm_up_model(rig: Rig, model: ArmModel) -> None:
             model.jacobian(actuation)
             model.inverse(shape.tip[:3, 3], shape.tip[:3, :3], guess=known)
             known = actuation
-    with contextlib.suppress(RigError):  # a load is asked for that this model does not know
+    with contextlib.suppress(RigError):  # the rig has a load that this model cannot include
         build_estimator(rig, model)
     tracker = build_tracker(rig, model)
     tracker.step(np.zeros(3), np.zeros(3), 1.0 / rig.tracker.rate_hz)
