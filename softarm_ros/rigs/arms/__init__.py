@@ -1,1 +1,1 @@
-"""The kinds of arms as parts: what an arm of each kind is, and what its fields must agree with."""
+"""The kinds of arms as parts: the fields of each kind, and checks between them."""

@@ -1,4 +1,4 @@
-"""What every kind of arm gives: mechanics for models, attachments for drives, limits, outline."""
+"""Base of all kinds of arms: mechanics for models, attachments for drives, limits, outline."""
 
 from __future__ import annotations
 
@@ -39,9 +39,9 @@ class ActuatorBase(ConfigBlock):
 @dataclass(frozen=True)
 class Surrounded:
     """
-    What an arm hangs in and carries as its controller knows it, the gripper included.
+    Surroundings and payload of an arm, as its controller knows them, the gripper included.
 
-    Gravity in the base frame; the payload's density gives what it displaces.
+    Gravity is given in the base frame; the payload's density determines the fluid it displaces.
     """
 
     gravity_m_s2: tuple[float, float, float]
@@ -53,13 +53,13 @@ class Surrounded:
 
 class ArmBase(ConfigBlock):
     """
-    One kind of arm, as the controller knows it: the config of a part of the family `arm`.
+    One kind of arm, as the controller knows it: the configuration of a part of the family `arm`.
 
-    The part's builders give what drives of this arm are attached to: each is a role of drives and
-    bodies, the usual one first, and takes the arm and its surroundings.
+    Each builder of the part returns the attachments for one role of drives and bodies, from the
+    arm and its surroundings. The usual role comes first.
     """
 
-    # The part's name, and the body where `plant` names none.
+    # The part's name, and the body if `plant` names none.
     KIND: ClassVar[str]
     BODY: ClassVar[str]
 
@@ -70,7 +70,7 @@ class ArmBase(ConfigBlock):
 
     @classmethod
     def of(cls: type[ArmT], rig: Rig) -> ArmT:
-        """Return the arm of a rig that must be of this kind; RigError if it is of another."""
+        """Return the arm of a rig of this kind; raise RigError for another kind."""
         if not isinstance(rig.arm, cls):
             raise RigError('', f'rig {rig.name!r} is of kind {rig.kind!r}; expected {cls.KIND!r}')
         return rig.arm
@@ -83,19 +83,19 @@ class ArmBase(ConfigBlock):
     @property
     @abstractmethod
     def section_names(self) -> tuple[str, ...]:
-        """Names of the sections from base to tip, whose tips are drawn (and seen, by mocap)."""
+        """Names of the sections, base to tip; their tips are drawn, and seen by motion capture."""
 
     @property
     @abstractmethod
     def mechanics_name(self) -> str:
-        """What this arm provides for a model to be built on: a role of the family `model`."""
+        """Kind of mechanics that models of this arm are built on: a role of the family `model`."""
 
     @abstractmethod
     def mechanics(self, around: Surrounded) -> Any:
-        """Return what a model of this role is built on."""
+        """Return the mechanics on which a model of this role is built."""
 
     def commanded(self, around: Surrounded) -> Any:
-        """Return `mechanics` whose models keep to the limits of the actuators."""
+        """Return `mechanics`, with models that keep to the actuator limits."""
         return self.mechanics(around)
 
     @abstractmethod
@@ -103,7 +103,7 @@ class ArmBase(ConfigBlock):
         """Return the limits of all actuators, arrays (m,) in the actuators' SI unit."""
 
     def spelled_out(self: ArmT) -> ArmT:
-        """Return the arm with numbers for what a file may leave to geometry, to be identified."""
+        """Return the arm with numbers in fields that may default to geometry, to identify them."""
         return self
 
     def limits_of_lengths(self) -> ActuatorLimits:
@@ -127,7 +127,7 @@ class ArmBase(ConfigBlock):
         return ActuationRange(limits.names, limits.position_min, limits.position_max, 'm')
 
     def column(self, field: str) -> NDArray[np.float64]:
-        """Return a field of all actuators (m,)."""
+        """Return a field of all actuators as an array (m,)."""
         import numpy as np
 
         return np.array([getattr(actuator, field) for actuator in self.actuators], dtype=float)
@@ -139,7 +139,7 @@ class ArmBase(ConfigBlock):
     def sample_configurations(
         self, model: ArmModel, rng: np.random.Generator, n: int
     ) -> NDArray[np.float64]:
-        """Return n configurations (n, dof) of a model, spread over what the arm may do."""
+        """Return n configurations (n, dof) of a model, spread over the arm's range."""
         return self.configuration_limits().sample(rng, n)
 
     def sample_held(
@@ -153,9 +153,10 @@ class ArmBase(ConfigBlock):
         limits: ActuatorLimits | None = None,
     ) -> NDArray[np.float64]:
         """
-        Return n configurations (n, dof) of `sample_configurations` that `those_held` has.
+        Return n configurations (n, dof) of `sample_configurations` that actuators can hold.
 
-        Fewer where `batches` of n give no more; held by `physics`, or by the model itself.
+        Draws at most `batches` batches of n, so fewer may be found. `physics`, or else `model`,
+        gives the actuator commands; see `those_held`.
         """
         import numpy as np
 
@@ -174,9 +175,9 @@ class ArmBase(ConfigBlock):
         limits: ActuatorLimits | None = None,
     ) -> NDArray[np.float64]:
         """
-        Return those of configurations (n, dof) that actuators within their ranges hold.
+        Return the rows of `configurations` (n, dof) that the actuators hold within their limits.
 
-        Or within other limits.
+        `limits` replaces the limits of the arm's own actuators.
         """
         from softarm_ros.models.arm_model import ModelError
 
@@ -192,25 +193,25 @@ class ArmBase(ConfigBlock):
 
     @property
     def payload_density_kg_m3(self) -> float:
-        """Density of the payload, by which it displaces water."""
+        """Density of the payload, which determines the water it displaces."""
         return STEEL_KG_M3
 
     @abstractmethod
     def body_radii_m(self, plant: PlantBase | None) -> tuple[float, ...]:
-        """Return the outer radius of each section [m], as drawn; better known with a plant."""
+        """Return the outer radius of each section [m] to draw; the plant may know it better."""
 
     def strands(self) -> tuple[Strand, ...]:
-        """Return the lines of cables, chambers or muscles; nothing where nobody knows them."""
+        """Return the lines of cables, chambers or muscles; empty if they are not known."""
         return ()
 
     def outline(self, plant: PlantBase | None) -> Outline:
-        """Return what is drawn of this arm, and what it weighs."""
+        """Return the shape and the masses with which this arm is drawn."""
         return Outline(self.body_radii_m(plant), masses=self.masses(plant))
 
     def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
         """
-        Return what each section weighs, nothing where nobody knows it.
+        Return the masses of each section; empty if they are not known.
 
-        As the controller knows it; the plant is asked where the controller's model has no weight.
+        They are the controller's, or the plant's if the controller's model includes no weight.
         """
         return ()

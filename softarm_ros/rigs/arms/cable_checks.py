@@ -1,4 +1,4 @@
-"""Consistency of cable-driven rigs: sections, cables and the plant that stands for them."""
+"""Consistency of cable-driven rigs: sections, cables and their simulated plant."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def _ranges_of_an_arm(rig: Any) -> Iterator[Problem]:
 @check('sections', 'actuators')
 def _cable_angles(rig: Any) -> Iterator[Problem]:
     if any(a.section not in {s.name for s in rig.sections} for a in rig.actuators):
-        return  # cables would seem to be missing where only the name is wrong
+        return  # another check reports the wrong section name
     for i, section in enumerate(rig.sections):
         own = [(j, a) for j, a in enumerate(rig.actuators) if a.section == section.name]
         angles = sorted(

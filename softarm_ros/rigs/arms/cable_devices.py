@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def cable_limits(limits: ActuatorLimits) -> CableLimits:
-    """Return the limits of the actuators as the driver takes them."""
+    """Return the actuator limits in the form that the driver takes."""
     return CableLimits(
         limits.position_min, limits.position_max, limits.max_speed, limits.max_acceleration
     )

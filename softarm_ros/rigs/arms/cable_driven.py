@@ -21,11 +21,11 @@ from softarm_ros.rigs.arms.cable_devices import cable_limits
 from softarm_ros.rigs.arms.pair_checks import mechanics_name
 from softarm_ros.rigs.outline import Outline, SpreadMass, Strand, strand
 
-_ROUNDING = 1e-9  # of the largest
+_ROUNDING = 1e-9  # share of the largest matrix entry
 
 
 class ActuatorConfig(ActuatorBase):
-    """One motor with its cable (or pair): where the cable runs and what the motor may do."""
+    """One motor with its cable (or pair): the route of the cable and the limits of the motor."""
 
     section: str = Field(description='name of the section the cable bends')
     angle_deg: Finite = Field(description='around the backbone, from the section x axis')
@@ -67,11 +67,11 @@ class CableArm(ArmBase):
 
     @property
     def mechanics_name(self) -> str:
-        """Single cables or pairs of them."""
+        """Kind of mechanics: single cables or pairs."""
         return mechanics_name(self)
 
     def mechanics(self, around: Surrounded) -> CableMechanics:
-        """Return sections, cables, and what the tip carries."""
+        """Return the mechanics: sections, cables and the load at the tip."""
         x, y, z = (around.tip_load_kg * g for g in around.gravity_m_s2)
         return CableMechanics(self.sections, self.cables(), (x, y, z), around.gravity_m_s2)
 
@@ -80,7 +80,7 @@ class CableArm(ArmBase):
         return replace(self.mechanics(around), within=self.range_of_lengths())
 
     def cables(self) -> tuple[CableConfig, ...]:
-        """Return where the cables run, one per actuator."""
+        """Return the cable configurations, one per actuator."""
         return tuple(
             CableConfig(
                 name=a.name,
@@ -94,10 +94,10 @@ class CableArm(ArmBase):
         )
 
     def spelled_out(self) -> CableArm:
-        """Return the arm with `bends` of pairs that have none, as geometry gives them."""
+        """Return the arm with `bends` of every pair, computed from geometry if none has any."""
         if self.mechanics_name == 'cables' or any(a.bends for a in self.actuators):
             return self
-        # Not before: it compiles, and few rigs need it.
+        # Imported here: it compiles, and few rigs need it.
         from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm, bends_of_matrix
 
         matrix = PairedCablesArm(self.sections, self.cables()).bends_per_contraction
@@ -133,12 +133,12 @@ class CableArm(ArmBase):
         return tuple(section.outer_radius_m for section in plant.sections)
 
     def outline(self, plant: PlantBase | None) -> Outline:
-        """Return the arcs, and masses where there is a plant that knows them."""
+        """Return the arcs of the sections, and their masses if the plant knows them."""
         arcs = CableMechanics(self.sections, self.cables())
         return Outline(self.body_radii_m(plant), arcs, self.masses(plant))
 
     def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
-        """Return body and endcaps of each section, as the plant has them."""
+        """Return the masses of body and endcaps of each section, from the plant."""
         if not isinstance(plant, PlantConfig):
             return ()
         masses = []
@@ -146,7 +146,7 @@ class CableArm(ArmBase):
             cap = config.endcap_length_m / (config.length_m + 2.0 * config.endcap_length_m)
             spread = [SpreadMass(body.body_mass_kg, cap, 1.0 - cap)]
             if body.endcap_mass_kg > 0.0:
-                # A cap without length is a disk; here it is as thick as a hundredth of the body.
+                # A cap without length is a disk; here it takes a hundredth of the section.
                 thick = max(cap, 0.01)
                 spread.append(SpreadMass(body.endcap_mass_kg, 0.0, thick))
                 spread.append(SpreadMass(body.endcap_mass_kg, 1.0 - thick, 1.0))
@@ -155,7 +155,7 @@ class CableArm(ArmBase):
 
 
 def wound_cables(arm: CableArm, around: Surrounded) -> WoundCables:
-    """Return the cables, one or a pair per actuator, and what commands may ask of them."""
+    """Return the cables, one or a pair per actuator, and the limits of their commands."""
     cables = []
     for motor, a in enumerate(arm.actuators):
         section, angle = arm.section_names.index(a.section), float(np.deg2rad(a.angle_deg))

@@ -85,7 +85,7 @@ class HydraulicArm(ArmBase):
         return tuple(section.name for section in self.sections)
 
     def chambers(self) -> tuple[ChamberConfig, ...]:
-        """Return where the chambers are, one per actuator."""
+        """Return the chamber configurations, one per actuator."""
         return tuple(
             ChamberConfig(
                 name=a.name, section=self.section_names.index(a.section), angle_deg=a.angle_deg
@@ -94,7 +94,7 @@ class HydraulicArm(ArmBase):
         )
 
     def surroundings(self, around: Surrounded, fluid_density_kg_m3: float) -> Surroundings:
-        """Return gravity, payload and, where the medium is water, a fluid of this density."""
+        """Return gravity and payload, and a fluid of this density if the medium is water."""
         return Surroundings(
             gravity_m_s2=around.gravity_m_s2,
             fluid_density_kg_m3=fluid_density_kg_m3 if around.medium == 'water' else 0.0,
@@ -105,11 +105,11 @@ class HydraulicArm(ArmBase):
 
     @property
     def mechanics_name(self) -> str:
-        """Chambers of water."""
+        """Kind of mechanics: water chambers."""
         return 'water_chambers'
 
     def mechanics(self, around: Surrounded) -> WaterChambers:
-        """Return sections, chambers, what surrounds them and the pressures they take."""
+        """Return the mechanics: sections, chambers, surroundings and pressure limits."""
         limits = self.actuator_limits()
         return WaterChambers(
             self.sections,
@@ -136,7 +136,7 @@ class HydraulicArm(ArmBase):
         )
 
     def configuration_limits(self) -> ConfigurationLimits:
-        """Return the bending limits and what elongation the pressures can make."""
+        """Return the bending limits, and the elongation limits that follow from the pressures."""
         count = len(self.sections)
         lower, upper = np.full(3 * count, -np.inf), np.full(3 * count, np.inf)
         limits = self.actuator_limits()
@@ -144,7 +144,7 @@ class HydraulicArm(ArmBase):
             own = [i for i, a in enumerate(self.actuators) if a.section == section.name]
             most = section.chamber_area_m2 * float(limits.position_max[own].sum())
             reach = section.length_m / section.axial_stiffness_N
-            # The weight below or above stretches or shortens the section as well.
+            # The weight of the arm also stretches or shortens the section.
             lower[3 * k + 2], upper[3 * k + 2] = -0.5 * most * reach, 1.5 * most * reach
         return ConfigurationLimits(
             lower,
@@ -156,7 +156,7 @@ class HydraulicArm(ArmBase):
     def sample_configurations(
         self, model: ArmModel, rng: np.random.Generator, n: int
     ) -> NDArray[np.float64]:
-        """Return n configurations (n, dof) that pressures and bends within their ranges hold."""
+        """Return up to n configurations (n, dof) within the limits of pressures and bends."""
         from softarm_ros.models.arm_model import ModelError
 
         limits = self.actuator_limits()
@@ -177,11 +177,11 @@ class HydraulicArm(ArmBase):
 
     @property
     def payload_density_kg_m3(self) -> float:
-        """Density of the payload, by which it displaces water."""
+        """Density of the payload, which determines the water it displaces."""
         return self.tip_load_density_kg_m3
 
     def strands(self) -> tuple[Strand, ...]:
-        """Return the chambers."""
+        """Return the lines of the chambers."""
         radii = {section.name: section.chamber_pitch_radius_m for section in self.sections}
         return tuple(
             strand(i, self.section_names.index(a.section), a.angle_deg, radii[a.section])
@@ -200,7 +200,7 @@ class HydraulicArm(ArmBase):
 
 
 def water_cylinders(arm: HydraulicArm, around: Surrounded) -> WaterCylinders:
-    """Return chambers, the cylinders behind them, and the loop around their pressures."""
+    """Return the cylinders, their chambers and the pressure loop."""
     limits = arm.actuator_limits()
     axes = CylinderAxes(
         names=arm.actuator_names,

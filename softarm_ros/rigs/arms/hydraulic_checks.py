@@ -1,4 +1,4 @@
-"""Consistency of water-hydraulic rigs: chambers, drives and the plant that stands for them."""
+"""Consistency of water-hydraulic rigs: chambers, drives and their simulated plant."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def _actuator_sections(rig: Any) -> Iterator[Problem]:
 @check('sections', 'actuators')
 def _chambers(rig: Any) -> Iterator[Problem]:
     if any(a.section not in {s.name for s in rig.sections} for a in rig.actuators):
-        return  # chambers would seem to be missing where only the name is wrong
+        return  # another check reports the wrong section name
     for i, section in enumerate(rig.sections):
         own = [(a.angle_deg % 360.0, j) for j, a in enumerate(rig.actuators)]
         own = [pair for pair in own if rig.actuators[pair[1]].section == section.name]
@@ -91,7 +91,7 @@ def _pressures(rig: Any) -> Iterator[Problem]:
 
 
 def missing_torques(rig: Any) -> Iterator[Problem]:
-    """Yield a problem for every chamber of which servo cylinders do not know the torque."""
+    """Yield a problem for every chamber without the motor torque that servo cylinders need."""
     for i, a in enumerate(rig.actuators):
         if a.torque_per_pressure_N_m_Pa is None:
             path = ('arm', 'actuators', i, 'torque_per_pressure_N_m_Pa')

@@ -10,7 +10,7 @@ from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.errors import Problem
 
 _ROUNDING = 1e-9
-# From the block of samples to the torque (measured: docs/arms_hydraulic.md), torque lag, axis.
+# From a block of samples to the torque (measured: docs/arms_hydraulic.md), torque lag, axis.
 LOOP_DELAY_S = 0.012
 LEAST_MARGIN_DEG = 30.0
 
@@ -102,7 +102,7 @@ def _same_drives(rig: Any) -> Iterator[Problem]:
 @check('pressure_loop', 'devices')
 def _stable(rig: Any) -> Iterator[Problem]:
     loop = rig.pressure_loop
-    # A block's mean is half a block old, and stands until the next.
+    # A block's mean is half a block old when it arrives, and is used until the next block.
     delay_s = rig.devices.daq.block_s + LOOP_DELAY_S
     margin = loop.phase_margin_deg(delay_s)
     if margin < LEAST_MARGIN_DEG:

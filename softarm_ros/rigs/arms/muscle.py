@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from softarm_ros.models.arm_model import ArmModel
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 
-# Of what the range of commands lets muscles pull, in drawn configurations.
+# Share of the range of pulls that drawn configurations use.
 _DRAWN_SHARE = 0.9
-# Of the backbone, where tensions of muscles are found for their valves.
+# Least number of backbone intervals in the model from which the valves are timed.
 _LEAST_INTERVALS = 40
 
 
@@ -63,11 +63,11 @@ class MuscleArm(ArmBase):
 
     @property
     def mechanics_name(self) -> str:
-        """Muscles along a backbone."""
+        """Kind of mechanics: muscles along a backbone."""
         return 'muscles'
 
     def mechanics(self, around: Surrounded) -> MuscleModules:
-        """Return backbone, modules and what weighs."""
+        """Return the mechanics: backbone, modules, gravity and the load at the tip."""
         low = max(actuator.position_min_m for actuator in self.actuators)
         high = min(actuator.position_max_m for actuator in self.actuators)
         return MuscleModules(
@@ -75,12 +75,12 @@ class MuscleArm(ArmBase):
         )
 
     def commanded(self, around: Surrounded) -> MuscleModules:
-        """Return `mechanics` with the range of the lengths."""
+        """Return `mechanics` with the range of the commanded lengths."""
         return replace(self.mechanics(around), within=self.range_of_lengths())
 
     def muscle_model(self, around: Surrounded) -> MinimumEnergyArm:
-        """Return what knows the tensions of the muscles, by which valves are timed."""
-        modules = self.modules.modules  # its disks lie on nodes
+        """Return the model of the muscles' tensions, from which the valves are timed."""
+        modules = self.modules.modules  # the modules' disks lie on nodes
         settings = MinimumEnergySettings(intervals=modules * math.ceil(_LEAST_INTERVALS / modules))
         return minimum_energy(settings, self.mechanics(around))
 
@@ -89,7 +89,7 @@ class MuscleArm(ArmBase):
         return self.limits_of_lengths()
 
     def configuration_limits(self) -> ConfigurationLimits:
-        """Return the range of the lengths: the configuration is the actuation."""
+        """Return the range of the lengths; the configuration is the actuation."""
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
 
@@ -97,11 +97,11 @@ class MuscleArm(ArmBase):
         self, model: ArmModel, rng: np.random.Generator, n: int
     ) -> NDArray[np.float64]:
         """
-        Return n configurations (n, dof): the arm pulled by a vector that changes along it.
+        Return n configurations (n, dof): the arm bent by a vector that changes along it.
 
-        By pulls at the length in the straight arm, which gas bends by, about the middle of what
-        the range of commands gives. Commands drawn one by one would set the muscles of a module
-        against each other.
+        The vector sets the pull of each muscle at its length in the straight arm, around the
+        middle of the commands' range. Commands drawn one by one would set the muscles of a
+        module against each other.
         """
         from softarm_ros.models.minimum_energy.muscles import muscle_anchors
 
@@ -122,7 +122,7 @@ class MuscleArm(ArmBase):
         return drawn
 
     def strands(self) -> tuple[Strand, ...]:
-        """Return the muscles, three a module."""
+        """Return the lines of the muscles, three per module."""
         from softarm_ros.models.minimum_energy.muscles import muscle_anchors
 
         radius = self.modules.anchor_radius_m
@@ -137,13 +137,13 @@ class MuscleArm(ArmBase):
         return (self.modules.anchor_radius_m,) * self.modules.modules
 
     def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
-        """Return the mass of each module, its share of the arm's."""
+        """Return the mass of each module, an equal share of the arm's."""
         of_module = self.backbone.mass_per_length_kg_m * self.backbone.length_m
         return ((SpreadMass(of_module / self.modules.modules),),) * self.modules.modules
 
 
 def valved_muscles(arm: MuscleArm, around: Surrounded) -> ValvedMuscles:
-    """Return the muscles, their valves, and what pulls at them."""
+    """Return the muscles, their valves and the model of their tensions."""
     model = arm.muscle_model(around)
     return ValvedMuscles(
         arm.actuator_names, arm.valves, model.rest_configuration, model.muscle_tensions

@@ -1,4 +1,4 @@
-"""Consistency of muscle arms: modules, valves and the plant that stands for them."""
+"""Consistency of muscle arms: modules, valves and their simulated plant."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _gas(rig: Any) -> Iterator[Problem]:
 def _room(rig: Any) -> Iterator[Problem]:
     law = rig.modules.gas_springs
     if law is None:
-        return  # told by another check
+        return  # reported by another check
     neutral = float(law.vented(rig.backbone.length_m / rig.modules.modules))
     for i, a in enumerate(rig.actuators):
         if not a.position_min_m < neutral < a.position_max_m:
@@ -110,7 +110,7 @@ def _valve_speed(rig: Any) -> Iterator[Problem]:
         for name, curve in (('deflating', table.deflating), ('inflating', table.inflating)):
             low, high = curve.y_limits
             if not low <= a.position_min_m < a.position_max_m <= high:
-                continue  # told by another check
+                continue  # reported by another check
             ends = curve.inverse([a.position_min_m, a.position_max_m])
             slowest = float(min(abs(curve.slope(ends))))
             if a.max_speed_m_s > slowest:
@@ -158,7 +158,7 @@ def _medium(rig: Any) -> Iterator[Problem]:
 
 @check('backbone', 'modules', 'trajectories')
 def _within_length(rig: Any) -> Iterator[Problem]:
-    # Farther points are refused by the model; told here with the field.
+    # The model refuses points farther away; this check also names the field.
     for name, trajectory in rig.trajectories.items():
         for field in ('start', 'end', 'center'):
             point = getattr(trajectory, field, None)

@@ -1,4 +1,4 @@
-"""What regulators of a DAQ are attached to: the chambers of an arm, filled with air."""
+"""The attachments of a DAQ's regulators: the air-filled chambers of an arm."""
 
 from __future__ import annotations
 
@@ -28,6 +28,6 @@ class ChamberArm(Protocol):
 
 
 def regulated_chambers(arm: ChamberArm, around: Surrounded) -> RegulatedChambers:
-    """Return the chambers and how their regulators are driven."""
+    """Return the chambers, their pressure rates and the play compensation of their regulators."""
     rates = arm.actuator_limits().max_speed
     return RegulatedChambers(arm.actuator_names, rates, arm.play_compensation)

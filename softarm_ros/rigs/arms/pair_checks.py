@@ -1,4 +1,4 @@
-"""Consistency of cable-driven rigs whose motors wind pairs of cables, and of their recordings."""
+"""Consistency of cable-driven rigs whose motors wind cable pairs, and of their recordings."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ ANGULAR_UNITS = ('deg', 'rad')
 
 
 def is_paired(rig: Any) -> bool:
-    """Return whether the motors of a cable-driven rig wind pairs."""
+    """Return whether the motors of a cable-driven rig wind pairs of cables."""
     return any(actuator.pair for actuator in rig.actuators)
 
 
 def mechanics_name(rig: Any) -> str:
-    """Return what the models of a cable-driven rig are built on."""
+    """Return the kind of mechanics that models of a cable-driven rig are built on."""
     return 'cable_pairs' if is_paired(rig) else 'cables'
 
 
@@ -77,7 +77,7 @@ def _bends_are_independent(rig: Any) -> Iterator[Problem]:
     if not (whole and named) or any(
         all(a.section != section for a in rig.actuators) for section in names
     ):
-        return  # told by other checks
+        return  # reported by other checks
     from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
 
     try:

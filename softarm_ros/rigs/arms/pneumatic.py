@@ -24,7 +24,7 @@ WATER_KG_M3 = 998.0
 
 
 class ChamberConfig(ActuatorBase):
-    """One chamber behind its regulator; named <section>_chamber_<1, 2, 3>, base section first."""
+    """One chamber and its regulator; named <section>_chamber_<1, 2, 3>, base section first."""
 
     unit: Literal['Pa'] = Field(default='Pa', description='of the command: gauge pressure')
     pressure_max_Pa: Positive
@@ -56,11 +56,11 @@ class PneumaticArm(ArmBase):
 
     @property
     def mechanics_name(self) -> str:
-        """Chambers of air."""
+        """Kind of mechanics: air chambers."""
         return 'air_chambers'
 
     def mechanics(self, around: Surrounded) -> AirChambers:
-        """Return sections, mounts and what weighs at the tip."""
+        """Return the mechanics: sections, mounts and the mass at the tip."""
         density = WATER_KG_M3 if around.medium == 'water' else 0.0
         gripper = around.gripper or GripperConfig(open_pressure_Pa=0.0, close_pressure_Pa=0.0)
         return AirChambers(
@@ -85,7 +85,7 @@ class PneumaticArm(ArmBase):
         )
 
     def configuration_limits(self) -> ConfigurationLimits:
-        """Return the range of the chambers' extensions: from rest to their largest pressure."""
+        """Return the range of the chambers' extensions, from rest to the largest pressure."""
         from softarm_ros.models.pneumatic.common_softening import curves_of
 
         most = np.array([actuator.pressure_max_Pa for actuator in self.actuators]).reshape(-1, 3)
@@ -93,7 +93,7 @@ class PneumaticArm(ArmBase):
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
     def strands(self) -> tuple[Strand, ...]:
-        """Return the chambers, three a section."""
+        """Return the lines of the chambers, three per section."""
         from softarm_ros.models.pneumatic.chambers import CHAMBER_ANGLES_RAD
 
         return tuple(

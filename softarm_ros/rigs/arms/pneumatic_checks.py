@@ -1,4 +1,4 @@
-"""Consistency of pneumatic rigs: sections, chambers, gripper and the plant behind them."""
+"""Consistency of pneumatic rigs: sections, chambers, gripper and their simulated plant."""
 
 from __future__ import annotations
 

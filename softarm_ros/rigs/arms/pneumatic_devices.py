@@ -1,4 +1,4 @@
-"""A DAQ that drives: its channels, ranges of regulators and their sensors, the gripper at it."""
+"""Checks of a DAQ that drives an arm: channels, ranges of regulators and sensors, gripper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Consistency of chambers behind pressure regulators with the simulated ones, whatever the arm."""
+"""Consistency of chambers on pressure regulators with their simulation, for any kind of arm."""
 
 from __future__ import annotations
 
@@ -61,5 +61,5 @@ def _gripper(rig: Any) -> Iterator[Problem]:
 
 
 CHECKS = (_regulators, _gripper)
-# Of the body under an arm of another kind than its own, which says where its chambers are.
+# Checks for an arm of another kind than the body's own, which states its chambers' angles.
 OTHER_ARM = (_sections, _angles)

@@ -1,4 +1,4 @@
-"""What must hold between the servos of a Dynamixel bus and the cables they wind."""
+"""Consistency of the servos of a Dynamixel bus with the cables they wind."""
 
 from __future__ import annotations
 

@@ -21,7 +21,7 @@ from softarm_ros.rigs.outline import SpreadMass, Strand
 
 
 class TendonConfig(ActuatorBase):
-    """One cable: where it runs through the rod, and what its winch may do."""
+    """One cable: its route through the rod and the limits of its winch."""
 
     routes: tuple[CableRoute, ...] = Field(
         min_length=1, description='through neighbouring segments; it ends at the last'
@@ -53,11 +53,11 @@ class TendonRodArm(ArmBase):
 
     @property
     def mechanics_name(self) -> str:
-        """Cables through a rod."""
+        """Kind of mechanics: cables through a rod."""
         return 'rod_cables'
 
     def mechanics(self, around: Surrounded) -> RodCables:
-        """Return rod and cables, and the least tension that is asked for."""
+        """Return the mechanics: rod, cables, pretension and the load at the tip."""
         cables = tuple(
             RodCableConfig(name=a.name, routes=a.routes, max_tension_N=a.tension_max_N)
             for a in self.actuators
@@ -78,12 +78,12 @@ class TendonRodArm(ArmBase):
         )
 
     def configuration_limits(self) -> ConfigurationLimits:
-        """Return the range of the tensions, which are the configuration too."""
+        """Return the range of the tensions, which are also the configuration."""
         limits = self.actuator_limits()
         return ConfigurationLimits.of_range(limits.position_min, limits.position_max)
 
     def strands(self) -> tuple[Strand, ...]:
-        """Return the cables in every segment they run through; turns around it are not drawn."""
+        """Return the lines of the cables in each of their segments; turns are not drawn."""
         return tuple(
             Strand(
                 i,
@@ -100,7 +100,7 @@ class TendonRodArm(ArmBase):
         """Return the outer radius of each segment [m]."""
         if isinstance(plant, TendonRodPlantConfig):
             return (plant.outer_radius_m,) * len(self.segments)
-        # As thick as its cables are apart, in segments without one as the thickest other.
+        # A segment's radius is that of its outermost cable, or the largest other without cables.
         widest = {
             s.name: max((r.radius_m for r in self._routes(s.name)), default=None)
             for s in self.segments
@@ -109,28 +109,28 @@ class TendonRodArm(ArmBase):
         return tuple(widest[s.name] or thickest for s in self.segments)
 
     def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
-        """Return rod and connector of each segment."""
+        """Return the masses of rod and connector of each segment."""
         masses = []
         for segment in self.segments:
             connector = segment.connector
             of = segment.profile.mass_per_length
             start, middle, end = (float(of(x)) for x in (0.0, 0.5, 1.0))
-            rod = segment.length_m * (start + 4.0 * middle + end) / 6.0  # quadratic, if it tapers
+            rod = segment.length_m * (start + 4.0 * middle + end) / 6.0  # quadratic in a taper
             joined = segment.length_m / (segment.length_m + connector.length_m)
             spread = [SpreadMass(rod, 0.0, joined)] if rod > 0.0 else []
             if connector.mass_kg > 0.0:
-                # One without length is a lump at the end of its rod.
+                # A connector without length is a lump at the end of its rod.
                 spread.append(SpreadMass(connector.mass_kg, min(joined, 0.99), 1.0))
             masses.append(tuple(spread))
         return tuple(masses)
 
     def _routes(self, segment: str) -> list[CableRoute]:
-        """Return how cables run through a segment."""
+        """Return the routes of the cables through a segment."""
         return [r for cable in self.actuators for r in cable.routes if r.segment == segment]
 
 
 def pulled_tendons(arm: TendonRodArm, around: Surrounded) -> PulledTendons:
-    """Return where the cables run, and the tension they rest at."""
+    """Return the routes of the cables, their tension at rest and their tension rates."""
     index = {name: i for i, name in enumerate(arm.section_names)}
     return PulledTendons(
         arm.actuator_names,

@@ -1,4 +1,4 @@
-"""Consistency of tendon-driven rods: segments, cables and the plant that stands for them."""
+"""Consistency of tendon-driven rods: segments, cables and their simulated plant."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from softarm_ros.rigs.checks import as_many, check, checks_in, duplicates
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
-MAX_FACTOR = 3.0  # between what the controller takes for true and what the plant has
+MAX_FACTOR = 3.0  # between the controller's values and the plant's
 MAX_LENGTH_M = 5.0
 
 

@@ -1,4 +1,4 @@
-"""What must hold between winches at a DAQ and the cables they pull."""
+"""Consistency of the winches of a DAQ with the cables they pull."""
 
 from __future__ import annotations
 
