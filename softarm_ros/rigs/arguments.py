@@ -1,4 +1,4 @@
-"""Arguments that arrive as text, of a launch file: read strictly, refused by name."""
+"""Parse launch arguments, which arrive as text; errors name the argument."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ _YES, _NO = ('true', 'yes', 'on', '1'), ('false', 'no', 'off', '0')
 
 
 def switch(name: str, text: str) -> bool:
-    """Return a yes or no; raises RigError that names the argument, its value and what is meant."""
+    """Return a yes or no; raise RigError with the argument, its value and the allowed values."""
     value = text.strip().lower()
     if value in _YES or value in _NO:
         return value in _YES
@@ -19,7 +19,7 @@ def switch(name: str, text: str) -> bool:
 
 
 def whole(name: str, text: str) -> int:
-    """Return a whole number; raises RigError that names the argument and its value."""
+    """Return a whole number; raise RigError with the argument and its value otherwise."""
     try:
         return int(text)
     except ValueError:
@@ -27,7 +27,7 @@ def whole(name: str, text: str) -> int:
 
 
 def number(name: str, text: str) -> float:
-    """Return a finite number; raises RigError that names the argument and its value."""
+    """Return a finite number; raise RigError with the argument and its value otherwise."""
     try:
         value = float(text)
     except ValueError:
@@ -45,11 +45,11 @@ def settings_of(
     machine: str | None = None,
 ) -> list[str]:
     """
-    Return what a run sets over its rig file, for `load_rig`.
+    Return the settings that a run applies to its rig file, for `load_rig`.
 
-    Each text may hold several `field=value`, separated by semicolons. A controller named for the
-    run stands in place of `controller.kind`, whatever the settings before it say; an estimator
-    in place of `estimator.kind`. The machine is `nominal` or a number (`machine_setting`).
+    Each text may hold several `field=value`, separated by semicolons. `controller` overrides
+    `controller.kind`, also if the texts set it, and `estimator` overrides `estimator.kind`.
+    `machine` is `nominal` or a number (`machine_setting`).
     """
     settings = [part.strip() for text in texts for part in text.split(';') if part.strip()]
     settings += [f'controller.kind={controller}'] if controller else []
@@ -58,7 +58,7 @@ def settings_of(
 
 
 def machine_setting(text: str) -> str:
-    """Return the setting that chooses a machine: `nominal` or its number; RigError otherwise."""
+    """Return the setting that selects a machine, `nominal` or a number; RigError otherwise."""
     wanted = '0' if text.strip().lower() == 'nominal' else text.strip()
     if not wanted.isdigit():
         raise RigError('', f'--machine {text}: expected nominal or a whole number >= 0')

@@ -1,4 +1,4 @@
-"""Checks between the fields of a rig: what one is, how they are run, and what several share."""
+"""Checks between the fields of a rig: definition, execution and shared rules."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Check:
     Attributes
     ----------
     needs : frozenset of str
-        Fields it looks at: it runs where they are valid by themselves and not left out.
+        Fields that the check reads; it runs if each of them is valid by itself and is given.
     run : callable
         Takes the rig, or any object with these fields as attributes, and yields problems.
 
@@ -28,12 +28,12 @@ class Check:
 
 
 def check(*needs: str) -> Callable[[Callable[[Any], Iterator[Problem]]], Check]:
-    """Make a check of a function, which needs these top-level fields."""
+    """Return a decorator that makes a check of a function which reads these top-level fields."""
     return lambda function: Check(frozenset(needs), function)
 
 
 def checks_in(module: Mapping[str, Any]) -> tuple[Check, ...]:
-    """Return the checks that a module (its `globals()`) defines, in their order."""
+    """Return the checks that a module defines (pass its `globals()`), in order of definition."""
     return tuple(
         value
         for value in module.values()
@@ -45,14 +45,14 @@ def find_inconsistencies(
     rig: Any, checks: Iterable[Check], available: Iterable[str] | None = None
 ) -> list[Problem]:
     """
-    Run the checks whose fields are available (None: all of them) and not left out.
+    Run the checks whose fields are all available (None: all fields) and given.
 
     Parameters
     ----------
     rig : Rig, or any object with the available fields as attributes
-        What to look at.
+        The rig to check.
     checks : iterable of Check
-        Those of its class, `CHECKS`.
+        Checks to run.
     available : iterable of str, optional
         Names of the fields that are valid by themselves.
 
@@ -67,11 +67,11 @@ def find_inconsistencies(
     ]
 
 
-# -- what several of them share ----------------------------------------------------------------
+# -- shared by several checks --------------------------------------------------------------------
 
 
 def duplicates(blocks: Iterable[Any], field: str) -> Iterator[Problem]:
-    """Yield a problem for every block of the list `arm.field` whose name another has already."""
+    """Yield a problem for every block of the list `arm.field` with the name of an earlier one."""
     seen: dict[str, int] = {}
     for i, block in enumerate(blocks):
         if block.name in seen:
@@ -81,7 +81,7 @@ def duplicates(blocks: Iterable[Any], field: str) -> Iterator[Problem]:
 
 
 def actuator_sections(rig: Any) -> Iterator[Problem]:
-    """Yield a problem for every actuator whose `section` is none of the arm's."""
+    """Yield a problem for every actuator whose `section` is no section of the arm."""
     names = [s.name for s in rig.sections]
     for i, a in enumerate(rig.actuators):
         if a.section not in names:
@@ -92,20 +92,20 @@ def actuator_sections(rig: Any) -> Iterator[Problem]:
 def as_many(
     path: FieldPath, count: int, noun: str, wanted: str, expected: int
 ) -> Iterator[Problem]:
-    """Yield a problem if a list has another length than is wanted: `count` of `noun`."""
+    """Yield a problem if a list has `count` items rather than `expected`."""
     if count != expected:
         message = f'expected {wanted}: {expected}'
         yield Problem(path, message, f'{count} {noun}{"s" if count != 1 else ""}')
 
 
 def as_many_sections(rig: Any) -> Iterator[Problem]:
-    """Yield a problem if the plant has another number of sections than the arm."""
+    """Yield a problem if the plant does not have as many sections as the arm."""
     wanted = 'as many as sections of the arm', len(rig.sections)
     yield from as_many(('plant', 'sections'), len(rig.plant.sections), 'section', *wanted)
 
 
 def plant_sections(rig: Any, factors: Mapping[str, float]) -> Iterator[Problem]:
-    """Yield what is wrong with the plant's sections: their number, and fields beyond a factor."""
+    """Yield problems of the plant's sections: a wrong number, or fields beyond a factor."""
     yield from as_many_sections(rig)
     for i, (known, real) in enumerate(zip(rig.sections, rig.plant.sections)):
         for field, factor in factors.items():
@@ -114,7 +114,7 @@ def plant_sections(rig: Any, factors: Mapping[str, float]) -> Iterator[Problem]:
 
 
 def same_arm(path: FieldPath, value: float, reference: float, factor: float) -> Iterator[Problem]:
-    """Yield a problem for a plant's value beyond a factor of what the controller knows."""
+    """Yield a problem if a plant's value differs from the controller's by more than a factor."""
     if not reference / factor <= value <= reference * factor:
         yield Problem(
             path,
@@ -125,7 +125,7 @@ def same_arm(path: FieldPath, value: float, reference: float, factor: float) -> 
 
 
 def only_in_air(rig: Any, arms: str) -> Iterator[Problem]:
-    """Yield a problem for a medium that these arms have no model of."""
+    """Yield a problem for any medium but air: these arms have no model of water."""
     if rig.medium != 'air':
         yield Problem(
             ('medium',), f"expected 'air': {arms} have no model of water", repr(rig.medium)

@@ -1,4 +1,4 @@
-"""What must hold between the fields of every rig, whatever its arm."""
+"""Consistency checks between the fields of every rig, of any kind of arm."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softarm_ros.rigs.errors import FieldPath, Problem, did_you_mean, listed
 from softarm_ros.rigs.hysteresis_config import groups
 from softarm_ros.rigs.recording import names_of_sections, recording_problems
 
-# Nodes say at this rate that they live, the supervisor at the second whether motion is allowed.
+# Rates of the nodes' heartbeats, and of the supervisor's permission to move.
 HEARTBEAT_RATE_HZ = 10.0
 PERMIT_RATE_HZ = 50.0
 # A delayed integrator e' = -K e(t - tau) is stable for K tau < pi/2.
@@ -60,7 +60,7 @@ def _vector(values: Iterable[float]) -> str:
 
 @check('plant')
 def _machine_spreads(rig: Any) -> Iterator[Problem]:
-    """A spread that names no field, or that leads out of what the field can be."""
+    """Report a spread that names no field, or exceeds the range of its field."""
     spreads = {} if rig.plant.machine is None else rig.plant.machine.spreads
     nominal = rig.plant.nominal()
     for pattern, spread in spreads.items():
@@ -88,14 +88,14 @@ def _plant_time_step(rig: Any) -> Iterator[Problem]:
 
 @dataclass(frozen=True)
 class Stated:
-    """A value, and the field that states it."""
+    """A value and the field that states it."""
 
     field: str
     value: float
 
 
 def pose_sensors(rig: Any) -> list[tuple[str, Any]]:
-    """Return the sensor as the controller takes it, and as simulated where there is a plant."""
+    """Return the pose sensor of the controller, and the simulated one if there is a plant."""
     plant = getattr(rig, 'plant', None)
     sensors = [('sensors.pose_topic', rig.feedback)]
     return sensors if plant is None else [*sensors, ('plant.pose_sensor', plant.mocap)]
@@ -108,7 +108,7 @@ def latest_poses(rig: Any) -> Stated:
 
 def _largest(rig: Any, field: str) -> Stated:
     stated = [Stated(f'{name}.{field}', getattr(s, field)) for name, s in pose_sensors(rig)]
-    return max(stated, key=lambda one: one.value)  # of equals the first: the controller's
+    return max(stated, key=lambda one: one.value)  # of equal values the first, the controller's
 
 
 @check('feedback', 'tracker')
@@ -178,7 +178,7 @@ def _gain_with_swing(rig: Any) -> Iterator[Problem]:
         return
     try:
         swing = SwingConfig.model_validate(stated)
-    except ValidationError:  # told by the check of the part's fields
+    except ValidationError:  # reported by the check of the part's fields
         return
     delay = pose_to_command_s(rig)
     yield from too_large_gain(
@@ -190,12 +190,12 @@ def _gain_with_swing(rig: Any) -> Iterator[Problem]:
 
 
 def pose_to_command_s(rig: Any) -> float:
-    """Return the time [s] from a pose to a command: both periods, and how late poses come."""
+    """Return the time [s] from a pose to a command: both periods and the delay of the poses."""
     return float(1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest_poses(rig).value)
 
 
 def too_large_gain(rig: Any, limit: float, why: str) -> Iterator[Problem]:
-    """Yield the problem of a feedback gain [1/s] that is not below a limit."""
+    """Yield a problem if the feedback gain [1/s] is not below a limit."""
     gain = feedback_gain_1_s(rig.tracker)
     if gain >= limit:
         yield Problem(
@@ -206,7 +206,7 @@ def too_large_gain(rig: Any, limit: float, why: str) -> Iterator[Problem]:
 
 
 def feedback_gain_1_s(tracker: Any) -> float:
-    """Return the gain of the controller, 0 where it has none or no number stands there."""
+    """Return the controller's feedback gain [1/s]; 0 if it has none or it is no number."""
     gain = tracker.of_part.get('feedback_gain_1_s', 0.0)
     return float(gain) if isinstance(gain, int | float) else 0.0
 
@@ -256,7 +256,7 @@ def _feedback_age(rig: Any) -> Iterator[Problem]:
         f'{rate:g}'
     )
     age, shortest = rig.supervisor.feedback_watch.max_age_s, latest.value + 2.0 / rate
-    if rig.supervisor.feedback_timeout_s > shortest:  # else that is the mistake
+    if rig.supervisor.feedback_timeout_s > shortest:  # otherwise that timeout is the mistake
         yield from _timeout('feedback_watch.max_age_s', age, shortest, why)
 
 
@@ -322,7 +322,7 @@ def _pose_jump(rig: Any) -> Iterator[Problem]:
 
 @check('trajectories', 'default_trajectory')
 def _default_trajectory(rig: Any) -> Iterator[Problem]:
-    named = rig.default_trajectory  # empty: the first one
+    named = rig.default_trajectory  # empty: the first trajectory
     if named and named not in rig.trajectories:
         hint = did_you_mean(named, rig.trajectories)
         yield Problem(
@@ -367,7 +367,7 @@ def _sensed_sections(rig: Any) -> Iterator[Problem]:
 
 @check('sensors', 'arm')
 def _one_sensor_of_the_tip(rig: Any) -> Iterator[Problem]:
-    """A sensor is ready when it sees the tip, and poses of two would be taken for those of one."""
+    """Require exactly one sensor, which sees the tip: poses of two sensors would be mixed up."""
     sensors = list(_pose_sensors(rig).items())
     if not sensors:
         return
@@ -395,7 +395,7 @@ def _ports(rig: Any) -> Iterator[Problem]:
     for family, devices in blocks.items():
         for kind, device in devices.items():
             port = getattr(device, 'port', None)
-            if not isinstance(port, str):  # a number is that of a host
+            if not isinstance(port, str):  # a number is the network port of a host
                 continue
             if port in taken:
                 yield Problem(
@@ -404,7 +404,7 @@ def _ports(rig: Any) -> Iterator[Problem]:
             taken.setdefault(port, f'{family}.{kind}')
 
 
-# Of every rig, whatever the arm.
+# For every rig, with any kind of arm.
 @check('recording', 'actuators')
 def _recording(rig: Any) -> Iterator[Problem]:
     sections = names_of_sections(rig)

@@ -1,4 +1,4 @@
-"""The real devices of a rig: what its `drives` block holds, and where they are found."""
+"""The real devices of a rig, from its `drives` block, and the order of their nodes."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from pydantic import ConfigDict, PrivateAttr
 
 from softarm_ros.geometry.configs import ConfigBlock
 
-# In the order to start their nodes: those that others need come first.
+# In the order to start their nodes: devices that others need come first.
 DEVICE_NAMES = ('daq', 'dynamixel', 'servo', 'steppers', 'valves')
 
 
@@ -17,8 +17,8 @@ class Devices(ConfigBlock):
     Devices of an arm by name, each with its own fields.
 
     One of them takes the commands of the actuators: a part of the family `drives`. The others are
-    what that part needs or takes beside it. Which these are is known by who reads a rig
-    (`rig_parts.py`); what is not given is None.
+    used by that part or beside it; `rig_parts.py` knows which they are. A device that is not given
+    is None.
     """
 
     model_config = ConfigDict(extra='allow')
@@ -31,7 +31,7 @@ class Devices(ConfigBlock):
 
     @classmethod
     def of(cls, driving: str, blocks: dict[str, ConfigBlock | None]) -> Devices:
-        """Return devices that are valid, one of which drives."""
+        """Return devices from valid blocks; `driving` names the one that drives."""
         given: dict[str, Any] = dict(blocks)
         made = cls.model_construct(**given)
         made._driving = driving
@@ -39,7 +39,7 @@ class Devices(ConfigBlock):
 
     @property
     def DRIVING(self) -> str:
-        """Name of the one that takes the commands of the actuators."""
+        """Name of the device that takes the commands of the actuators."""
         return self._driving
 
     def blocks(self) -> dict[str, Any]:
@@ -49,7 +49,7 @@ class Devices(ConfigBlock):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Devices that this rig has a node for, in the order to start them."""
+        """Devices of this rig that have a node, in the order to start them."""
         given = self.blocks()
         known = tuple(name for name in DEVICE_NAMES if name in given)
         # A drive of another package.

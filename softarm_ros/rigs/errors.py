@@ -1,4 +1,4 @@
-"""Errors in files written by hand: every problem at once, each with its line."""
+"""Errors in hand-written files: all problems at once, each with its line."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _MAX_VALUE_TEXT = 60
 @dataclass(frozen=True)
 class Problem:
     """
-    One thing that is wrong.
+    One problem of a file.
 
     Attributes
     ----------
@@ -24,7 +24,7 @@ class Problem:
     message : str
         What was expected.
     value : str, optional
-        What is there, as text.
+        The value found, as text.
     line : int, optional
         1-based line of the file.
 
@@ -36,7 +36,7 @@ class Problem:
     line: int | None = None
 
     def text(self, source: str) -> str:
-        """Return `SOURCE:LINE: field = value: message`, without what is unknown."""
+        """Return `SOURCE:LINE: field = value: message`, leaving out unknown parts."""
         place = source if self.line is None else f'{source}:{self.line}'
         field = format_path(self.path)
         if field and self.value is not None:
@@ -45,7 +45,7 @@ class Problem:
 
 
 class InconsistentRigError(ValueError):
-    """Carries the problems of a rig whose fields are right one by one."""
+    """Carries the problems of a rig whose fields are valid by themselves, but not together."""
 
     def __init__(self, problems: list[Problem]) -> None:
         super().__init__('; '.join(p.text('') for p in problems))
@@ -54,14 +54,14 @@ class InconsistentRigError(ValueError):
 
 class RigError(ValueError):
     """
-    A rig or trajectory cannot be used as it is written; the message lists every problem.
+    A rig or trajectory cannot be used as written; the message lists every problem.
 
     Attributes
     ----------
     source : str
         File (or name) the problems belong to; may be empty.
     problems : tuple of Problem
-        In the order of the lines.
+        Sorted by line.
 
     """
 
@@ -73,7 +73,7 @@ class RigError(ValueError):
         super().__init__('\n'.join(p.text(source) for p in self.problems))
 
     def __reduce__(self) -> tuple[type[RigError], tuple[str, tuple[Problem, ...]]]:
-        """Let the error travel between processes."""
+        """Support pickling, to pass the error between processes."""
         return RigError, (self.source, self.problems)
 
 
@@ -95,7 +95,7 @@ def did_you_mean(word: object, known: Iterable[str]) -> str:
 
 
 def closest(word: object, known: Iterable[str], likeness: float = 0.6) -> str | None:
-    """Return the known word most like `word`, or None if none is like it (1: the same)."""
+    """Return the known word most similar to `word`, or None below `likeness` (1: identical)."""
     by_lower = {k.lower(): k for k in known}
     found = difflib.get_close_matches(str(word).lower(), list(by_lower), n=1, cutoff=likeness)
     return by_lower[found[0]] if found else None
@@ -107,7 +107,7 @@ def listed(words: Iterable[str]) -> str:
 
 
 def value_text(value: Any) -> str:
-    """Return a value as it stands in the file, shortened."""
+    """Return a value as it is written in the file, shortened."""
     if isinstance(value, str):
         text = repr(value)
     elif value is None:

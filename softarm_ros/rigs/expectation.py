@@ -1,4 +1,4 @@
-"""What a field of a file may hold, in words, taken from the JSON schema of the configuration."""
+"""Describe in words what a field of a file may hold, from the JSON schema."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ class SchemaTree:
         return list(self._at(path, document).get('properties', {}))
 
     def choices(self, path: FieldPath, document: YamlDocument) -> list[str]:
-        """Return the words allowed at a path, if it takes words from a list."""
+        """Return the words allowed at a path, or an empty list if it takes other values."""
         schema = self._at(path, document)
         return [str(c) for c in self._choices(schema)]
 
     def place(self, loc: FieldPath, document: YamlDocument) -> FieldPath:
-        """Return the path in the document of an error of pydantic, which names union members."""
+        """Return the document path of a pydantic location, which also names union members."""
         schema = self.root
         path: FieldPath = ()
         for part in loc:
@@ -62,13 +62,13 @@ class SchemaTree:
         return path
 
     def tag(self, path: FieldPath, document: YamlDocument) -> str:
-        """Return the field that says which member of a union stands at a path."""
+        """Return the field that selects the member of the union at a path."""
         return str(self._at(path, document)['discriminator']['propertyName'])
 
     def resolve(self, schema: Schema) -> Schema:
-        """Return a schema without references, and without the nothing that it may be."""
+        """Return a schema without references, and without the null of an optional field."""
         while True:
-            # What may be left out is, where it is given, the other member of the union.
+            # An optional field is a union of null and one other member.
             given = [s for s in schema.get('anyOf', []) if s.get('type') != 'null']
             if '$ref' in schema:
                 schema = self._definitions[schema['$ref'].rsplit('/', 1)[-1]]
@@ -99,7 +99,7 @@ class SchemaTree:
     def _member(
         self, schema: Schema, path: FieldPath, part: str | int | None, document: YamlDocument
     ) -> Schema:
-        """Return the member of a tagged union that the document names."""
+        """Return the member of a tagged union that the document selects."""
         mapping = self._tags(schema)
         if not mapping:
             return schema
@@ -122,7 +122,7 @@ class SchemaTree:
         return [schema['const']] if 'const' in schema else list(schema.get('enum', []))
 
     def words(self, schema: Schema) -> str:
-        """Return what a schema allows, such as 'a number > 0'."""
+        """Return a description of what a schema allows, such as 'a number > 0'."""
         schema = self.resolve(schema)
         choices = self._choices(schema)
         if choices:

@@ -1,4 +1,4 @@
-"""Numbers of a loaded rig by the names of their fields, read and replaced without the file."""
+"""Read and replace numbers of a loaded rig by field name, without its file."""
 
 from __future__ import annotations
 
@@ -16,18 +16,18 @@ Path = tuple[str | int, ...]
 
 
 def path_of(field: str) -> Path:
-    """Return the steps of `arm.sections[0].length_m`."""
+    """Return the keys and indices of a field such as `arm.sections[0].length_m`."""
     return tuple(name or int(index) for name, index in _PART.findall(field))
 
 
 def values_of(rig: Rig, fields: Sequence[str]) -> dict[str, float]:
     """
-    Return the numbers of fields.
+    Return the numbers in the given fields.
 
     Raises
     ------
     RigError
-        If the rig has no such field, or it is no number.
+        If the rig has no such field, or it holds no number.
 
     """
     found = {}
@@ -44,7 +44,7 @@ def values_of(rig: Rig, fields: Sequence[str]) -> dict[str, float]:
 
 
 def with_values(rig: Rig, values: Mapping[str, float]) -> Rig:
-    """Return the same rig with other numbers; they are checked only when it is written."""
+    """Return the rig with other numbers; they are not checked before the rig is written."""
     tree: dict[Any, Any] = {}
     for field, value in values.items():
         branch = tree

@@ -1,4 +1,4 @@
-"""What must hold between frames that a rig reads and those that it publishes."""
+"""Consistency of the frames that a rig reads with those that it publishes."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from softarm_ros.rigs.errors import Problem
 
 @check('name', 'sensors')
 def _foreign_frames(rig: Any) -> Iterator[Problem]:
-    """Links that are drawn from the command must not come back as measurements."""
+    """Reject links drawn from the command as measured bodies."""
     own = f'{rig.name}/'
     for k, body in enumerate(rig.sensors.devices()['tf'].bodies):
         if body.name.startswith(own) and body.name != f'{own}base':

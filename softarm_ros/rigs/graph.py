@@ -1,4 +1,4 @@
-"""The node graph of a rig as pure data: launch file and command line translate the same plan."""
+"""The node graph of a rig as data, which the launch file and the command line both use."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from softarm_ros.rigs.task_file import locate_task
 from softarm_ros.rigs.trajectory_file import load_trajectory_file, locate_trajectory
 
 BACKENDS = ('sim', 'emulated', 'hardware')
-# Of the nodes in the loop, below what kernel threads and audio servers use.
+# Priority of the loop's nodes, below that of kernel threads and audio servers.
 REAL_TIME_PRIORITY = 20
-# Nodes without which the arm must not move, beside those that stand for the arm itself.
+# Nodes without which the arm must not move, in addition to those of the arm itself.
 SUPERVISED_NODES = ('tracker', 'inverse_kinematics')
-# How nodes are spread over processes: those of the loop in one, or one each.
+# How nodes are assigned to processes: the loop's nodes share one, or each has its own.
 PROCESSES = ('one', 'each')
-# That of the nodes of the loop; the simulated arm is in it, too, drivers of devices never are.
+# Process of the loop's nodes. It includes the simulated arm, but never a device driver.
 CONTROL_PROCESS = 'control'
 _CONTROL_NODES = (*SUPERVISED_NODES, 'supervisor', 'plant')
 
@@ -40,15 +40,15 @@ class NodeSpec:
     Attributes
     ----------
     executable, module : str
-        Installed executable, and the Python module that does the same by `python -m`.
+        Installed executable, and the Python module that runs it with `python -m`.
     name, namespace : str
-        Of the node in the ROS graph.
+        Name and namespace of the node in the ROS graph.
     parameters : dict
-        Parameters by name; every value is of a ROS parameter type.
+        Parameters by name; every value has a ROS parameter type.
     required : bool
         Whether the run ends when this node does.
     process : str
-        Name of the process it runs in, which it may share.
+        Name of the process that runs the node; others may share it.
 
     """
 
@@ -93,49 +93,49 @@ def graph_plan(
     Parameters
     ----------
     rig : Rig
-        What to drive.
+        Rig to drive.
     backend : {'sim', 'emulated', 'hardware'}
-        What stands behind the actuator command.
+        What executes the actuator command.
     trajectory, model : str, optional
         Names (or a trajectory file); the rig's defaults for None.
     task : str, optional
-        Name or file of a task, driven in place of a trajectory.
+        Name or file of a task, driven instead of a trajectory.
     goals : bool
-        Wait for goals over topics, in place of a trajectory or task.
+        Wait for goals over topics, instead of driving a trajectory or task.
     open_loop : bool
         Measured poses are recorded but not used.
     laps : int, optional
-        Overrides the trajectory's own number.
+        Number of laps, instead of the trajectory's own.
     rate : float
         Speed of the simulation; 1 is real time.
     seed : int
-        Of every random number of the simulation.
+        Seed of every random number of the simulation.
     bag : str or Path, optional
-        Folder for a recording; none without it.
+        Folder for a recording; None: no recording.
     autostart : bool
-        Whether the supervisor starts the motion itself once all is ready.
+        Whether the supervisor starts the motion itself once everything is ready.
     home : bool, optional
-        Whether the drivers take the arm to be at rest when they start, once; None: emulated ones
-        do, for real ones a person has to say so.
+        Whether the drivers assume once, when they start, that the arm is at rest. None: drivers of
+        emulated devices do; for real devices, a person has to confirm it.
     strict : bool
-        Whether lateness ends a simulated run as it ends one with devices; otherwise the simulated
-        arm is held for it and goes on.
+        Whether lateness ends a simulated run, as it ends one with devices; otherwise the simulated
+        arm is held and then continues.
     exit_on_done : bool
-        Whether a node ends with the run, by its result.
+        Whether an additional node ends with the run and returns its result.
     state_publisher : bool
-        Whether robot_state_publisher runs beside these nodes, which then leave description and
-        transforms of the links to it.
+        Whether robot_state_publisher runs beside these nodes, and publishes the description and
+        transforms of the links instead of them.
     processes : {'one', 'each'}
         Whether the nodes of the loop share a process, or each node has its own.
     rig_source : str or Path, optional
-        What nodes pass to `load_rig`; the rig's own file for None.
+        Rig that nodes pass to `load_rig`; None: the rig's own file.
     devices_folder : str or Path, optional
-        Where emulated devices put their addresses; for that backend alone.
+        Folder of the emulated devices' addresses; only for backend 'emulated'.
 
     Raises
     ------
     RigError
-        If an argument is not one this rig has.
+        If an argument does not suit this rig.
 
     """
     _check_choice('backend', backend, BACKENDS)
@@ -176,7 +176,7 @@ def graph_plan(
             CONTROL_PROCESS if shared else name,
         )
 
-    # A simulation that runs as fast as it can must not keep everything else from running.
+    # A simulation at full speed must not starve other processes.
     priority = REAL_TIME_PRIORITY if rate == 1.0 else 0
     arm: list[NodeSpec] = []
     if backend == 'sim':
@@ -226,7 +226,7 @@ def graph_plan(
             laps=config.laps if laps is None else laps,
             real_time_priority=priority,
         ),
-        # Who only looks on can be late or end without stopping anything.
+        # Nodes that only display may be late or end without stopping the arm.
         node('markers', required=False, transforms=not state_publisher, goals=goals),
         node(
             'supervisor',
@@ -257,7 +257,7 @@ def graph_plan(
             'seed': str(seed),
             'processes': processes,
         }
-        # One word: launch takes what looks like YAML for more than text.
+        # One word: launch would parse text that looks like YAML.
         folder = str(Path(bag).expanduser().resolve())
         plan.insert(0, node('recorder', required=False, bag=folder, about=urlencode(run)))
     return plan
@@ -273,7 +273,7 @@ def processes_of(plan: Sequence[NodeSpec]) -> dict[str, tuple[NodeSpec, ...]]:
 
 def parameter_file(nodes: Sequence[NodeSpec]) -> str:
     """Return the text of a ROS parameter file for the nodes of one process."""
-    # JSON is YAML in which text that looks like a number stays text.
+    # JSON is YAML that keeps text as text, even if it looks like a number.
     return json.dumps(
         {
             f'{spec.namespace}/{spec.name}': {'ros__parameters': dict(spec.parameters)}

@@ -1,4 +1,4 @@
-"""The block `hysteresis` of a rig: how its actuators lag behind their commands."""
+"""The `hysteresis` block of a rig: how its actuators lag behind their commands."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LAG_S = 1.0
 
 
 class HysteresisConfig(ConfigBlock):
-    """Plays and a lag in parallel; `models.hysteresis`."""
+    """Plays and a lag in parallel; see `models.hysteresis`."""
 
     widths: tuple[Positive, ...] = Field(
         default=WIDTHS, description='half widths of the plays, in half ranges of the actuators'
@@ -46,18 +46,18 @@ class HysteresisConfig(ConfigBlock):
 
     @property
     def acts(self) -> bool:
-        """Whether there is any."""
+        """Whether any weight or lag share is nonzero."""
         return any(self.lag_shares) or any(any(row) for row in self.weights)
 
 
 def without_hysteresis(rig: Rig) -> HysteresisConfig:
-    """Return the block of a rig that has none, with weights of zero."""
+    """Return a block with weights of zero, for a rig without hysteresis."""
     count = len(set(groups(rig)))
     return HysteresisConfig(weights=((0.0,) * len(WIDTHS),) * count, lag_shares=(0.0,) * count)
 
 
 def groups(rig: Any) -> tuple[int, ...]:
-    """Return the row of weights of each actuator: that of its section, else 0."""
+    """Return the row of weights of each actuator: that of its section, or 0 without sections."""
     from softarm_ros.models.residual import groups_of
 
     return groups_of([getattr(actuator, 'section', None) for actuator in rig.actuators])
@@ -65,12 +65,12 @@ def groups(rig: Any) -> tuple[int, ...]:
 
 def hysteresis_of(rig: Rig, config: HysteresisConfig) -> Hysteresis:
     """
-    Return the operator of a rig's actuators.
+    Return the hysteresis operator of a rig's actuators.
 
     Raises
     ------
     ValueError
-        If rows do not fit the sections, or weights of one sum to 1 or more.
+        If the rows do not match the sections, or the weights of a row sum to 1 or more.
 
     """
     from softarm_ros.models.hysteresis import Hysteresis

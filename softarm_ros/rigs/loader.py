@@ -24,13 +24,13 @@ def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
     Load a rig by built-in name or from a file.
 
     A string is a path if it has a folder separator or the suffix .yaml, or if such a file exists;
-    otherwise it is the name of a rig that comes with the package. `settings` are `field=value`,
-    set over the file's own values before it is checked: `plant.pose_sensor.delay_s=0.02`.
+    otherwise it is the name of a rig that comes with the package. `settings` are `field=value`
+    texts that replace values of the file before it is checked: `plant.pose_sensor.delay_s=0.02`.
 
     Raises
     ------
     RigError
-        With every problem of the file, or the names that are known.
+        With every problem of the file, or the known names.
 
     """
     path = find_rig(name_or_path)
@@ -41,9 +41,9 @@ def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
 
 
 def validate_rig(document: YamlDocument) -> Rig:
-    """Return the rig that a document describes; RigError with every problem."""
+    """Return the rig that a document describes; raise RigError with every problem."""
     old = replaced(document)
-    if old:  # what else is wrong would only hide how to bring it into the new form
+    if old:  # other problems would only hide how to update the file
         raise RigError(document.source, old)
     rig: Rig = validate_document(Rig, document, RigSchema())
     return rig
@@ -53,12 +53,12 @@ def load_rig_of(
     kind: type[ArmBase], name_or_path: str | Path, settings: Sequence[str] = ()
 ) -> Rig:
     """
-    Load a rig that must be of one kind of arm.
+    Load a rig of one kind of arm.
 
     Raises
     ------
     RigError
-        As `load_rig`, and for a rig of another kind.
+        As `load_rig`, or if the rig is of another kind.
 
     """
     rig = load_rig(name_or_path, settings)

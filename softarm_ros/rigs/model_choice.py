@@ -1,4 +1,4 @@
-"""Which models an arm may have: those that can be built on the mechanics it provides."""
+"""Select the models of an arm: those that can be built on the mechanics it provides."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ def models_of(mechanics: str) -> tuple[str, ...]:
 
 
 def why_no_model(name: str, mechanics: str) -> str | None:
-    """Return why an arm of these mechanics cannot have a model of this name; None if it can."""
+    """Return why an arm of these mechanics cannot use the named model; None if it can."""
     part, broken = None, ''
     if name in kinds_of('model'):
         try:
@@ -20,7 +20,7 @@ def why_no_model(name: str, mechanics: str) -> str | None:
         except RigError as error:
             broken = f'; {error}'
     if part is not None and mechanics in part.builders:
-        return None  # other models, some of them of other packages, need not be imported
+        return None  # no need to import other models, some of other packages
     known = models_of(mechanics)
     expected = f'expected {"one of " if len(known) > 1 else ""}{listed(known)}'
     if part is None:

@@ -1,4 +1,4 @@
-"""What is drawn of an arm: each kind gives its outline, so that nothing asks which kind it is."""
+"""The outline of an arm for drawing; each kind of arm provides its own."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ class SpreadMass:
     end: float = 1.0
 
     def between(self, start: float, end: float) -> SpreadMass:
-        """Return what of it lies from start to end, as shares counted from that start."""
+        """Return the part of the mass from start to end, as shares counted from that start."""
         low, high = max(start, self.start), min(end, self.end)
         if high <= low:
             return SpreadMass(0.0, 0.0, 0.0)
@@ -30,16 +30,16 @@ class SpreadMass:
 @dataclass(frozen=True)
 class Strand:
     """
-    What an actuator pulls or blows up in one section, as a line to draw.
+    A cable, chamber or muscle of an actuator in one section, as a line to draw.
 
     Attributes
     ----------
     actuator, section : int
         Indices.
     angle_rad : float
-        Around the centreline, from the x axis that is carried along it without twist.
+        Angle around the centreline, from the x axis that is carried along it without twist.
     radius_m, end_radius_m : float
-        From the centreline, where the section begins and ends; negative on the other side.
+        Distance from the centreline at the begin and end of the section; negative: opposite side.
 
     """
 
@@ -60,9 +60,9 @@ class Outline:
     radii_m : tuple of float
         Outer radius of each section.
     arcs : CableMechanics, optional
-        Where the sections are arcs between endcaps, bent by cables that can be drawn.
+        Given if the sections are arcs between endcaps, bent by cables that can be drawn.
     masses : tuple of tuple of SpreadMass
-        What each section weighs; empty where nobody knows it.
+        Masses of each section; empty if not known.
 
     """
 
@@ -72,5 +72,5 @@ class Outline:
 
 
 def strand(actuator: int, section: int, angle_deg: float, radius_m: float) -> Strand:
-    """Return a strand at the same distance from the centreline all along its section."""
+    """Return a strand at a constant distance from the centreline along its section."""
     return Strand(actuator, section, math.radians(angle_deg), radius_m, radius_m)

@@ -1,4 +1,4 @@
-"""Blocks of a rig that name a part by its `kind`, with the part's fields beside it."""
+"""Blocks of a rig that name a part by `kind`, together with the part's own fields."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softarm_ros.rigs.part_registry import find_part, kinds_of
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import YamlDocument
 
-# Family, and block of a rig file of the same name -> its class.
+# Family (also the name of the block in a rig file) -> class of the block.
 CHOSEN: Mapping[str, type[PartBlock]] = {
     'model': PartBlock,
     'estimator': EstimatorConfig,
@@ -26,13 +26,13 @@ CHOSEN: Mapping[str, type[PartBlock]] = {
 
 
 def chosen_part(family: str, block: PartBlock) -> tuple[Part, ConfigBlock]:
-    """Return the part that a block names, and the fields it gives it."""
+    """Return the part that a block names, and its validated fields."""
     part = find_part(family, block.kind)
     return part, part.config.model_validate(block.of_part)
 
 
 def choice_problems(family: str, block: PartBlock, within: FieldPath = ()) -> Iterator[Problem]:
-    """Yield what is wrong with the part that a block names, and its fields; it stands `within`."""
+    """Yield problems of a block's part and its fields; `within` is the path of the block."""
     for problem in _problems(family, block):
         yield replace(problem, path=(*within, *problem.path))
 
@@ -58,9 +58,10 @@ def _problems(family: str, block: PartBlock) -> Iterator[Problem]:
 
 def fitting(document: YamlDocument, file: YamlDocument) -> YamlDocument:
     """
-    Return a document in which blocks that name another part than the file have what fits that.
+    Return the document without fields of the file's part, in blocks that select another part.
 
-    Fields that both parts have mean the same and stay; those of the file's own part alone go.
+    Fields that both parts have mean the same and stay; fields that only the file's part has go,
+    unless the document changes them.
     """
     for family, block_class in CHOSEN.items():
         block, before = document.value_at((family,)), file.value_at((family,))
@@ -83,7 +84,7 @@ def fitting(document: YamlDocument, file: YamlDocument) -> YamlDocument:
 
 @cache
 def _whole_block(block: type[PartBlock], family: str, kind: str) -> type[PartBlock]:
-    """Return the fields of block and part as one that has no others."""
+    """Return a class with the fields of block and part, and no others."""
     part = find_part(family, kind)
     both = sorted(set(part.config.model_fields) & set(block.model_fields))
     if both:

@@ -1,4 +1,4 @@
-"""The fields of a configuration block, for who writes a rig file."""
+"""List the fields of a configuration block, for authors of rig files."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.rigs.expectation import Schema, SchemaTree
 
-# How the end of a field's name gives its unit; the longest that fits counts.
+# The unit that the end of a field's name states; the longest match counts.
 _UNITS = {
     'm': 'm',
     'm2': 'm^2',
@@ -39,7 +39,7 @@ _UNITS = {
     'Pa_s': 'Pa/s',
     'Pa_s2': 'Pa/s^2',
     'V': 'V',
-    # Products, where the name alone could as well be a quotient, and the reverse.
+    # Products where the name alone might be a quotient, and the reverse.
     'torque_N_m': 'N m',
     'limit_N_m': 'N m',
     'noise_N_m': 'N m',
@@ -59,15 +59,15 @@ class FieldRow:
     Attributes
     ----------
     name : str
-        With the fields that lead to it: `motors[].motor`.
+        Name, with the fields that lead to it: `motors[].motor`.
     type : str
-        What it takes, such as 'a number > 0'.
+        Accepted values, such as 'a number > 0'.
     unit : str
-        As its name says; empty where it says none.
+        Unit stated by the name; empty if it states none.
     default : str or None
-        As in YAML, `...` for a block of defaults; None for a field that a rig file must give.
+        Default as YAML, `...` for a block of defaults; None for a required field.
     description : str
-        What it is.
+        Meaning of the field.
 
     """
 
@@ -79,12 +79,12 @@ class FieldRow:
 
     @property
     def required(self) -> bool:
-        """Whether a rig file must give it."""
+        """Whether a rig file must state the field."""
         return self.default is None
 
 
 def fields_of(config: type[ConfigBlock]) -> tuple[FieldRow, ...]:
-    """Return the fields of a block in their order, those of inner blocks after their own."""
+    """Return the fields of a block in order, those of an inner block after its own field."""
     tree = SchemaTree(config.model_json_schema())
     return tuple(_rows(tree, tree.root, ''))
 
@@ -113,7 +113,7 @@ def _rows(tree: SchemaTree, block: Schema, place: str) -> Iterator[FieldRow]:
 
 
 def _inner(tree: SchemaTree, schema: Schema) -> tuple[Schema | None, str]:
-    """Return the block that a field holds, if it holds one, and how its fields are reached."""
+    """Return the block that a field holds (or None), and the suffix that leads to its fields."""
     if 'properties' in schema:
         return schema, ''
     for key, suffix in (('items', '[]'), ('additionalProperties', '.NAME')):

@@ -1,4 +1,4 @@
-"""Finds parts by name: those of this package, and those that other installed packages add."""
+"""Find parts by name: those of this package, and those of other installed packages."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from typing import Any
 from softarm_ros.geometry.parts import FAMILIES, Part
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 
-# Entry points of this group are parts of other packages: `family.kind = module:PART`.
+# Other packages register parts as entry points of this group: `family.kind = module:PART`.
 GROUP = 'softarm.parts'
 
 
 def _files_of(family: str, package: str) -> dict[str, str]:
-    """Return the parts of a family whose kind is the name of a file with a `PART`."""
+    """Return the parts of a family in which each module of a package defines one `PART`."""
     spec = find_spec(package)
     folders = spec.submodule_search_locations if spec else None
     names = [module.name for module in iter_modules(folders)]
@@ -68,7 +68,7 @@ _OURS = 'softarm_ros'
 @dataclass(frozen=True)
 class Registration:
     """
-    Where a part is said to be; it is imported by `load`.
+    A registered part, which `load` imports.
 
     Attributes
     ----------
@@ -77,7 +77,7 @@ class Registration:
     target : str
         'module:PART'.
     distribution : str
-        The installed package that provides it.
+        Installed package that provides it.
 
     """
 
@@ -87,7 +87,7 @@ class Registration:
 
     @property
     def built_in(self) -> bool:
-        """Whether it comes with this package."""
+        """Whether the part comes with this package."""
         return BUILT_IN.get(self.name) == self.target
 
     def load(self) -> Part:
@@ -97,14 +97,14 @@ class Registration:
         Raises
         ------
         RigError
-            If that fails, or finds something else; names the distribution.
+            If the import fails, or finds no such part; the message names the distribution.
 
         """
         place = f'part {self.name!r} of the package {self.distribution} ({self.target})'
         module, _, attribute = self.target.partition(':')
         try:
             found = getattr(import_module(module), attribute)
-        except Exception as error:  # whatever code of another package raises
+        except Exception as error:  # code of other packages may raise anything
             why = f'{type(error).__name__}: {error}'
             raise RigError('', f'{place} cannot be imported: {why}') from error
         if not isinstance(found, Part):
@@ -114,10 +114,10 @@ class Registration:
         return found
 
 
-@cache  # what is installed stays so while a process runs
+@cache  # installed packages do not change while a process runs
 def registrations() -> tuple[Registration, ...]:
-    """Return all parts that this package and others register, by name; none is imported."""
-    from importlib.metadata import entry_points  # takes longer than all else here
+    """Return all registered parts, sorted by name, without importing them."""
+    from importlib.metadata import entry_points  # slow to import
 
     ours = [Registration(name, target, _OURS) for name, target in BUILT_IN.items()]
     others = [
@@ -134,7 +134,7 @@ def find_part(family: str, kind: str) -> Part:
     Raises
     ------
     RigError
-        If there is none (lists those there are), more than one, or it cannot be imported.
+        If there is none (the message lists the known ones) or more than one, or the import fails.
 
     """
     check_family(family)
@@ -151,7 +151,7 @@ def find_part(family: str, kind: str) -> Part:
 
 
 def built_part(part: Part, built: Any, *methods: str) -> Any:
-    """Return what a part has built; RigError where it has not the methods that it is asked for."""
+    """Return an object that a part has built; raise RigError if it lacks one of the methods."""
     missing = [name for name in methods if not hasattr(built, name)]
     if missing:
         found = f'{type(built).__name__} without {listed(missing)}'
@@ -160,13 +160,13 @@ def built_part(part: Part, built: Any, *methods: str) -> Any:
 
 
 def parts(family: str | None = None) -> tuple[Part, ...]:
-    """Return all parts (of a family) that can be imported and have a name to themselves."""
+    """Return all usable parts (of a family): importable, with a unique name."""
     found, _ = parts_and_problems(family)
     return found
 
 
 def parts_and_problems(family: str | None = None) -> tuple[tuple[Part, ...], tuple[RigError, ...]]:
-    """Return all parts (of a family), and what is wrong with those that cannot be used."""
+    """Return all usable parts (of a family), and the problems of the others."""
     if family is not None:
         check_family(family)
     found: list[Part] = []
@@ -188,14 +188,14 @@ def parts_and_problems(family: str | None = None) -> tuple[tuple[Part, ...], tup
 
 
 def kinds_of(family: str) -> list[str]:
-    """Return the kinds that are registered in a family; they need not work."""
+    """Return the kinds that are registered in a family, whether or not they can be imported."""
     beginning = f'{family}.'
     names = {entry.name for entry in registrations() if entry.name.startswith(beginning)}
     return sorted(name.removeprefix(beginning) for name in names)
 
 
 def check_family(family: str) -> None:
-    """Raise RigError, listing the families, if there is no such."""
+    """Raise RigError, listing the families, if the family is unknown."""
     if family not in FAMILIES:
         hint = did_you_mean(family, FAMILIES)
         raise RigError('', f'unknown family of parts {family!r}{hint}; known: {listed(FAMILIES)}')

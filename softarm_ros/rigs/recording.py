@@ -1,4 +1,4 @@
-"""How recordings of an arm are read: which column is what, in which frame."""
+"""How to read recordings of an arm: the meaning and the frame of each column."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from pydantic import Field, field_validator, model_validator
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
-# SI values of the units of commands, by the unit of the actuators they are for; motor angles
-# become lengths by the radius of their pulley.
+# Units of commands in SI, by the unit of the actuators; motor angles become lengths by the
+# radius of their pulley.
 COMMAND_UNITS = {
     'm': {'m': 1.0, 'mm': 1e-3},
     'N': {'N': 1.0},
@@ -28,7 +28,7 @@ _SHORTEST = 1e-6
 
 
 class MountConfig(ConfigBlock):
-    """Where the arm's base frame lies in the frame of the recording."""
+    """Pose of the arm's base frame in the frame of the recording."""
 
     position_m: Vector = Field(description='fixed end of the arm')
     z_axis: Vector = Field(description='along the resting arm, away from the base')
@@ -55,7 +55,7 @@ class MountConfig(ConfigBlock):
 
 
 class MarkerConfig(ConfigBlock):
-    """A point that is measured and moves with the tip of a section."""
+    """A measured point that moves with the tip of a section."""
 
     columns: Columns3 = Field(description='of x, y, z')
     section: str = Field(description='name of the section')
@@ -65,7 +65,7 @@ class MarkerConfig(ConfigBlock):
 
 
 class RecordingConfig(ConfigBlock):
-    """Columns of a CSV file with commands and what was measured, one row a time."""
+    """Columns of a CSV file with commands and measurements, one row per time."""
 
     time: str | None = Field(
         default=None, description='column of the time; without it rows are poses at rest'
@@ -121,7 +121,7 @@ class RecordingConfig(ConfigBlock):
     @model_validator(mode='before')
     @classmethod
     def _reaches_what_is_asked(cls, fields: Any) -> Any:
-        # A number for each actuator, so that identification has where to write what it finds.
+        # One number per actuator, so that identification can write its results there.
         measured = fields.get('measured') if isinstance(fields, dict) else None
         given = fields.get('reached', {}) if isinstance(fields, dict) else None
         if not isinstance(measured, dict) or not isinstance(given, dict):
@@ -140,7 +140,7 @@ class RecordingConfig(ConfigBlock):
 def recording_problems(
     recording: RecordingConfig, actuators: Sequence[str], sections: Sequence[str]
 ) -> Iterator[Problem]:
-    """Yield what a recording names that the arm does not have, and commands it lacks."""
+    """Yield problems for names that the arm does not have, and for actuators without a column."""
     tips, turns, markers = recording.section_tips, recording.section_turns, recording.markers
     named = [
         *((('commands', name), name, actuators, 'actuator') for name in recording.commands),
@@ -161,6 +161,6 @@ def recording_problems(
 
 
 def names_of_sections(rig: Any) -> list[str] | None:
-    """Return the names of what an arm's shape is given at, None where its fields are not known."""
+    """Return the names of an arm's sections or segments, or None if its fields are not known."""
     blocks = getattr(rig, 'sections', None) or getattr(rig, 'segments', None)
     return None if blocks is None else [block.name for block in blocks]

@@ -1,4 +1,4 @@
-"""Fields that rig files had once, and what to write instead."""
+"""Fields that rig files used to have, and their replacements."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from softarm_ros.rigs.part_registry import find_part, kinds_of, parts
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.yaml_document import YamlDocument
 
-# The kind of arm that a file of the old form had where it named none.
+# The kind of arm of an old file that names none.
 _OLD_DEFAULT = 'cable_driven'
 
 REPLACED: Mapping[FieldPath, str] = {
@@ -31,14 +31,14 @@ REPLACED: Mapping[FieldPath, str] = {
 
 
 def replaced(document: YamlDocument) -> list[Problem]:
-    """Return a problem for every field of the old form, with what to write instead."""
+    """Return a problem for every outdated field, with its replacement."""
     found = {path: text for path, text in REPLACED.items() if _has(document, path)}
     found |= {(name,): f'arm.{name}' for name in _of_the_arm(document) if (name,) not in found}
     return [_problem(path, instead, document) for path, instead in found.items()]
 
 
 def instead_of(path: FieldPath) -> str | None:
-    """Return what to write in place of a field that the old form had; None if it had none."""
+    """Return the replacement of an outdated field, or None if it never was one."""
     names = tuple(part for part in path if isinstance(part, str))
     for length in (2, 1):
         if names[:length] in REPLACED:
@@ -47,7 +47,7 @@ def instead_of(path: FieldPath) -> str | None:
 
 
 def _of_the_arm(document: YamlDocument) -> list[str]:
-    """Return the fields of the arm that stand beside those of the rig."""
+    """Return the fields of the arm that stand at the top level of the rig file."""
     block = document.data.get('arm')
     kind = document.data.get('kind', _OLD_DEFAULT)
     if isinstance(block, dict):

@@ -20,7 +20,7 @@ Rows = tuple[Numbers, ...]
 
 
 class ResidualConfig(ConfigBlock):
-    """Learned errors of the model, which its shapes are corrected by."""
+    """Learned errors of the model, which correct its shapes."""
 
     file: Annotated[str, Field(min_length=1)] = Field(
         description='beside the rig file, as `softarm identify --residual` writes it'
@@ -28,7 +28,7 @@ class ResidualConfig(ConfigBlock):
 
 
 class ResidualFile(ConfigBlock):
-    """What a file holds; see `models.residual`."""
+    """Contents of a residual file; see `models.residual`."""
 
     learned_from: str
     model: str
@@ -65,7 +65,7 @@ class ResidualFile(ConfigBlock):
         return self
 
     def residual(self) -> Residual:
-        """Return it as the models use it."""
+        """Return the residual in the form that models use."""
         from softarm_ros.models.residual import Residual
 
         return Residual(
@@ -78,12 +78,12 @@ class ResidualFile(ConfigBlock):
 
 def read_residual(path: Path, actuators: tuple[str, ...], sections: tuple[str, ...]) -> Residual:
     """
-    Return the residual of a file, for an arm of these actuators and sections.
+    Return the residual of a file, for an arm with these actuators and sections.
 
     Raises
     ------
     RigError
-        If it cannot be read, is wrong, or belongs to another arm.
+        If the file cannot be read, is invalid, or belongs to another arm.
 
     """
     try:

@@ -1,4 +1,4 @@
-"""Where rig files are; needs nothing of what is in them."""
+"""Locate rig files, without reading their fields."""
 
 from __future__ import annotations
 
@@ -49,13 +49,13 @@ def find_rig(name_or_path: str | Path) -> Path:
 
 
 def argument_of(name: str, source: Path | None) -> str:
-    """Return what is typed for a rig: the name of one of the package's, else its file, quoted."""
+    """Return the command-line argument for a rig: a built-in name, or its file, quoted."""
     own = source is None or source in (path.resolve() for path in _rig_files())
     return name if own else shlex.quote(str(source))
 
 
 def is_path(text: str) -> bool:
-    """Return whether a word of the user names a file rather than a built-in thing."""
+    """Return whether a word that the user typed is a file rather than a built-in name."""
     separators = [os.sep, '/'] + ([os.altsep] if os.altsep else [])
     return (
         any(s in text for s in separators)
@@ -68,13 +68,13 @@ def find_share_folder() -> Path:
     """
     Return the folder that holds config/, launch/ and urdf/.
 
-    That is the repository for an editable installation, and share/softarm_ros under the
+    This is the repository for an editable installation, and share/softarm_ros under the
     installation prefix for wheels and for colcon.
 
     Raises
     ------
     RigError
-        If neither is there; says where was looked.
+        If neither exists; the message lists the folders searched.
 
     """
     try:

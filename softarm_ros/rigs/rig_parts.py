@@ -1,4 +1,4 @@
-"""The parts that a rig file names: which they are, and their blocks validated by their fields."""
+"""Find the parts that a rig file names, and validate its blocks with their fields."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ from softarm_ros.rigs.sensors import Sensors
 from softarm_ros.rigs.validation import PART_ERROR
 
 DEFAULT_SENSOR = 'motion_capture'
-# Role of sensors that stand in for a real one in the simulated arm.
+# Role of a sensor that simulates a real one on the simulated arm.
 SIMULATED = 'simulated'
-# Role of sensors that are read.
+# Role of a sensor that a driver reads.
 DRIVER = 'driver'
 
 BlockT = TypeVar('BlockT', bound=ConfigBlock)
 
 
 def wrong_part(path: FieldPath, value: Any, message: str) -> ValidationError:
-    """Return the error of a field that names a part which does not do."""
+    """Return the error for a field that names an unsuitable part."""
     error = PydanticCustomError(PART_ERROR, '{message}', {'message': message})
     return _errors([InitErrorDetails(type=error, loc=path, input=value)])
 
@@ -51,7 +51,7 @@ def arm_part(kind: Any) -> Part:
     Raises
     ------
     ValidationError
-        If there is none; lists those there are.
+        If there is none; the message lists the known ones.
 
     """
     known = kinds_of('arm')
@@ -68,7 +68,7 @@ def arm_part(kind: Any) -> Part:
 
 
 def named_arm(data: Mapping[str, Any]) -> Part | None:
-    """Return the arm that the data of a rig file name; None if there is no such."""
+    """Return the arm that the data of a rig file name, or None if there is none."""
     block = data.get('arm')
     try:
         return arm_part(block.get('kind') if isinstance(block, Mapping) else None)
@@ -77,7 +77,7 @@ def named_arm(data: Mapping[str, Any]) -> Part | None:
 
 
 def body_part(arm: Part, kind: Any) -> Part:
-    """Return the body that `plant.kind` names, the arm's usual one for None; as `arm_part`."""
+    """Return the body that `plant.kind` names; None: the arm's usual one. Raises as `arm_part`."""
     kind = _config(arm).BODY if kind is None else kind
     if not isinstance(kind, str):
         raise wrong_part(('kind',), kind, 'expected text')
@@ -88,7 +88,7 @@ def body_part(arm: Part, kind: Any) -> Part:
 
 
 def sensor_part(kind: Any) -> Part:
-    """Return the simulated sensor of poses that `plant.pose_sensor.kind` names; as `arm_part`."""
+    """Return the simulated sensor that `plant.pose_sensor.kind` names; raises as `arm_part`."""
     kind = DEFAULT_SENSOR if kind is None else kind
     if not isinstance(kind, str):
         raise wrong_part(('kind',), kind, 'expected text')
@@ -102,7 +102,7 @@ def sensor_part(kind: Any) -> Part:
 
 
 def gripper_part(kind: Any) -> Part:
-    """Return the gripper that `gripper.kind` names, the usual one for None; as `arm_part`."""
+    """Return the gripper that `gripper.kind` names; None: the usual one. Raises as `arm_part`."""
     kind = USUAL_GRIPPER if kind is None else kind
     if not isinstance(kind, str):
         raise wrong_part(('kind',), kind, 'expected text')
@@ -113,7 +113,7 @@ def gripper_part(kind: Any) -> Part:
 
 
 def named_gripper(data: Mapping[str, Any]) -> Part:
-    """Return the gripper that the data of a rig file name; the usual one if there is no such."""
+    """Return the gripper that the data of a rig file name, or the usual one if there is none."""
     block = data.get(GRIPPER)
     try:
         return gripper_part(block.get('kind') if isinstance(block, Mapping) else None)
@@ -122,7 +122,7 @@ def named_gripper(data: Mapping[str, Any]) -> Part:
 
 
 def gripper_fields(gripper: Part, block: str) -> type[ConfigBlock]:
-    """Return the fields of `gripper` in a block of a rig, `drives` or `plant`."""
+    """Return the class of a gripper's fields in a block of a rig, `drives` or `plant`."""
     if block not in gripper.takes:
         raise wrong_part((), gripper.kind, f'part {gripper.name} has no fields in {block}')
     return cast('type[ConfigBlock]', _at(gripper.takes[block]))
@@ -137,10 +137,10 @@ def plant_of(
     strict: bool | None,
 ) -> PlantBase:
     """
-    Return the plant of a block `plant`; ValidationError with all that is wrong.
+    Return the plant of a `plant` block; raise ValidationError with all its problems.
 
-    Its sensor is as `poses` states, and it is in this medium, where it does not say otherwise. At
-    its tip is this gripper, if it has one.
+    Unless the block states otherwise, its sensor has the values of `poses`, and it is in
+    `medium`. `gripper` gives the fields of a gripper at its tip.
     """
     part = body_part(arm, value.get('kind'))
     config = cast('type[PlantBase]', part.config)
@@ -168,7 +168,7 @@ def plant_of(
 def combination_problems(
     arm: Part, plant: PlantBase | None, devices: Devices | None
 ) -> Iterator[Problem]:
-    """Yield a problem if drives and body are attached to the arm in different ways."""
+    """Yield a problem if drives and body need different attachments of the arm."""
     if plant is None or devices is None:
         return
     body, drive = body_part(arm, plant.kind), find_part('drives', devices.DRIVING)
@@ -185,13 +185,13 @@ def combination_problems(
 
 
 def role_of(part: Part, arm: Part) -> str:
-    """Return the first of the arm's attachments that a body or drive is built for."""
+    """Return the arm's first attachment that a body or drive is built for."""
     return next(role for role in arm.builders if role in part.builders)
 
 
 @dataclass(frozen=True)
 class DeviceParts:
-    """The device that drives, and the class of each block that may stand beside it."""
+    """The device that drives, and the classes of the blocks that go with it."""
 
     driving: Part
     needed: Mapping[str, type[ConfigBlock]]
@@ -199,18 +199,18 @@ class DeviceParts:
 
     @property
     def classes(self) -> dict[str, type[ConfigBlock]]:
-        """Name -> class of all blocks."""
+        """Classes of all blocks, by name."""
         return {self.driving.kind: self.driving.config, **self.needed, **self.optional}
 
 
 def device_parts(arm: Part, gripper: Part, value: Mapping[str, Any]) -> DeviceParts:
     """
-    Return which devices a block `drives` has: one that drives, and what goes with it.
+    Return the device of a `drives` block that drives the arm, and the blocks that go with it.
 
     Raises
     ------
     ValidationError
-        If none drives the actuators of this arm; lists those that would.
+        If no device drives the actuators of this arm; the message lists those that could.
 
     """
     registered = [name for name in value if name in kinds_of('drives')]
@@ -227,19 +227,19 @@ def device_parts(arm: Part, gripper: Part, value: Mapping[str, Any]) -> DevicePa
         if name not in registered and name not in beside:
             hint = did_you_mean(name, known) or f'; known: {listed(known)}'
             raise wrong_part((name,), value[name], f'unknown field {name!r}{hint}')
-    for part in found:  # says for what it is built
+    for part in found:  # raises for a device that is built for another arm
         _fitting('drives', part.kind, arm, (part.kind,))
     message = f'none drives the actuators of this arm; expected one of {listed(known) or "none"}'
     raise wrong_part((), dict(value), message)
 
 
 def drives_of(arm: Part) -> dict[str, type[ConfigBlock]]:
-    """Return the devices that can drive an arm, with the fields of each; all are imported."""
+    """Return the devices that can drive an arm, with their classes; imports all devices."""
     return {part.kind: part.config for part in parts('drives') if _fits(part, arm)}
 
 
 def devices_of(arm: Part, gripper: Part, value: Mapping[str, Any], strict: bool | None) -> Devices:
-    """Return the devices of a block `drives`; ValidationError with all that is wrong."""
+    """Return the devices of a `drives` block; raise ValidationError with all its problems."""
     which = device_parts(arm, gripper, value)
     return Devices.of(
         which.driving.kind, _blocks(which.classes, frozenset(which.optional), value, strict)
@@ -247,10 +247,10 @@ def devices_of(arm: Part, gripper: Part, value: Mapping[str, Any], strict: bool 
 
 
 def sensors_of(value: Mapping[str, Any], strict: bool | None) -> Sensors:
-    """Return the sensors of a block `sensors`; ValidationError with all that is wrong."""
+    """Return the sensors of a `sensors` block; raise ValidationError with all its problems."""
     classes = {name: _measuring(name) for name in value if name in kinds_of('sensors')}
     unknown = [name for name in value if name not in classes]
-    if unknown:  # with what it might have been
+    if unknown:  # so that the error can suggest a sensor
         classes |= sensor_classes()
     blocks = _blocks(classes, frozenset(set(classes) - set(value)), value, strict)
     given = {name: block for name, block in blocks.items() if block is not None}
@@ -264,7 +264,7 @@ def sensors_of(value: Mapping[str, Any], strict: bool | None) -> Sensors:
 
 
 def sensor_classes() -> dict[str, type[ConfigBlock]]:
-    """Return the sensors that may stand under `sensors`, with the fields of each."""
+    """Return the sensors allowed in a `sensors` block, with their classes."""
     return {part.kind: part.config for part in parts('sensors') if _stands_alone(part)}
 
 
@@ -287,7 +287,7 @@ def _blocks(
     value: Mapping[str, Any],
     strict: bool | None,
 ) -> dict[str, ConfigBlock | None]:
-    """Return the blocks of a mapping by name; ValidationError with all that is wrong."""
+    """Return the blocks of a mapping by name; raise ValidationError with all its problems."""
     whole = validated(_all_blocks(tuple(classes.items()), optional), value, strict)
     return {name: getattr(whole, name) for name in classes}
 
@@ -296,7 +296,7 @@ def _blocks(
 def _all_blocks(
     classes: tuple[tuple[str, type[ConfigBlock]], ...], optional: frozenset[str]
 ) -> type[ConfigBlock]:
-    """Return a mapping of blocks as a class; to make one takes longer than to use it."""
+    """Return a class for a mapping of blocks; cached, as making it is slower than using it."""
     fields: dict[str, Any] = {
         name: (config | None, None) if name in optional else (config, ...)
         for name, config in classes
@@ -305,7 +305,7 @@ def _all_blocks(
 
 
 def validated(config: type[BlockT], value: Any, strict: bool | None) -> BlockT:
-    """Return a block of a rig file with the fields of its part."""
+    """Return a block of a rig file, validated with the fields of its part."""
     return config.model_validate(value, strict=strict, context={'strict': strict})
 
 
@@ -317,9 +317,9 @@ def checks_of(
     gripper: GripperConfig | None,
 ) -> tuple[Check, ...]:
     """
-    Return what must hold between the fields of a rig.
+    Return the consistency checks of a rig, from all its parts.
 
-    Checks that look at the plant know the arm's usual body; another one brings its own.
+    An arm's checks of the plant assume its usual body; another body brings its own checks.
     """
     found = _checks_of_part(arm)
     if devices is not None:
@@ -346,7 +346,7 @@ def _classes(targets: Mapping[str, str]) -> dict[str, type[ConfigBlock]]:
 
 
 def _at(target: str) -> Any:
-    """Return what 'module:NAME' names."""
+    """Return the object that 'module:NAME' names."""
     module, _, name = target.partition(':')
     return getattr(import_module(module), name)
 
@@ -367,7 +367,7 @@ def _found(family: str, kind: str, path: FieldPath) -> Part:
 
 
 def _fitting(family: str, kind: str, arm: Part, path: FieldPath) -> Part:
-    """Return a part that is built for what drives of this arm are attached to."""
+    """Return the named part if it is built for an attachment of this arm; else raise."""
     if kind in kinds_of(family):
         part = _found(family, kind, path)
         if _fits(part, arm):

@@ -1,4 +1,4 @@
-"""The fields that a rig file may have by the parts it names, and checks of the valid ones."""
+"""The fields of a rig file, given the parts it names, and checks between its valid fields."""
 
 from __future__ import annotations
 
@@ -38,10 +38,10 @@ from softarm_ros.rigs.yaml_document import YamlDocument
 
 
 class RigSchema:
-    """Says of a rig file, for its errors, what stands in it: see `validation.Described`."""
+    """Describes the fields of a rig file for error messages; see `validation.Described`."""
 
     def tree(self, document: YamlDocument) -> SchemaTree:
-        """Return the fields of the rig, and of the parts that the document names."""
+        """Return the schema of the rig and of the parts that the document names."""
         arm = named_arm(document.data)
         if arm is None:
             return SchemaTree(Rig.model_json_schema())
@@ -52,7 +52,7 @@ class RigSchema:
         return _tree(arm.config, body, sensor, gripper.config, simulated, tuple(devices.items()))
 
     def between(self, document: YamlDocument, wrong: set[FieldPath]) -> list[Problem]:
-        """Return the problems between the fields that are valid by themselves."""
+        """Return the problems between those fields that are valid by themselves."""
         arm = named_arm(document.data)
         if arm is None:
             return []
@@ -85,7 +85,7 @@ class RigSchema:
 def _valid(
     config: type[ConfigBlock], data: Mapping[str, Any], wrong: set[str | int]
 ) -> dict[str, Any]:
-    """Return the fields of a block that are valid by themselves, defaults among them."""
+    """Return the fields of a block that are valid by themselves, including defaults."""
     fields: dict[str, Any] = {}
     for name, field in config.model_fields.items():
         written = field.alias or name

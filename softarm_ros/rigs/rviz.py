@@ -1,4 +1,4 @@
-"""The rviz configuration of a rig: its topics and frames, a view that shows all of the arm."""
+"""The rviz configuration of a rig: its topics, its frames, and a view of the whole arm."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ruamel.yaml import YAML
 
 from softarm_ros.rigs.schema import Rig
 
-GOAL_HANDLE = 'goal_handle'  # namespace of the topics of the handle for goals
+GOAL_HANDLE = 'goal_handle'  # namespace of the goal handle's topics
 _DISPLAY = 'rviz_default_plugins/'
 Display = dict[str, Any]
 
 
 def rviz_config(rig: Rig) -> str:
-    """Return the text of the `.rviz` file that shows a rig; topics and frames are its own."""
+    """Return the text of a `.rviz` file for a rig, with the rig's topics and frames."""
     reach = rig.model().rest_length_m
     view: Display = {
         'Class': f'{_DISPLAY}Orbit',
         'Name': 'Current View',
         'Distance': round(2.8 * reach, 3),
         'Focal Point': {'X': 0.0, 'Y': 0.0, 'Z': round(0.5 * reach, 3)},
-        # z of a hanging arm's base frame points down: it is drawn as it hangs.
+        # The base frame of a hanging arm has z down; draw the arm as it hangs.
         'Invert Z Axis': bool(rig.gravity_m_s2[2] > 0.0),
         'Pitch': 0.35,
         'Yaw': 0.8,
@@ -138,7 +138,7 @@ def _display(kind: str, name: str, fields: Display, *, enabled: bool = True) -> 
 
 
 def _topic(rig: Rig, name: str, *, reliable: bool = True, latched: bool = False) -> Display:
-    """Return a topic of the rig's namespace with the quality of service it is published with."""
+    """Return a topic in the rig's namespace, with the quality of service of its publisher."""
     return {
         'Value': name if name.startswith('/') else f'/{rig.name}/{name}',
         'Depth': 1,

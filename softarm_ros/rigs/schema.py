@@ -1,4 +1,4 @@
-"""A rig: everything about one arm, as its file says it."""
+"""The rig: all data of one arm, from its rig file."""
 
 from __future__ import annotations
 
@@ -60,16 +60,16 @@ if TYPE_CHECKING:
     from softarm_ros.models.residual import Residual
 
 PlantT = TypeVar('PlantT', bound=PlantBase)
-_MOST_DRAWS = 100  # of random configurations, until enough are held
+_MOST_DRAWS = 100  # of random configurations, to find enough that can be held
 
 
 class Rig(ConfigBlock):
     """
-    One arm: what the controller knows, how it is driven and watched, and what simulates it.
+    One arm: the controller's knowledge, drives, supervision, and the simulation.
 
-    Lengths in m, angles as the field's suffix says, vectors in the base frame (origin at the
-    fixed end, z along the resting arm). The parts that a rig is composed of are found by the names
-    in its file: what kind of arm, which models, controller, drives and body.
+    Lengths in m, angles as the field's suffix states, vectors in the base frame (origin at the
+    fixed end, z along the resting arm). The file names the parts of a rig: the kind of arm,
+    models, controller, drives and body.
     """
 
     name: Name = Field(description='namespace of the topics')
@@ -144,7 +144,7 @@ class Rig(ConfigBlock):
         if arm is None:
             return None
         sensors = info.data.get('sensors')
-        # Where sensors are wrong, the plant is read all the same.
+        # Invalid sensors must not keep the plant from being read.
         poses = PoseTopicConfig(rate_hz=100.0) if sensors is None else sensors.poses
         medium = info.data.get('medium', 'air')
         return plant_of(arm, _gripper_of(info), value, poses, medium, _strict(info))
@@ -179,35 +179,35 @@ class Rig(ConfigBlock):
 
     @property
     def kind(self) -> str:
-        """Of the arm: a part of the family `arm`."""
+        """Kind of the arm: a part of the family `arm`."""
         return self.arm.kind
 
     @property
     def checks(self) -> tuple[Check, ...]:
-        """What must hold between the fields, of this rig's parts too."""
+        """Consistency checks between the fields, including those of the rig's parts."""
         arm = arm_part(self.kind)
         return checks_of(arm, self.plant, self.devices, self.sensors, self.gripper)
 
     def view(self) -> SimpleNamespace:
-        """Return all fields side by side, those of the arm too, as checks look at them."""
+        """Return all fields of the rig and its arm in one namespace, as checks read them."""
         own = {name: getattr(self, name) for name in type(self).model_fields}
         arm = {name: getattr(self.arm, name) for name in type(self.arm).model_fields}
         stated = {'feedback': self.feedback, 'default_model': self.default_model}
         return SimpleNamespace(**own, **arm, **stated)
 
     def with_arm(self, **fields: Any) -> Rig:
-        """Return the same rig with other values of fields of its arm; they are not checked."""
+        """Return the rig with other values of fields of its arm; they are not checked."""
         return self.model_copy(update={'arm': self.arm.model_copy(update=fields)})
 
     def with_model(self, **fields: Any) -> Rig:
-        """Return the same rig with other values of fields of its model; they are not checked."""
+        """Return the rig with other values of fields of its model; they are not checked."""
         chosen = self.chosen_model
         block = PartBlock.model_validate({'kind': chosen.kind, **chosen.of_part, **fields})
         return self.model_copy(update={'chosen_model': block})
 
     @property
     def feedback(self) -> PoseTopicConfig:
-        """What poses the control cycle takes."""
+        """Poses that the control cycle takes."""
         return self.sensors.poses
 
     @property
@@ -222,11 +222,11 @@ class Rig(ConfigBlock):
 
     @property
     def settings(self) -> tuple[str, ...]:
-        """What was set over the file's own values, as `field=value`."""
+        """Settings that replaced values of the file, as `field=value`."""
         return self._settings
 
     def with_source(self, source: Path, settings: Sequence[str] = ()) -> Rig:
-        """Return the same rig, knowing its file and what was set over it."""
+        """Return the rig with its source file and the settings that were applied to it."""
         rig = self.model_copy()
         rig._source = source
         rig._settings = tuple(settings)
@@ -234,7 +234,7 @@ class Rig(ConfigBlock):
 
     @property
     def frame_prefix(self) -> str:
-        """What the names of this arm's frames begin with, so that two arms do not clash."""
+        """Prefix of this arm's frame names, so that two arms do not clash."""
         return f'{self.name}/'
 
     @property
@@ -259,12 +259,12 @@ class Rig(ConfigBlock):
 
     @property
     def section_names(self) -> tuple[str, ...]:
-        """Names of the sections from base to tip, whose tips are drawn (and seen, by mocap)."""
+        """Names of the sections, base to tip; their tips are drawn, and seen by motion capture."""
         return self.arm.section_names
 
     @property
     def around(self) -> Surrounded:
-        """What the arm hangs in and carries."""
+        """Surroundings and payload of the arm."""
         return Surrounded(
             self.gravity_m_s2,
             self.medium,
@@ -275,11 +275,11 @@ class Rig(ConfigBlock):
 
     @property
     def mechanics_name(self) -> str:
-        """What this arm provides for a model to be built on: a role of the family `model`."""
+        """Kind of mechanics that models of this arm are built on: a role of the family `model`."""
         return self.arm.mechanics_name
 
     def mechanics(self) -> Any:
-        """Return what a model of this role is built on."""
+        """Return the mechanics on which a model of this role is built."""
         return self.arm.mechanics(self.around)
 
     @property
@@ -289,12 +289,12 @@ class Rig(ConfigBlock):
 
     def model_name(self, name: str | None = None) -> str:
         """
-        Return a model's name, or the default's for None.
+        Return a model's name, or that of the default model for None.
 
         Raises
         ------
         RigError
-            If there is none for the mechanics of this arm; lists those there are.
+            If no such model exists for this arm's mechanics; the message lists those that do.
 
         """
         if name is None:
@@ -309,8 +309,8 @@ class Rig(ConfigBlock):
         """
         Return the rig's default model, or another one by name (see `model_name`).
 
-        The default is corrected by the rig's residual, if it has one. Actuations beyond the limits
-        are refused.
+        The rig's residual, if any, corrects the default model. The model refuses actuations beyond
+        the limits.
         """
         residual = self.learned_residual()
         model = self._built(name, self.arm.commanded(self.around))
@@ -322,24 +322,24 @@ class Rig(ConfigBlock):
 
     @property
     def residual_path(self) -> Path | None:
-        """Return the file of what was learned; None where nothing was."""
+        """Path of the residual file, or None if the rig has none."""
         if self.residual is None:
             return None
         folder = Path() if self._source is None else self._source.parent
         return folder / self.residual.file
 
     def learned_residual(self) -> Residual | None:
-        """Return what the default model is corrected by; RigError if its file is wrong."""
+        """Return the residual that corrects the default model; RigError if its file is invalid."""
         if self.residual_path is None:
             return None
         return read_residual(self.residual_path, self.actuator_names, self.section_names)
 
     def operator(self) -> Hysteresis | None:
-        """Return hysteresis and lag of the actuators; None where there is none."""
+        """Return the hysteresis operator of the actuators, or None if the rig has none."""
         return None if self.hysteresis is None else hysteresis_of(self, self.hysteresis)
 
     def memory(self, name: str | None = None) -> ArmMemory | None:
-        """Return what a loop carries along with a model (see `model`); None where nothing is."""
+        """Return the memory that a loop keeps with a model (see `model`), or None without one."""
         acts = self.hysteresis is not None and self.hysteresis.acts
         learned = self.residual is not None and name in (None, self.default_model)
         if not (acts or learned):
@@ -352,9 +352,9 @@ class Rig(ConfigBlock):
 
     def physics(self, name: str | None = None) -> ArmModel:
         """
-        Return a model as `model` does, without what was learned.
+        Return a model as `model` does, but without the residual.
 
-        It takes all actuations that the mechanics admit, as recordings may have them.
+        It accepts all actuations that the mechanics admit, since recordings may contain them.
         """
         return self._built(name, self.mechanics())
 
@@ -378,9 +378,10 @@ class Rig(ConfigBlock):
 
     def sample_configurations(self, rng: np.random.Generator, n: int) -> NDArray[np.float64]:
         """
-        Return n configurations (n, dof) of the default model, spread over what it may do.
+        Return n configurations (n, dof) of the default model, spread over its range.
 
-        Actuators within their ranges hold them; where hardly any are held, the rest are at rest.
+        Actuators within their ranges can hold them. If too few such configurations are found, the
+        remaining ones are at rest.
         """
         import numpy as np
 
@@ -390,7 +391,7 @@ class Rig(ConfigBlock):
         return np.concatenate([found, np.tile(model.rest_configuration, (missing, 1))])
 
     def plant_for(self, backend: str) -> PlantBase:
-        """Return what describes the simulated arm; RigError that says what to add without it."""
+        """Return the plant; if the rig has none, raise RigError that says what to add."""
         if self.plant is None:
             raise RigError(
                 '',
@@ -400,7 +401,7 @@ class Rig(ConfigBlock):
         return self.plant
 
     def plant_of(self, kind: type[PlantT]) -> PlantT:
-        """Return the plant of a body with these fields; RigError if it is another, or none."""
+        """Return the plant if it has this class; raise RigError for another body or none."""
         plant = self.plant_for('sim')
         if not isinstance(plant, kind):
             raise RigError(
@@ -409,7 +410,7 @@ class Rig(ConfigBlock):
         return plant
 
     def required_devices(self, backend: str) -> Devices:
-        """Return the devices; raises RigError naming the backend if the rig has none."""
+        """Return the devices; raise RigError naming the backend if the rig has none."""
         if self.devices is None:
             raise RigError(
                 '',
@@ -423,21 +424,21 @@ class Rig(ConfigBlock):
         return self.arm.body_radii_m(self.plant)
 
     def outline(self) -> Outline:
-        """Return what is drawn of this arm."""
+        """Return the outline with which this arm is drawn."""
         return self.arm.outline(self.plant)
 
 
 def _arm_of(info: ValidationInfo) -> Part | None:
-    """Return the part that the arm names; None if it names none, which is said elsewhere."""
+    """Return the part of the rig's arm, or None if it names none (reported elsewhere)."""
     arm = info.data.get('arm')
     if isinstance(arm, ArmBase):
         return arm_part(arm.kind)
-    # Its fields are wrong, which is no reason to leave the other blocks unread.
+    # The arm's fields are invalid; read the other blocks nevertheless.
     return named_arm((info.context or {}).get('data', {}))
 
 
 def _gripper_of(info: ValidationInfo) -> Part:
-    """Return the part that the gripper names; the usual one if it names none, or is none."""
+    """Return the part of the rig's gripper, or the usual one if it names none."""
     gripper = info.data.get(GRIPPER)
     if isinstance(gripper, GripperConfig):
         return gripper_part(gripper.kind)

@@ -1,4 +1,4 @@
-"""The sensors of a rig: what its `sensors` block holds."""
+"""The sensors of a rig, from its `sensors` block."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ class Sensors(ConfigBlock):
     """
     Sensors of an arm by kind, each with its own fields: parts of the family `sensors`.
 
-    `pose_topic` says what poses the control cycle takes, whoever publishes them. The others are
-    devices that a driver of theirs reads.
+    `pose_topic` describes the poses that the control cycle takes, whichever node publishes them.
+    The other sensors are devices, each with a driver.
     """
 
     model_config = ConfigDict(extra='allow')
@@ -25,7 +25,7 @@ class Sensors(ConfigBlock):
 
     @classmethod
     def of(cls, blocks: Mapping[str, ConfigBlock], poses: PoseTopicConfig) -> Sensors:
-        """Return sensors that are valid, and what poses they make."""
+        """Return sensors from valid blocks, and the poses they produce."""
         given: dict[str, Any] = dict(blocks)
         made = cls.model_construct(**given)
         made._poses = poses
@@ -33,7 +33,7 @@ class Sensors(ConfigBlock):
 
     @property
     def poses(self) -> PoseTopicConfig:
-        """What poses the control cycle takes."""
+        """Poses that the control cycle takes."""
         assert self._poses is not None, 'made by `of`'
         return self._poses
 

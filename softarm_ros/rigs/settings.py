@@ -1,4 +1,4 @@
-"""Values set over those of a rig file, as `field=value`."""
+"""Replace values of a rig file by settings, as `field=value`."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from softarm_ros.rigs.yaml_document import YamlDocument
 
 _PART = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]')
 
-_LEFT_OUT = ('estimator',)  # blocks that a file need not have for one of their fields to be set
+_LEFT_OUT = ('estimator',)  # settings may create these blocks
 
 
 def apply_settings(document: YamlDocument, settings: Sequence[str]) -> YamlDocument:
     """
-    Return a document with values replaced or added; what they are is checked with the rest.
+    Return a document with values replaced or added; they are validated with the rest.
 
-    A field is written as error messages write it: `arm.sections[0].length_m`.
+    A field is written as in error messages: `arm.sections[0].length_m`.
 
     Raises
     ------
     RigError
-        If a setting is not `field=value`, its value not YAML, or its place not in the document.
+        If a setting is not `field=value`, its value is no YAML, or the document has no such place.
 
     """
     data: Any = document.data
@@ -72,7 +72,7 @@ def _replaced(node: Any, path: FieldPath, value: Any, setting: str, done: FieldP
     if not done and key in _LEFT_OUT and isinstance(node, dict):
         node = {key: {}, **node}
     if isinstance(node, str) and isinstance(key, str):
-        node = {'kind': node}  # a part that is named by its kind alone
+        node = {'kind': node}  # a part named by its kind alone
     if isinstance(node, dict) and isinstance(key, str) and (not rest or key in node):
         inner = _replaced(node.get(key), rest, value, setting, (*done, key))
         return {**node, key: inner}

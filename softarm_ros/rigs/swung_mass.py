@@ -1,4 +1,4 @@
-"""What of an arm's mass swings with its tip."""
+"""Mass of an arm that swings with its tip."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from softarm_ros.rigs.schema import Rig
 
 def swung_mass_kg(rig: Rig, model: ArmModel) -> float:
     """
-    Return the mass at the tip [kg] that would swing as the arm does; 0 where nobody knows it.
+    Return the mass at the tip [kg] that swings like the arm; 0 if its masses are not known.
 
     Rayleigh's quotient with the shape of a cantilever that is bent by a force at its tip,
-    (3 x^2 - x^3) / 2: 33/140 of an even mass. What sits at the tip counts fully.
-    `model` says how long sections are.
+    (3 x^2 - x^3) / 2: 33/140 of an even mass. Gripper and payload at the tip count fully.
+    `model` gives the lengths of the sections.
     """
     masses = rig.arm.masses(None)
     if not masses:

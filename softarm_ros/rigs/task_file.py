@@ -1,4 +1,4 @@
-"""Tasks by name or from a file."""
+"""Find and load tasks by name or from a file."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def locate_task(task: str) -> Path:
     Raises
     ------
     RigError
-        If there is no task of that name; lists those there are.
+        If there is no task with that name; the message lists the known ones.
 
     """
     if is_path(task):

@@ -1,4 +1,4 @@
-"""Trajectories by name or from a file."""
+"""Find and load trajectories by name or from a file."""
 
 from __future__ import annotations
 
@@ -29,14 +29,14 @@ def load_trajectory_file(path: str | Path) -> TrajectoryConfig:
 
 def locate_trajectory(rig: Rig, trajectory: str | None) -> str | Path:
     """
-    Return which trajectory is meant: a name of the rig, or a file.
+    Return the name of a trajectory of the rig, or the path of a trajectory file.
 
     A name is looked up in the rig first, then among the files that come with the package.
 
     Raises
     ------
     RigError
-        If there is no trajectory of that name; lists those there are.
+        If there is no trajectory with that name; the message lists the known ones.
 
     """
     if trajectory is None:
@@ -56,7 +56,7 @@ def locate_trajectory(rig: Rig, trajectory: str | None) -> str | Path:
 
 
 def resolve_trajectory(rig: Rig, trajectory: str | None = None) -> TrajectoryConfig:
-    """Return a trajectory by name or file (see `locate_trajectory`); None is the default's."""
+    """Return a trajectory by name or file (see `locate_trajectory`); None: the rig's default."""
     located = locate_trajectory(rig, trajectory)
     if isinstance(located, Path):
         return load_trajectory_file(located)

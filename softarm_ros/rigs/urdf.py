@@ -1,10 +1,10 @@
 """
-URDF of any arm: a chain of rigid links that follows its centreline, with the arm's mass.
+URDF of any arm: a chain of rigid links along its centreline, with the arm's mass.
 
-Every link points from one point of the centreline to the next: two revolute joints turn it there
-and a prismatic one gives it its length, so that arms that stretch are as long as they are. Three
-joints at the end of each section turn its tip frame. So the tip frames of all sections stand where
-the model has them and as it has them, whatever the number of links.
+Every link runs from one point of the centreline to the next: two revolute joints turn it and a
+prismatic joint sets its length, so the chain can stretch with the arm. Three joints at the end
+of each section turn its tip frame. So the tip frame of every section has the position and
+orientation of the model's, whatever the number of links.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ JointMap = Callable[[Sequence[float] | Array], tuple[list[str], Array]]
 DEFAULT_LINKS_PER_SECTION = 8
 _TURN_RAD = 0.5 * math.pi
 _STRETCH = 0.5  # of a link's length at rest
-# Links between joints at one place have no volume; simulators want them to have mass.
+# Links between coincident joints have no volume, but simulators require a mass.
 _JOINT_SHARE = 0.01
 
 
@@ -43,9 +43,9 @@ def build_urdf(rig: Rig, links_per_section: int = DEFAULT_LINKS_PER_SECTION) -> 
     """
     Return the URDF text of an arm, with links `base`, `<section>_tip` and `tip`.
 
-    Links have mass and inertia where the rig file says what the arm weighs: sections as the
-    controller knows them, or as the plant does where the controller's model has no weight;
-    gripper and payload are at the link `tip`.
+    Links have mass and inertia if the rig file states the arm's masses: the controller's, or the
+    plant's if the controller's model includes no weight. Gripper and payload belong to the link
+    `tip`.
     """
     check_links(links_per_section)
     robot = ET.Element('robot', name=rig.name)
@@ -74,7 +74,7 @@ def joint_names(rig: Rig, links_per_section: int = DEFAULT_LINKS_PER_SECTION) ->
     """
     Return the names of all movable joints, from base to tip.
 
-    About x, about y, along z of each link, then about x, y, z at the end of the section.
+    Order: about x, about y, along z for each link, then about x, y, z at the end of the section.
     """
     check_links(links_per_section)
     names = []
@@ -87,9 +87,9 @@ def joint_names(rig: Rig, links_per_section: int = DEFAULT_LINKS_PER_SECTION) ->
 
 def joint_map(rig: Rig, links_per_section: int = DEFAULT_LINKS_PER_SECTION) -> JointMap:
     """
-    Return the function from a configuration (dof,) to names and positions [rad, m] of all joints.
+    Return a function from a configuration (dof,) to the names and positions [rad, m] of joints.
 
-    It raises ValueError if the configuration has the wrong size or is not finite.
+    The function raises ValueError if the configuration has the wrong size or is not finite.
     """
     names = joint_names(rig, links_per_section)
     model, lengths = rig.model(), rest_lengths(rig)
@@ -106,12 +106,12 @@ def joint_positions(
     configuration: Sequence[float] | Array,
     links_per_section: int = DEFAULT_LINKS_PER_SECTION,
 ) -> tuple[list[str], Array]:
-    """Return names and positions [rad, m] of all joints once; see `joint_map`."""
+    """Return the names and positions [rad, m] of all joints once; see `joint_map`."""
     return joint_map(rig, links_per_section)(configuration)
 
 
 def _carried(rig: Rig, radius_m: float) -> list[Part]:
-    """Return gripper and payload, each as a body as long as it is thick."""
+    """Return gripper and payload, each as a cylinder as long as it is wide."""
     parts = []
     if rig.gripper is not None and rig.gripper.mass_kg > 0.0:
         centre = rig.gripper.centre_m
@@ -123,7 +123,7 @@ def _carried(rig: Rig, radius_m: float) -> list[Part]:
 
 @dataclass(frozen=True)
 class _Section:
-    """A section in links of `step_m` at rest; `masses` is empty where nobody knows them."""
+    """A section of links of `step_m` [m] at rest; `masses` is empty if they are not known."""
 
     name: str
     links: int
@@ -133,7 +133,7 @@ class _Section:
     masses: tuple[SpreadMass, ...]
 
     def parts(self, link: int) -> list[Part]:
-        """Return mass [kg], start and end [m] of what a link (0, 1, ...) weighs, along its z."""
+        """Return mass [kg], start and end [m] along z of the masses in a link (0, 1, ...)."""
         within = [m.between(link / self.links, (link + 1) / self.links) for m in self.masses]
         length = self.links * self.step_m
         return [(m.mass_kg, m.start * length, m.end * length) for m in within if m.mass_kg > 0.0]
@@ -177,6 +177,6 @@ def _add_section(robot: ET.Element, section: _Section, parent: str) -> str:
 
 
 def _weigh_joint(link: ET.Element, mass_kg: float, radius_m: float) -> None:
-    """Give a link between two joints at one place its share of the mass, as a small body."""
+    """Give a link between coincident joints its share of the mass, as a small cylinder."""
     small = 0.5 * radius_m
     add_inertial(link, [(mass_kg, -small, small)] if mass_kg > 0.0 else [], small)

@@ -13,7 +13,7 @@ Part = tuple[float, float, float]  # mass [kg] of a cylinder, its start and end 
 
 
 def check_links(links: int) -> None:
-    """Raise ValueError for a number of links per section that names and joints do not allow."""
+    """Raise ValueError if the number of links per section is out of range."""
     if not 1 <= links <= MAX_LINKS:
         raise ValueError(f'links_per_section = {links}: expected 1 to {MAX_LINKS}')
 
@@ -31,13 +31,13 @@ def number(value: float) -> str:
 
 
 def add_materials(robot: ET.Element) -> None:
-    """Append the materials that cylinders name."""
+    """Append the materials that cylinders refer to."""
     for name, color in _COLORS.items():
         ET.SubElement(ET.SubElement(robot, 'material', name=name), 'color', rgba=color)
 
 
 def body_material(section: int) -> str:
-    """Return the material of a section; neighbours differ."""
+    """Return the material of a section; adjacent sections differ."""
     return list(_COLORS)[section % len(_COLORS)]
 
 
@@ -84,7 +84,7 @@ def add_limited_joint(
     axis: str,
     limit: float,
 ) -> None:
-    """Append a joint that moves by +-limit [rad or m]; nothing drives it: its effort is 0."""
+    """Append an undriven joint (effort 0) that moves by +-limit [rad or m]."""
     joint = add_joint(robot, kind, name, parent, child, offset)
     ET.SubElement(joint, 'axis', xyz=AXES[axis])
     ET.SubElement(
@@ -98,7 +98,7 @@ def add_limited_joint(
 
 
 def add_inertial(link: ET.Element, parts: Sequence[Part], radius: float) -> None:
-    """Append mass and inertia of solid cylinders of one radius [m] around z; nothing of none."""
+    """Append mass and inertia of solid cylinders of one radius [m] around z, if there are any."""
     if not parts:
         return
     mass = sum(m for m, _, _ in parts)

@@ -1,4 +1,4 @@
-"""Positions of the joints of an arm's URDF that give it a shape: `rigs.urdf` has the chain."""
+"""Joint positions that give the chain of `rigs.urdf` the shape of the arm."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _SAMPLES = 400  # of the centreline
 
 
 def rest_lengths(rig: Rig) -> Array:
-    """Return the length of every section [m], shares of the arm's length at rest."""
+    """Return the length of every section [m] at rest, by its share of the chords."""
     model = rig.model()
     tips = model.shape_of(model.rest_configuration).section_tips[:, :3, 3]
     if len(tips) != len(rig.section_names):
@@ -33,7 +33,7 @@ def chain_positions(shape: Shape, lengths: Array, links: int) -> Array:
     positions: list[float] = []
     frame, first = np.eye(4), 0
     for tip, length in zip(tips, lengths):
-        # A section's part of the line ends at its tip exactly.
+        # A section's part of the line ends exactly at its tip.
         last = first + int(np.argmin(np.sum((line[first:] - tip[:3, 3]) ** 2, axis=1)))
         part = np.vstack([frame[:3, 3], line[first + 1 : last], tip[:3, 3]])
         at = np.linspace(0.0, 1.0, links + 1)
@@ -53,7 +53,7 @@ def chain_positions(shape: Shape, lengths: Array, links: int) -> Array:
 
 
 def _turns(rotation: Array) -> list[float]:
-    """Return the angles about x, y and z, in this order, that make a rotation (3, 3)."""
+    """Return the angles about x, y and z, applied in this order, of a rotation (3, 3)."""
     r = rotation
     about_y = math.asin(min(max(float(r[0, 2]), -1.0), 1.0))
     return [math.atan2(-r[1, 2], r[2, 2]), about_y, math.atan2(-r[0, 1], r[0, 0])]

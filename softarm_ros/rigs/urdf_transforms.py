@@ -1,4 +1,4 @@
-"""Transforms of the links of an arm from its URDF: what robot_state_publisher would send."""
+"""Link transforms of an arm from its URDF, as robot_state_publisher would send them."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ class _Joint:
 
 class LinkTransforms:
     """
-    The frames of all links, each in its parent's, from a URDF of this package.
+    The frames of all links, each in its parent's frame, from a URDF of this package.
 
-    Its joints have their origins along z of the parent and are fixed, prismatic, or turn.
+    The origin of a joint lies on the parent's z axis; a joint is fixed, prismatic or revolute.
     """
 
     def __init__(self, urdf: str) -> None:
@@ -52,7 +52,7 @@ class LinkTransforms:
         return [(j.parent, j.child, j.transform(0.0)) for j in self._fixed]
 
     def moving(self, positions: Mapping[str, float]) -> list[Linked]:
-        """Return the same of the others at positions [rad, m] by joint; KeyError without one."""
+        """Return the same for movable joints at positions [rad, m]; KeyError without one."""
         return [(j.parent, j.child, j.transform(positions[j.name])) for j in self._movable]
 
 

@@ -1,4 +1,4 @@
-"""Plain data -> validated configuration, or every problem in words, with its line."""
+"""Validate plain data as a configuration, or report every problem with its line."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from softarm_ros.rigs.errors import (
 from softarm_ros.rigs.expectation import SchemaTree
 from softarm_ros.rigs.yaml_document import YamlDocument
 
-# Type of the errors whose message is said as it is.
+# Type of errors whose message is reported unchanged.
 PART_ERROR = 'part'
 
 
 class Described(Protocol):
-    """What is known of a document of parts beside its class."""
+    """Additional knowledge of a document whose parts are found by name."""
 
     def tree(self, document: YamlDocument) -> SchemaTree:
-        """Return the fields that the document may have."""
+        """Return the schema of the fields that the document may have."""
 
     def between(self, document: YamlDocument, wrong: set[FieldPath]) -> list[Problem]:
-        """Return the problems between the fields that are not wrong by themselves."""
+        """Return the problems between those fields that are valid by themselves."""
 
 
 def validate_document(
@@ -43,16 +43,16 @@ def validate_document(
     Parameters
     ----------
     kind : type or annotation
-        What the document must be.
+        Type of the result.
     document : YamlDocument
-        What was read.
+        Data to validate.
     described : Described, optional
-        Of documents whose parts are found by name.
+        Description of the fields, for documents whose parts are found by name.
 
     Raises
     ------
     RigError
-        With every problem found, including those between parts that are valid by themselves.
+        With every problem found, including those between fields that are valid by themselves.
 
     """
     problems = list(document.problems)
@@ -64,7 +64,7 @@ def validate_document(
         tree = _schema_tree(kind) if described is None else described.tree(document)
         problems += _in_words(error, document, tree)
         wrong = {path for d in error.errors() if (path := tree.place(d['loc'], document))}
-        if described is not None and wrong:  # else the fields are right, the checks have run
+        if described is not None and wrong:  # otherwise the checks have run
             problems += [_placed(p, document) for p in described.between(document, wrong)]
     if problems:
         raise RigError(document.source, _without_repetition(problems))
@@ -73,7 +73,7 @@ def validate_document(
 
 @cache
 def adapter_of(kind: Any) -> TypeAdapter[Any]:
-    """Return what validates a class or an annotation; to make one takes longer than to use it."""
+    """Return the validator of a class or annotation; cached, since making one is slow."""
     return TypeAdapter(kind)
 
 
@@ -83,11 +83,11 @@ def _schema_tree(kind: Any) -> SchemaTree:
 
 
 def _without_repetition(problems: list[Problem]) -> list[Problem]:
-    """Keep one of the problems that an alias or a merge key repeats from one line of text."""
+    """Keep one of several problems that an alias or merge key repeats for one line of text."""
     kept: dict[tuple[Any, ...], Problem] = {}
     for problem in problems:
         keys = tuple(part for part in problem.path if isinstance(part, str))
-        # Without a line the path alone tells problems apart.
+        # Without a line, the path alone distinguishes problems.
         place = problem.path if problem.line is None else (problem.line, keys)
         kept.setdefault((place, problem.message, problem.value), problem)
     return list(kept.values())
@@ -105,7 +105,7 @@ def _in_words(error: ValidationError, document: YamlDocument, tree: SchemaTree) 
             meant = closest(path[-1], known)
             if meant is not None:
                 explained.add((*path[:-1], meant))
-    # A misspelt field is one problem, not two: the right name is not reported missing as well.
+    # A misspelt field is one problem, so the right name is not also reported as missing.
     skip = missing & explained
     for detail in details:
         path = tree.place(detail['loc'], document)
@@ -114,7 +114,7 @@ def _in_words(error: ValidationError, document: YamlDocument, tree: SchemaTree) 
         if detail['type'] == 'too_short' and detail['ctx']['actual_length'] < _length(
             document, path
         ):
-            continue  # pydantic counts the valid items only; the others are reported themselves
+            continue  # pydantic counts valid items only; invalid items are reported separately
         cause = detail.get('ctx', {}).get('error')
         if isinstance(cause, InconsistentRigError):
             problems += [_placed(p, document) for p in cause.problems]
@@ -164,7 +164,7 @@ def _one(
         )
     value = document.value_at(path)
     if cause is not None:
-        whole = value is None or isinstance(value, (tuple, dict))  # the message names its part
+        whole = value is None or isinstance(value, (tuple, dict))  # the message names the part
         return Problem(path, str(cause), None if whole else value_text(value))
     choices = tree.choices(path, document)
     hint = did_you_mean(value, choices) if isinstance(value, str) and len(choices) > 1 else ''
