@@ -1,1 +1,1 @@
-"""Emulated devices: the other end of every driver's transport, driven by a plant."""
+"""Emulated devices: the device's end of every driver's transport, driven by a plant."""

@@ -1,4 +1,4 @@
-"""Images of a calibration board as a camera sees them: every pixel's ray, through the window."""
+"""Render images of a calibration board as a camera sees it, with a ray for every pixel."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from softarm_ros.perception.stereo.images import Image, opencv
 
 _TEXELS_PER_SQUARE = 60
 _GREY_OF_ROOM = 60.0
-_RAYS = 2  # per pixel, across and down: edges are as grey as the light that falls on them
+_RAYS = 2  # per pixel, across and down: grey edges average the rays of their pixel
 
 
 @dataclass(frozen=True)
 class PixelRays:
-    """Rays of a camera, four a pixel: starts and unit vectors (n, 3) in the left frame."""
+    """Rays of a camera, four per pixel: start points and unit vectors (n, 3) in the left frame."""
 
     size: tuple[int, int]
     starts: Array
@@ -27,7 +27,7 @@ class PixelRays:
 
 
 def pixel_rays(cameras: StereoCameras, side: Side) -> PixelRays:
-    """Return the rays of every pixel of a camera; for all images that it takes."""
+    """Return the rays of every pixel of a camera, for use with all its images."""
     width, height = cameras.camera(side).size
     fine = (np.arange(_RAYS) + 0.5) / _RAYS - 0.5
     x = (np.arange(width)[:, None] + fine).ravel()
@@ -46,22 +46,22 @@ def board_image(
     white: float = 220.0,
 ) -> Image:
     """
-    Return what a camera sees of a board.
+    Return the image of a board that a camera takes.
 
     Parameters
     ----------
     view : PixelRays
-        Of the camera.
+        Rays of the camera.
     board : Board
-        As `Board.draw` has it.
+        Board to render.
     X_LO : (4, 4)
-        The board in the left camera's frame.
+        Pose of the board in the left camera's frame.
     noise : Generator
-        Of the sensor.
+        Generator of the sensor's noise.
     noise_grey : float
-        Its standard deviation.
+        Standard deviation of the noise.
     black, white : float
-        Grey levels of the squares.
+        Grey levels of the black and white squares.
 
     """
     width, height = view.size
@@ -71,8 +71,8 @@ def board_image(
     with np.errstate(all='ignore'):
         reach = -start[:, 2] / ray[:, 2]
         on_board = start[:, :2] + reach[:, None] * ray[:, :2]
-    # The first inner corner is two squares from the picture's edge: the margin, and one square.
-    # Its place is between texels, whose own centres are at whole numbers.
+    # The first inner corner is two squares from the picture's edge: the margin and one square.
+    # It lies between texels; the centres of texels have whole-number coordinates.
     place = on_board / board.square_m * _TEXELS_PER_SQUARE + 2.0 * _TEXELS_PER_SQUARE - 0.5
     place[~(reach > 0.0)] = np.nan
     light = np.full(len(ray), _GREY_OF_ROOM)
@@ -87,10 +87,10 @@ def board_image(
 
 def _sampled(board: Board, place: Array) -> Array:
     """
-    Return the picture of a board at places (rows, columns, 2) of its texels; nan beyond it.
+    Return the grey levels of a board's picture at texel coordinates (rows, columns, 2).
 
-    The picture is blurred by half the distance of neighbouring rays before: edges that fall
-    between two rays are grey according to where they are.
+    Places outside the picture give NaN. The picture is first blurred by half the distance of
+    neighbouring rays, so that the grey level of an edge depends on its exact position.
     """
     cv2 = opencv()
     picture = board.draw(_TEXELS_PER_SQUARE)

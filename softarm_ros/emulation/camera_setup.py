@@ -1,4 +1,4 @@
-"""Where the emulated cameras stand, and by how much their calibration misses that."""
+"""Set up the emulated cameras and their calibration, with its errors."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.perception.stereo.rigid_fit import rigid_fit
 from softarm_ros.perception.stereo.triangulation import triangulate
 
-# What a calibration with good images leaves: of the real images of docs/cameras.md, or less.
+# Typical errors of a calibration: at most those with the real images of docs/cameras.md.
 _FOCAL = 2.0e-4  # share of the focal length
 _CENTRE_PX = 0.2
-_TURN_RAD = 1.0e-4  # of one camera against the other
+_TURN_RAD = 1.0e-4  # of one camera relative to the other
 _BASE_M, _BASE_RAD = 3.0e-4, 5.0e-4
 
 
@@ -29,16 +29,16 @@ def setup_of(
     config: StereoCamerasConfig, sections: int, seed: int
 ) -> tuple[StereoCameras, CalibrationFile]:
     """
-    Return cameras as they are, and the calibration that the driver gets.
+    Return the true cameras, and the calibration file for the driver.
 
-    The calibration is that of `base_calibration` where this is one that says what emulated cameras
-    are like (`made_up`); the cameras differ from it by what a calibration leaves, as `seed` says.
-    Otherwise a pair is placed around the arm, and known exactly.
+    If `base_calibration` is a file that describes emulated cameras (`made_up`), it is the
+    driver's calibration, and the true cameras differ from it by typical errors, drawn with
+    `seed`. Otherwise a pair is placed around the arm and is known exactly.
 
     Raises
     ------
     EmulationError
-        If the file cannot be used; says why.
+        If the file cannot be used; the message says why.
 
     """
     file = Path(config.base_calibration).expanduser()
@@ -60,7 +60,7 @@ def setup_of(
 
 
 def disturbed(cameras: StereoCameras, seed: int) -> StereoCameras:
-    """Return cameras that differ from these by what a calibration leaves."""
+    """Return cameras that differ from `cameras` by typical errors of a calibration."""
     random = np.random.default_rng([seed, 7])
 
     def turned(sd_rad: float, sd_m: float) -> np.ndarray:
@@ -83,19 +83,19 @@ def disturbed(cameras: StereoCameras, seed: int) -> StereoCameras:
 
 def calibration_error(config: StereoCamerasConfig, places_B: Array, seed: int) -> Array:
     """
-    Return the rigid motion (4, 4) that emulated cameras see the arm by, for want of calibration.
+    Return the rigid motion (4, 4) by which calibration errors move what the cameras measure.
 
-    What they measure of a place is this motion times the place, but for noise and for what is not
-    rigid (a wrong focal length stretches).
+    The measured position of a place is this motion applied to the place, except for noise and
+    errors that are not rigid (a wrong focal length stretches).
 
     Parameters
     ----------
     config
-        Of the driver, `base_calibration` found.
+        Configuration of the driver, with the path of `base_calibration` resolved.
     places_B : (n, 3)
-        Places that markers come to, in the base frame [m]; three or more.
+        Typical marker positions, in the base frame [m]; three or more.
     seed
-        Of the cameras, as for `setup_of`.
+        Seed of the cameras, as for `setup_of`.
 
     """
     actual, file = setup_of(config, 1, seed)
@@ -109,7 +109,7 @@ def calibration_error(config: StereoCamerasConfig, places_B: Array, seed: int) -
 
 
 def _length_m(config: StereoCamerasConfig, sections: int) -> float:
-    """Return how long an arm is, by its markers."""
+    """Return the length of the arm [m], estimated from its markers."""
     reach = {point.section for point in config.points} - {'base'}
     per_section = len([p for p in config.points if p.section in reach]) / max(len(reach), 1)
     return config.spacing_m * max(per_section, 1.0) * sections

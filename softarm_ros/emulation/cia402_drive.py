@@ -1,4 +1,4 @@
-"""One emulated servo drive: state machine, torque stage and faults; no network."""
+"""One emulated servo drive, without a network: state machine, torque stage and faults."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ EXCESS_SPEED_FAULT = 0x8400
 # Faults of current, voltage and hardware (2xxx, 3xxx, 5xxx) switch the power stage off at once.
 _STAGE_FAULTS = (0x2, 0x3, 0x5)
 
-# Status words of CiA 402 as a drive shows them: voltage enabled and remote are set throughout.
+# CiA 402 status words of a drive, with the bits voltage enabled and remote always set.
 _STATUS = {
     'disabled': 0x0250,
     'ready': 0x0231,
@@ -26,11 +26,11 @@ class EmulatedDrive:
     """
     A drive in torque mode, as CiA 402 describes it.
 
-    The transitions are written out from the profile, not taken from the driver. Torque is in N m.
+    The transitions follow the CiA 402 profile, not the driver. Torque is in N m.
 
-    A motor may have a holding brake that springs close when its current goes (`brake_lifted`).
-    Drives keep the torque for the time that takes (`brake_close_s`), unless the power stage is
-    what failed.
+    A motor may have a holding brake, which spring force closes when its current stops
+    (`brake_lifted`). Meanwhile (`brake_close_s`) the drive keeps its torque, unless its power
+    stage has failed.
     """
 
     torque_limit_N_m: float
@@ -50,24 +50,24 @@ class EmulatedDrive:
 
     @property
     def status_word(self) -> int:
-        """The word a master reads."""
+        """The status word that a master reads."""
         return _STATUS[self.state]
 
     @property
     def torque(self) -> float:
-        """Torque at the shaft [N m]: what is commanded, within the limit, while enabled."""
+        """Torque at the shaft [N m]: the command within the limit, while enabled."""
         if self.state == 'enabled':
             return max(-self.torque_limit_N_m, min(self.torque_limit_N_m, self._command))
         return self._kept if self._off_s < self.brake_close_s else 0.0
 
     @property
     def brake_lifted(self) -> bool:
-        """Whether there is current in the brake."""
+        """Whether the brake has current and is therefore lifted."""
         return self.state == 'enabled'
 
     @property
     def command(self) -> float:
-        """Torque last written [N m], followed or not."""
+        """Torque that was written last [N m], whether or not it is followed."""
         return self._command
 
     def write_torque(self, torque_N_m: float) -> None:
@@ -75,7 +75,7 @@ class EmulatedDrive:
         self._command = torque_N_m
 
     def write_control(self, control: int) -> None:
-        """Take a control word: at most one transition each time; feeds the watchdog."""
+        """Take a control word, with at most one transition; feeds the watchdog."""
         self._silent_s = 0.0
         before, self._control = self._control, control
         state = self._next_state(control, before)
@@ -98,7 +98,7 @@ class EmulatedDrive:
         if not command & 0x02:
             return 'disabled'  # disable voltage
         if not command & 0x04:
-            # Quick stop: through its ramp if there is torque, else power off.
+            # Quick stop: along its ramp if there is torque, else power off.
             return 'quick_stop' if self.state in ('enabled', 'quick_stop') else 'disabled'
         if self.state == 'quick_stop':
             return 'quick_stop'
@@ -112,18 +112,18 @@ class EmulatedDrive:
         return self.state
 
     def fail(self, code: int, persists: bool = False) -> None:
-        """Go into a fault; one that persists cannot be reset until `heal`."""
+        """Enter a fault; a persistent fault cannot be reset until `heal`."""
         self._move_to('fault')
         self.fault_code, self._persists = code, persists
         if code >> 12 in _STAGE_FAULTS:
             self._kept = 0.0
 
     def heal(self) -> None:
-        """Remove the cause of a fault; the drive stays in it until it is reset."""
+        """Remove the cause of a fault; the drive stays in the fault until it is reset."""
         self._persists = False
 
     def advance(self, dt_s: float) -> None:
-        """Let time pass for the drive's own watchdog."""
+        """Advance the time of the drive's watchdog."""
         self._silent_s += dt_s
         self._off_s += dt_s
         if self._silent_s > self.watchdog_s and self.state == 'enabled':

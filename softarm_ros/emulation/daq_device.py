@@ -1,4 +1,4 @@
-"""One emulated NI DAQ device: terminals, converters, sample clock and tasks; no network."""
+"""One emulated NI DAQ device, without a network: terminals, converters, clock and tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.geometry.arrays import Array
 
-# DAQmx codes, as nidaqmx.error_codes names them.
+# DAQmx error codes, named as in nidaqmx.error_codes.
 SAMPLES_NOT_YET_AVAILABLE = -200284
 SAMPLES_NO_LONGER_AVAILABLE = -200279
 INVALID_ATTRIBUTE_VALUE = -200077
@@ -39,11 +39,11 @@ ERROR_TEXTS = {
     'present in the system, is not powered, or is powered but was temporarily without power.',
 }
 
-_RANGES_V = (0.2, 1.0, 5.0, 10.0)  # of the converter, as the USB-6341 has them
+_RANGES_V = (0.2, 1.0, 5.0, 10.0)  # converter ranges of the USB-6341
 _BITS = 16
 _NOISE_V = 3e-4
-_LEAST_WAIT_S = 1e-3  # of who reads, where the sample clock stands
-_LATER = 1e-3  # share of a sample, so that rounding does not leave the last one out
+_LEAST_WAIT_S = 1e-3  # of a reader, while the sample clock is stalled
+_LATER = 1e-3  # share of a sample, so that rounding does not exclude the last one
 
 
 class DaqmxError(Exception):
@@ -57,18 +57,18 @@ class DaqmxError(Exception):
 @dataclass
 class DaqFaults:
     """
-    Faults of the device; may be changed at any time.
+    Faults of the device; may be set at any time.
 
     Attributes
     ----------
     open_V :
-        These physical channels are disconnected and drift to so many volts.
+        These physical channels are disconnected and drift to this voltage.
     stuck :
-        These physical channels go on giving their present voltage, without noise.
+        These physical channels repeat their present voltage, without noise.
     stall :
-        The sample clock stands still: reads time out.
+        The sample clock stops: reads time out.
     gone :
-        The device is unplugged: every call gives -201003.
+        The device is unplugged: every call returns -201003.
 
     """
 
@@ -88,13 +88,13 @@ class Channel:
 
     @property
     def range_V(self) -> float:
-        """The least range of the converter that holds min and max."""
+        """The smallest range of the converter that includes min and max."""
         needed = max(abs(self.min_V), abs(self.max_V))
         return next((r for r in _RANGES_V if r >= needed), _RANGES_V[-1])
 
 
 class DaqTask:
-    """A DAQmx task: channels of one kind, and for inputs a clock and a buffer."""
+    """A DAQmx task: channels of one kind, with a clock and a buffer for inputs."""
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -107,7 +107,7 @@ class DaqTask:
         self.produced = 0
         self.read = 0
         self.buffer = np.empty((0, 0))
-        self.sources = np.empty(0, dtype=int)  # of each channel among the inputs of the device
+        self.sources = np.empty(0, dtype=int)  # index of each channel in the device's inputs
         self.range_V = np.empty((0, 1))
         self.overrun = False
 
@@ -119,11 +119,11 @@ class DaqTask:
 
 class EmulatedDaqDevice:
     """
-    The terminals of one device and what tasks do with them; safe to use from several threads.
+    The terminals of one device and its tasks; thread-safe.
 
     `source` returns the voltage at each input (in the order of the rig's `input_channels`) and is
-    asked at each tick of `advance`; `sink` gets volts of all outputs and levels of all lines when
-    they change. Outputs stand as they were written, whatever becomes of the host.
+    called at each tick of `advance`; `sink` receives the volts of all outputs and the levels of
+    all lines when they change. Outputs keep their last value, even if the host ends.
     """
 
     def __init__(
@@ -160,12 +160,12 @@ class EmulatedDaqDevice:
             return number
 
     def find(self, name: str) -> int | None:
-        """Return the id of the task of this name, if there is one."""
+        """Return the id of the task with this name, or None."""
         with self.changed:
             return next((i for i, task in self.tasks.items() if task.name == name), None)
 
     def task(self, number: int) -> DaqTask:
-        """Return a task; the device must be there."""
+        """Return a task; raises DaqmxError without the device or the task."""
         if self.faults.gone:
             raise DaqmxError(DEVICE_CANNOT_BE_ACCESSED)
         if number not in self.tasks:
@@ -173,14 +173,14 @@ class EmulatedDaqDevice:
         return self.tasks[number]
 
     def clear(self, number: int) -> None:
-        """Forget a task."""
+        """Delete a task."""
         with self.changed:
             if self.tasks.pop(number, None) is None:
                 raise DaqmxError(INVALID_TASK)
             self.changed.notify_all()
 
     def clear_all(self) -> None:
-        """Forget all tasks, as when the process that owns them dies."""
+        """Delete all tasks, as when the process that owns them dies."""
         with self.changed:
             self.tasks.clear()
             self.changed.notify_all()
@@ -208,7 +208,7 @@ class EmulatedDaqDevice:
             task.rate_hz, task.capacity = rate_hz, samples
 
     def start(self, number: int) -> None:
-        """Start a task; one of a kind may run."""
+        """Start a task; only one task of each kind may run."""
         task = self.task(number)
         with self.changed:
             if any(t.running and t.kind == task.kind for t in self.tasks.values() if t != task):
@@ -230,7 +230,7 @@ class EmulatedDaqDevice:
     # -- inputs
 
     def advance(self) -> None:
-        """Take all samples that are due."""
+        """Acquire all samples that are due."""
         at_terminals = np.asarray(self._source(), dtype=float)
         if at_terminals.shape != (len(self.inputs),):
             raise ValueError(
@@ -278,7 +278,7 @@ class EmulatedDaqDevice:
         Raises
         ------
         DaqmxError
-            -200284 if they do not come in time, -200279 if unread ones were overwritten.
+            -200284 if they do not arrive in time, -200279 if unread samples were overwritten.
 
         """
         task = self.task(number)
@@ -290,7 +290,7 @@ class EmulatedDaqDevice:
                 now = self._clock.now_s()
                 if now >= end:
                     raise DaqmxError(SAMPLES_NOT_YET_AVAILABLE)
-                # Until the last of them is due, not until each tick of the sample clock.
+                # Wait until the last of them is due, not until each tick of the sample clock.
                 due_s = task.began_s + (task.read + count - 1 + _LATER) / task.rate_hz
                 self.changed.wait(min(max(due_s - now, _LEAST_WAIT_S), end - now))
                 if self._clock.now_s() >= due_s:
@@ -307,7 +307,7 @@ class EmulatedDaqDevice:
             return samples
 
     def overrun(self) -> None:
-        """Lose samples in every running acquisition."""
+        """Overwrite samples in every running acquisition."""
         with self.changed:
             for task in self.tasks.values():
                 task.overrun = task.overrun or (task.running and task.kind == 'ai')

@@ -1,4 +1,4 @@
-"""A stand-in for NI's gRPC device server, to which the real `nidaqmx` package talks."""
+"""Emulate NI's gRPC device server, with which the real `nidaqmx` package communicates."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ Levels = NDArray[np.bool_]
 Call = TypeVar('Call', bound=Callable[..., Any])
 
 
-# Attributes that the package asks for, by their numbers in NIDAQmx.h.
+# Attributes that the `nidaqmx` package reads, by their numbers in NIDAQmx.h.
 _TASK_NAME, _TASK_CHANNELS, _TASK_CHANNEL_COUNT = 0x1276, 0x1273, 0x2181
 _READ_CHANNELS, _READ_CHANNEL_COUNT, _WRITE_CHANNEL_COUNT = 0x1823, 0x217B, 0x217E
 _BOOLEANS_PER_CHANNEL, _CHANNEL_TYPE, _MEASUREMENT = 0x217F, 0x187F, 0x0695
@@ -46,16 +46,16 @@ _BIND_S = 3.0
 @dataclass
 class HostFaults:
     """
-    Faults between the driver and the host; may be changed at any time.
+    Faults between driver and host; may be set at any time.
 
     Attributes
     ----------
     delay_s :
-        Every answer is late by this.
+        Every answer is delayed by this time.
     hang :
-        No call is answered, as if the cable were out.
+        No call is answered, as with an unplugged cable.
     fail_next :
-        The next call of this name gives this DAQmx code.
+        The next call of this name returns this DAQmx code.
 
     """
 
@@ -71,12 +71,12 @@ class EmulatedDaq:
     Parameters
     ----------
     config :
-        What is plugged in where.
+        The channels and lines of the device.
     source :
         Returns the voltages at all inputs, in the order of `config.input_channels`. Noise of
         0.3 mV and the 16 bits of the converter are added here.
     sink :
-        Gets the volts of all outputs and the levels of all lines, whenever something is written.
+        Receives the volts of all outputs and the levels of all lines after every write.
 
     """
 
@@ -90,7 +90,7 @@ class EmulatedDaq:
     ) -> None:
         self.config = config
         self.host_faults = HostFaults()
-        self.volts = np.full(len(config.input_channels), 2.0)  # where there is no source
+        self.volts = np.full(len(config.input_channels), 2.0)  # used without a source
         self.device = EmulatedDaqDevice(
             config,
             source or (lambda: self.volts.copy()),
@@ -104,7 +104,7 @@ class EmulatedDaq:
 
     @property
     def faults(self) -> DaqFaults:
-        """What goes wrong at the device."""
+        """Faults of the device."""
         return self.device.faults
 
     @property
@@ -118,14 +118,14 @@ class EmulatedDaq:
         return tuple(map(bool, self.device.line_levels))
 
     def start(self, port: int = 0) -> EmulatedDaq:
-        """Listen on a port of 127.0.0.1 (0: any free one) and let the sample clock run."""
+        """Listen on a port of 127.0.0.1 (0: any free one) and start the sample clock."""
         self.port = port
         self._serve()
         self._ticking.start()
         return self
 
     def close(self) -> None:
-        """End; may be called twice."""
+        """Stop the host and the clock; may be called twice."""
         self._ticking.close()
         self.kill()
 
@@ -136,14 +136,14 @@ class EmulatedDaq:
         self.close()
 
     def kill(self) -> None:
-        """End the host process: its tasks are gone, the outputs stand as they were."""
+        """End the host process: its tasks are lost, the outputs keep their values."""
         server, self._server = self._server, None
         if server is not None:
             server.stop(None).wait(5.0)
             self.device.clear_all()
 
     def revive(self) -> None:
-        """Start the host again on the same port; one that runs goes on."""
+        """Restart the host on the same port, unless it is running."""
         if self._server is None:
             self._serve()
 
@@ -162,17 +162,17 @@ class EmulatedDaq:
             thread.wait(MONOTONIC.now_s() + _TICK_S)
 
     def _on_failure(self, error: Exception) -> None:
-        """Keep it: a broken plant must not look like a broken device."""
+        """Record the error: a broken plant must not look like a broken device."""
         self.errors.append(repr(error))
 
 
 def service(device: EmulatedDaqDevice, faults: HostFaults, clock: Clock) -> Any:
-    """Return what answers the calls of a host, however they come."""
+    """Return the gRPC service of a host, for any transport of its calls."""
     return _Service(device, faults, clock)
 
 
 def _bound(server: grpc.Server, port: int) -> int:
-    """Return the port the server listens on; one that was just left may still be taken."""
+    """Bind the server and return its port; retry, as a port in use may soon become free."""
     give_up_s = time.monotonic() + _BIND_S
     while True:
         try:
@@ -184,7 +184,7 @@ def _bound(server: grpc.Server, port: int) -> int:
 
 
 def _answered(call: Call) -> Call:
-    """Turn DAQmx errors into what NI's server sends: the code as trailing metadata."""
+    """Report DAQmx errors as NI's server does, with the code as trailing metadata."""
 
     @wraps(call)
     def answer(self: _Service, request: Any, context: Any) -> Any:
@@ -212,7 +212,7 @@ def _attribute(known: Mapping[int, Any], request: Any, context: Any) -> Any:
 
 
 class _Service(services.NiDAQmxServicer):
-    """The calls that a driver of analogue inputs, analogue outputs and lines makes."""
+    """The calls that a driver of analogue inputs, analogue outputs and digital lines makes."""
 
     def __init__(
         self, device: EmulatedDaqDevice, faults: HostFaults, clock: Clock = MONOTONIC
@@ -333,7 +333,7 @@ class _Service(services.NiDAQmxServicer):
         except DaqmxError as error:
             if error.code != SAMPLES_NOT_YET_AVAILABLE:
                 raise
-            # NI's server answers with a status here, so that samples read so far could come too.
+            # NI's server returns a status here, since it could also return samples read so far.
             return messages.ReadAnalogF64Response(status=error.code, samps_per_chan_read=0)
         by_scan = request.fill_mode_raw == 1
         flat = (samples.T if by_scan else samples).ravel()

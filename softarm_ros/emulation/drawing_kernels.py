@@ -1,4 +1,4 @@
-"""Compiled drawing: outlines of tube and balls, what they cover of each pixel, and noise."""
+"""Compiled drawing of tubes and balls: outlines, pixel coverage and noise."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from softarm_ros.geometry.kernels import kernel
 @kernel
 def cover_ellipse(image: NDArray[np.float32], outline: Array, grey: float) -> None:
     """
-    Cover an ellipse to a fraction of each pixel; outside the image nothing is drawn.
+    Draw an ellipse with partial coverage of edge pixels; clip it to the image.
 
     Parameters
     ----------
     image : (rows, columns)
-        Written to.
+        Modified in place.
     outline : (n, 2)
-        Points on it, evenly spaced [px].
+        Evenly spaced points on the ellipse [px].
     grey : float
-        Of the ellipse.
+        Grey level of the ellipse.
 
     """
     count = outline.shape[0]
@@ -31,7 +31,7 @@ def cover_ellipse(image: NDArray[np.float32], outline: Array, grey: float) -> No
     for k in range(count):
         cx += outline[k, 0] / count
         cy += outline[k, 1] / count
-    # An ellipse is an affine picture of the unit circle, whose points have the variance 1/2.
+    # An ellipse is an affine image of the unit circle, whose points have a variance of 1/2.
     a = b = c = d = 0.0
     reach_x = reach_y = 0.0
     for k in range(count):
@@ -61,16 +61,16 @@ def cover_ellipse(image: NDArray[np.float32], outline: Array, grey: float) -> No
 @kernel
 def cover_hull(image: NDArray[np.float32], corners: Array, grey: float) -> None:
     """
-    Cover the pixels whose middle lies in the convex hull of some corners.
+    Fill the pixels whose centre lies in the convex hull of the corners.
 
     Parameters
     ----------
     image : (rows, columns)
-        Written to.
+        Modified in place.
     corners : (n, 2)
-        In any order [px].
+        Corners in any order [px].
     grey : float
-        Of the hull.
+        Grey level of the hull.
 
     """
     height, width = image.shape
@@ -79,7 +79,7 @@ def cover_hull(image: NDArray[np.float32], corners: Array, grey: float) -> None:
     for k in range(1, count):
         low, high = min(low, corners[k, 1]), max(high, corners[k, 1])
     for y in range(max(math.ceil(low), 0), min(math.floor(high), height - 1) + 1):
-        # A row meets the hull between the outermost of the lines between any two corners.
+        # A row meets the hull between the outermost connecting lines of any two corners.
         first, last = math.inf, -math.inf
         for i in range(count):
             for j in range(i):
@@ -104,20 +104,20 @@ def paint(
     ball_grey: float,
 ) -> None:
     """
-    Paint flat things and balls over one another; one with a corner that is nan is left out.
+    Paint flat shapes and balls over one another; skip any with a NaN corner.
 
     Parameters
     ----------
     image : (rows, columns)
-        Written to.
+        Modified in place.
     order : (n,)
-        Numbers of what is painted, the farthest first: of a flat thing, then of a ball.
+        Painting order, farthest first: indices of flat shapes, then of balls (from p on).
     flats : (p, 4, 2)
-        Corners of flat things [px].
+        Corners of the flat shapes [px].
     flat_grey, ball_grey : float
-        Their brightness.
+        Grey levels.
     balls : (m, k, 2)
-        Points on the outlines of balls, evenly spaced [px].
+        Evenly spaced points on the outlines of the balls [px].
 
     """
     for number in order:
@@ -132,7 +132,7 @@ def paint(
 def add_noise(
     image: NDArray[np.float32], noise: NDArray[np.float32], shown: NDArray[np.uint8]
 ) -> None:
-    """Write the grey levels (rows, columns) of an image with noise, as a sensor rounds them."""
+    """Write an image (rows, columns) with noise to `shown`, rounded and clipped as by a sensor."""
     for y in range(image.shape[0]):
         for x in range(image.shape[1]):
             level = min(max(image[y, x] + noise[y, x], np.float32(0.0)), np.float32(255.0))
@@ -142,18 +142,18 @@ def add_noise(
 @kernel
 def tube_edges(line: Array, eye: Array, radius_m: float, edges: Array) -> None:
     """
-    Write both edges of a tube as an eye sees it.
+    Compute both edges of a tube as seen from an eye.
 
     Parameters
     ----------
     line : (n, 3)
-        Its centreline [m].
+        Centreline of the tube [m].
     eye : (3,)
-        [m].
+        Position of the eye [m].
     radius_m : float
-        Of the tube.
+        Radius of the tube.
     edges : (2 n, 3)
-        Written to: one edge, then the other [m].
+        Output: one edge, then the other [m].
 
     """
     count = line.shape[0]
@@ -172,25 +172,25 @@ def tube_edges(line: Array, eye: Array, radius_m: float, edges: Array) -> None:
 @kernel
 def ball_outlines(balls: Array, away: Array, radius_m: float, outlines: Array) -> None:
     """
-    Write points on the outline of each ball: where rays touch it.
+    Compute points on the outline of each ball, where rays from the eye touch it.
 
     Parameters
     ----------
     balls : (m, 3)
-        Their middles [m].
+        Centres of the balls [m].
     away : (m, 3)
-        From where the rays to each start to its middle [m].
+        From the start of the rays to the centre of each ball [m].
     radius_m : float
-        Of the balls.
+        Radius of the balls.
     outlines : (m, k, 3)
-        Written to [m].
+        Output: points on the outlines [m].
 
     """
     count = outlines.shape[1]
     for m in range(balls.shape[0]):
         distance = math.sqrt(away[m, 0] ** 2 + away[m, 1] ** 2 + away[m, 2] ** 2)
         x, y, z = away[m, 0] / distance, away[m, 1] / distance, away[m, 2] / distance
-        # Across the ray: one level direction, and one across both.
+        # Two directions perpendicular to the ray: a horizontal one, and one perpendicular to both.
         level = math.sqrt(x * x + z * z)
         first = (-z / level, 0.0, x / level)
         second = (y * first[2], z * first[0] - x * first[2], -y * first[0])
@@ -207,7 +207,7 @@ def ball_outlines(balls: Array, away: Array, radius_m: float, outlines: Array) -
 
 @kernel
 def limits(points: Array) -> Array:
-    """Return least x, y and largest x, y of points (n, 2) that are finite; inf without any."""
+    """Return least x, y and largest x, y of the finite points (n, 2); infinite without any."""
     found = np.array([math.inf, math.inf, -math.inf, -math.inf])
     for k in range(points.shape[0]):
         x, y = points[k, 0], points[k, 1]

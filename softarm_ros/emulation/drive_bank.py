@@ -1,4 +1,4 @@
-"""Servo drives as a rig file describes them, the load they turn, and their registers."""
+"""The servo drives of a rig, the load that they turn, and their registers."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from softarm_ros.geometry.arrays import Array
 
 
 class DriveLoad(Protocol):
-    """What the motors turn; arrays (n,) in the order and sense of the rig's axes."""
+    """The load of the motors; arrays (n,) in the order and sense of the rig's axes."""
 
     def step(self, torque_N_m: Array, dt_s: float) -> tuple[Array, Array]:
-        """Advance by dt under these torques; return positions [rad] and speeds [rad/s]."""
+        """Advance by dt with these torques; return positions [rad] and speeds [rad/s]."""
 
 
 class Flywheels:
@@ -43,18 +43,18 @@ class Flywheels:
 
 class DriveBank:
     """
-    All drives of an arm, without the line to them; safe to use from several threads.
+    All drives of an arm, without a network; thread-safe.
 
     Parameters
     ----------
     config
         Axes and registers.
     load
-        What the motors turn; flywheels unless given.
+        Load of the motors; flywheels by default.
     watchdog_s, brake_close_s
-        Of each drive (`EmulatedDrive`).
+        Times of each drive (`EmulatedDrive`).
     clock
-        Of the times in `torque_writes`.
+        Clock of the times in `torque_writes`.
 
     """
 
@@ -85,7 +85,7 @@ class DriveBank:
 
     @property
     def brakes_lifted(self) -> NDArray[np.bool_]:
-        """Which holding brakes (n,) have current."""
+        """Whether each holding brake (n,) has current."""
         with self._lock:
             return np.array([drive.brake_lifted for drive in self._drives])
 
@@ -113,23 +113,23 @@ class DriveBank:
             self._drives[axis].fail(code, persists)
 
     def disable(self, axis: int) -> None:
-        """Take a drive out of operation without a fault, as safe torque off does."""
+        """Disable a drive without a fault, as safe torque off does."""
         with self._lock:
             self._drives[axis].write_control(0)
 
     def heal(self, axis: int) -> None:
-        """Remove the cause of a fault that persists."""
+        """Remove the cause of a persistent fault."""
         with self._lock:
             self._drives[axis].heal()
 
     def torque_writes(self) -> list[tuple[float, int, float]]:
-        """Return and forget the torques written: monotonic time [s], axis, N m (rig's sense)."""
+        """Return and clear the torques written: monotonic time [s], axis, N m (rig's sense)."""
         with self._lock:
             written, self._torque_writes = self._torque_writes, []
         return written
 
     def advance(self, dt_s: float) -> None:
-        """Let time pass [s] for the load and the drives."""
+        """Advance load and drives by a time [s]."""
         with self._lock:
             torque = self._signs * [drive.torque for drive in self._drives]
         position, speed = self._load.step(torque, dt_s)
@@ -138,7 +138,7 @@ class DriveBank:
                 drive.position = float(self._signs[i] * position[i])
                 drive.speed = float(self._signs[i] * speed[i])
                 drive.advance(dt_s)
-                # A drive trips a little later than the master should have.
+                # A drive trips a little later than the master should have stopped it.
                 limit = 1.2 * self.config.axes[i].speed_limit_rad_s
                 if drive.state == 'enabled' and abs(drive.speed) > limit:
                     drive.fail(EXCESS_SPEED_FAULT)
@@ -146,7 +146,7 @@ class DriveBank:
     # -- registers
 
     def written(self, unit: int, first: int, memory: list[int], addresses: range) -> None:
-        """Do what holding registers of a unit say, whose memory begins with register `first`."""
+        """Apply written holding registers of a unit; its `memory` begins with register `first`."""
         registers = self.config.registers
         now = self._clock.now_s()
         with self._lock:
@@ -164,7 +164,7 @@ class DriveBank:
                     self._drives[i].write_control(word & 0xFFFF)
 
     def show(self, unit: int, table: str, first: int, memory: list[int]) -> None:
-        """Put what the drives of a unit say into its memory, which begins with `first`."""
+        """Write the state of a unit's drives into its `memory`, which begins with `first`."""
         registers = self.config.registers
         with self._lock:
             for axis, drive in zip(self.config.axes, self._drives):

@@ -1,4 +1,4 @@
-"""Dynamixel servos on one bus: bytes of a host in, bytes of the servos out."""
+"""Dynamixel servos on one bus: the host's bytes in, the servos' bytes out."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ _BAD_INSTRUCTION = 2
 
 class EmulatedDynamixelBus:
     """
-    The servos of a bus, whatever the line to it; safe to use from several threads.
+    The servos of a bus, with any line to it; thread-safe.
 
-    In a sync read each servo waits for those before it in the list: where one is silent, so are
-    those after it.
+    In a sync read, each servo waits for the answers of those before it in the list: if one is
+    silent, so are those after it.
 
     Parameters
     ----------
     servos
-        In any order.
+        Servos, in any order.
     names
-        Of the servos, in the same order, for faults.
+        Names of the servos, in the same order, for faults.
     seed
-        Of the bits that faults turn over.
+        Seed of the bits that faults flip.
 
     Attributes
     ----------
-    lock
+    Held while servos change.
         Held while servos change.
     packets : int
-        Instructions that came.
+        Number of instructions received.
 
     """
 
@@ -58,7 +58,7 @@ class EmulatedDynamixelBus:
         self._ids = [servo.id for servo in servos]
 
     def take(self, data: bytes, now_s: float) -> bytes:
-        """Return what the servos answer to bytes of the host."""
+        """Return the servos' answers to bytes of the host."""
         with self.lock:
             answers = b''
             for packet in self._reader.feed(data):
@@ -72,13 +72,13 @@ class EmulatedDynamixelBus:
             return answers
 
     def watch(self, now_s: float) -> None:
-        """Let the watchdogs of the servos look at the time; nothing waits on the line."""
+        """Let the watchdogs of the servos check the time; called while the line is idle."""
         with self.lock:
             for servo in self.servos:
                 servo.watch(now_s)
 
     def faults(self) -> Faults:
-        """Return what can break, of the servos and on the wire."""
+        """Return the faults of the servos and of the wire."""
 
         def servo(word: str) -> int:
             if word not in self._names:
@@ -143,7 +143,7 @@ class EmulatedDynamixelBus:
         for wanted in content[4:]:
             asked = [servo for servo in there if servo.id == wanted]
             if not asked:
-                break  # those behind wait for it
+                break  # those after it wait for its answer
             error, data = asked[0].read(*_pair(content))
             said = bytes((error | asked[0].error,)) + data
             answers.append(Packet(wanted, Instruction.STATUS, said))

@@ -1,4 +1,4 @@
-"""A Dynamixel X servo as its bus sees it: control table, profile, watchdog, errors."""
+"""A Dynamixel X servo as seen from its bus: control table, profile, watchdog, errors."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from softarm_ros.drivers.dynamixel import control_table as table
 from softarm_ros.drivers.dynamixel.control_table import Item
 from softarm_ros.plant.stepper_kernels import advance_motor
 
-_RANGE, _ACCESS = 4, 7  # errors in an answer
+_RANGE, _ACCESS = 4, 7  # errors in a status packet
 _MODEL, _FIRMWARE = 1130, 46
-_READ_ONLY = range(table.PRESENT_CURRENT.address - 6, table.TABLE_SIZE)  # from the tick on
+_READ_ONLY = range(table.PRESENT_CURRENT.address - 6, table.TABLE_SIZE)  # from the tick item on
 _RATED_COUNTS_S = 66.0 / 60.0 * table.COUNTS_PER_TURN  # without load at 14.8 V
 _RATED_COUNTS_S2 = 1e5
 _OVERLOAD = 0x20
@@ -19,17 +19,17 @@ _BOOT_S = 0.3
 
 class EmulatedServo:
     """
-    One servo, without what it turns.
+    One servo, without its load.
 
-    Its goal is where the shaft is asked to be now: the goal position as profile velocity and
-    acceleration let it move. The shaft's true position comes back by `turned`.
+    `goal` is the current set point of the shaft: it follows the goal position with the profile's
+    velocity and acceleration. `turned` returns the shaft's true position to the servo.
 
     Parameters
     ----------
     number
-        Its id.
+        Id of the servo.
     position
-        Count of the encoder at the start.
+        Encoder count at the start.
 
     """
 
@@ -38,7 +38,7 @@ class EmulatedServo:
         self.answers = True
         self._position = position
         self._booted_s = -np.inf
-        self._broken = 0  # errors that outlive a reboot
+        self._broken = 0  # error bits that survive a reboot
         self._table = bytearray(table.TABLE_SIZE)
         self._set(table.MODEL_NUMBER, _MODEL)
         self._set(table.FIRMWARE, _FIRMWARE)
@@ -51,12 +51,12 @@ class EmulatedServo:
 
     @property
     def goal(self) -> float:
-        """Where the shaft is asked to be now [counts]; while off, where it was switched off."""
+        """Current set point of the shaft [counts]; with torque off, its position at switch-off."""
         return self._goal
 
     @property
     def torque(self) -> bool:
-        """Whether it holds its position."""
+        """Whether torque is enabled, so that the servo holds its position."""
         return bool(self.get(table.TORQUE_ENABLE))
 
     @property
@@ -65,27 +65,27 @@ class EmulatedServo:
         return table.ALERT if self.get(table.HARDWARE_ERROR) else 0
 
     def get(self, item: Item) -> int:
-        """Return a number of the table."""
+        """Return the value of an item of the control table."""
         return item.of(bytes(self._table))
 
     def present(self, now_s: float) -> bool:
-        """Return whether it takes packets: it is on, and not starting."""
+        """Return whether the servo takes packets: it answers and has booted."""
         return self.answers and now_s >= self._booted_s
 
     def hear(self, now_s: float) -> None:
-        """Note that an instruction came along the bus, for whomever."""
+        """Note that an instruction arrived on the bus, for any servo."""
         self._heard_s = now_s
 
     # -- instructions
 
     def read(self, address: int, length: int) -> tuple[int, bytes]:
-        """Return error and data."""
+        """Return the error and the data at an address."""
         if address + length > table.TABLE_SIZE:
             return _RANGE, b''
         return 0, bytes(self._table[address : address + length])
 
     def write(self, address: int, data: bytes) -> int:
-        """Take a number; return the error, 0 for none."""
+        """Write data to the table; return the error, 0 for none."""
         end = address + len(data)
         if not data or end > table.TABLE_SIZE:
             return _RANGE
@@ -107,7 +107,7 @@ class EmulatedServo:
         return 0
 
     def reboot(self, now_s: float) -> None:
-        """Start anew: what is not kept without power is lost, the torque is off."""
+        """Restart: volatile values are lost, and torque is off."""
         self._lose_volatile()
         self._booted_s = now_s + _BOOT_S
         if self._broken:
@@ -116,27 +116,27 @@ class EmulatedServo:
     # -- what happens to it
 
     def fail(self, bits: int = _OVERLOAD, persists: bool = False) -> None:
-        """Report a hardware error and switch off; with `persists` also after a reboot."""
+        """Report a hardware error and switch off; with `persists`, also after a reboot."""
         self._broken = bits if persists else self._broken
         self._set(table.HARDWARE_ERROR, self.get(table.HARDWARE_ERROR) | bits)
         self._set(table.TORQUE_ENABLE, 0)
         self._stay()
 
     def heal(self) -> None:
-        """Take back an error that persists; it is gone after the next reboot."""
+        """Remove a persistent error; it disappears with the next reboot."""
         self._broken = 0
 
     def watch(self, now_s: float) -> None:
-        """Stop if no instruction came for longer than the watchdog allows."""
+        """Stop if no instruction arrived within the watchdog's time."""
         units = self.get(table.BUS_WATCHDOG)
         if units > 0 and now_s - self._heard_s > units * table.WATCHDOG_S:
             self._set(table.BUS_WATCHDOG, table.WATCHDOG_TRIPPED)
             self._stay()
 
     def advance(self, duration_s: float) -> None:
-        """Move the goal of the shaft along its profile for a duration [s]."""
+        """Advance the set point of the shaft along its profile by a duration [s]."""
         if not self.torque:
-            return  # gears hold it where it was switched off
+            return  # the gears hold the shaft where torque was switched off
         velocity = self.get(table.PROFILE_VELOCITY) * table.VELOCITY_RAD_S
         acceleration = self.get(table.PROFILE_ACCELERATION) * table.ACCELERATION_RAD_S2
         counts = table.COUNTS_PER_TURN / (2.0 * np.pi)
@@ -150,7 +150,7 @@ class EmulatedServo:
         )
 
     def turned(self, position: float, velocity: float, current: float) -> None:
-        """Take where the shaft is [counts], its speed [counts/s] and the motor's current [A]."""
+        """Take the shaft's position [counts], its speed [counts/s] and the motor current [A]."""
         self._position = round(position)
         rad_s = velocity * 2.0 * np.pi / table.COUNTS_PER_TURN
         limit = abs(self.get(table.GOAL_CURRENT)) or self.get(table.CURRENT_LIMIT)
@@ -161,11 +161,11 @@ class EmulatedServo:
 
     @staticmethod
     def load() -> None:
-        """Load the compiled code of profiles now, not in motion."""
+        """Load the compiled code of profiles now, rather than in motion."""
         advance_motor(0.0, 0.0, 1.0, 1.0, 1.0, 1.0)
 
     def _stay(self) -> None:
-        """Ask for the present position."""
+        """Set the goal to the present position."""
         self._goal, self._speed = float(self._position), 0.0
         self._set(table.GOAL_POSITION, self._position)
 

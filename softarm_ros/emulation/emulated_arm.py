@@ -1,4 +1,4 @@
-"""The interface of an arm whose devices are emulated, with the simulated arm behind them."""
+"""The interface of an arm with emulated devices, moved by the simulated arm."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Protocol
 
 from softarm_ros.plant.plant import Plant
 
-# Key of a report: how far a device with its own time was behind the wall clock at worst.
+# Report key: the worst delay of a device with its own time behind the wall clock.
 BOARD_LATE_MS = 'board_late_ms'
-# By how much a simulated pulley may differ from the one that the driver believes in: a gain error.
+# Largest gain error: relative difference of a simulated pulley from the driver's.
 _PULLEY_OFF = 0.1
 
 
@@ -21,7 +21,7 @@ class EmulatedArm(Protocol):
     Attributes
     ----------
     plant
-        The arm: poses as measured, and the truth.
+        The simulated arm: its measured poses, and the truth.
 
     """
 
@@ -29,27 +29,27 @@ class EmulatedArm(Protocol):
 
     @property
     def time_s(self) -> float:
-        """Simulated time [s]; follows the wall clock, as `advance` is called."""
+        """Simulated time [s]; follows the wall clock through the calls of `advance`."""
         ...
 
     def start(self, folder: Path) -> None:
         """
-        Start the devices and put their addresses into a folder.
+        Start the devices and write their addresses into a folder.
 
-        Serial boards as links of the device's name (`steppers`, `valves`), others as a file
-        with the TCP port on 127.0.0.1 (`servo.port`, `daq.port`).
+        A serial board becomes a link with the device's name (`steppers`, `valves`); any other
+        device becomes a file with its TCP port on 127.0.0.1 (`servo.port`, `daq.port`).
 
         Raises
         ------
         EmulationError
-            If a device cannot be emulated here, saying what to install.
+            If a device cannot be emulated here; the message says what to install.
 
         """
         ...
 
     def advance(self, duration_s: float) -> None:
         """
-        Let time pass: outputs of the devices move the arm, and the arm moves their inputs.
+        Advance by a time [s]: outputs of the devices move the arm, the arm sets their inputs.
 
         Raises
         ------
@@ -67,18 +67,18 @@ class EmulatedArm(Protocol):
 
     def inject(self, fault: str) -> str:
         """
-        Break or repair something, `steppers unplug` for example; return what was done.
+        Inject or repair a fault, for example `steppers unplug`; return what was done.
 
         Raises
         ------
         ValueError
-            If there is no such fault; lists those there are.
+            If there is no such fault; the message lists the known ones.
 
         """
         ...
 
     def report(self) -> dict[str, str]:
-        """Return the truth on the devices' side: steps made, pulses, torques, faults."""
+        """Return the true state on the devices' side: steps made, pulses, torques, faults."""
         ...
 
 
@@ -88,14 +88,14 @@ class EmulationError(RuntimeError):
 
 def check_winding(step_m: float, pulleys: Mapping[str, float]) -> None:
     """
-    Refuse simulated motors that wind other lengths than those the driver reckons with.
+    Refuse simulated motors whose step winds another length than the driver assumes.
 
     Parameters
     ----------
     step_m : float
-        Cable that a step of the simulated motors winds [m].
+        Cable length that a step of the simulated motors winds [m].
     pulleys : mapping
-        The same by the driver, of each motor by the name of its actuator [m].
+        Cable length that the driver assumes per step [m], by name of the actuator.
 
     Raises
     ------

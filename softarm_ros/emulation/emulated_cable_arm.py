@@ -1,4 +1,4 @@
-"""A cable-driven arm whose motors are turned by the firmware of its stepper board."""
+"""A cable-driven arm whose motors are driven by the firmware of its stepper board."""
 
 from __future__ import annotations
 
@@ -24,26 +24,26 @@ DEVICE = 'steppers'
 
 class EmulatedCableArm:
     """
-    Coils turn shafts, shafts wind cables; an `EmulatedArm`.
+    Coils turn shafts, and shafts wind cables; an `EmulatedArm`.
 
-    The shafts are those of the board's bench: they follow what its motor shields received over
+    The shafts belong to the board's test bench: they follow what the motor shields received over
     I2C, not what the board reports. Each microstep of a shaft winds as much cable as a microstep
-    of the simulated steppers, whatever the driver believes. The arm is at rest, and the shafts at
-    zero, when the board is powered.
+    of the simulated steppers, whatever the driver assumes. The arm is at rest, and the shafts are
+    at zero, when the board is powered.
 
     Parameters
     ----------
     plant
-        The arm.
+        The simulated arm.
     step_m
-        Cable that a microstep winds [m].
+        Cable length per microstep [m].
     motors
-        Which motor turns which actuator, and which way; in the order of the actuators.
+        Motor of each actuator and its direction, in the order of the actuators.
     emulator
-        auto: the board's own binary where its compiler and emulator are installed.
+        auto: the board's own binary, if its compiler and emulator are installed.
     clock, board
-        Source of time, and a board that runs on it; the computer's and one in `emulator` unless
-        given.
+        Clock, and a board that runs on it. Default: the computer's clock, and a board in
+        `emulator`.
 
     """
 
@@ -72,11 +72,11 @@ class EmulatedCableArm:
         return self.plant.time_s
 
     def start(self, folder: Path) -> None:
-        """Power the board; its port is the link `steppers` in the folder."""
+        """Power the board; its port becomes the link `steppers` in the folder."""
         self._board.start(folder / DEVICE)
 
     def advance(self, duration_s: float) -> None:
-        """Turn the motors as the shafts have turned until the end of this duration."""
+        """Advance the arm by a time [s], with the motors at the shafts' positions at its end."""
         self._board.poll()
         end_s = self._wall.of(self.plant.time_s + duration_s, self._clock.now_s())
         changes = self._board.shafts
@@ -91,7 +91,7 @@ class EmulatedCableArm:
         self._board.close()
 
     def inject(self, fault: str) -> str:
-        """Break or repair something of the board, as `steppers unplug`; return what was done."""
+        """Inject or repair a board fault, such as `steppers unplug`; return what was done."""
         device, _, what = fault.strip().partition(' ')
         if device != DEVICE:
             raise ValueError(f'no device {device!r} here; known: {DEVICE}')
@@ -100,7 +100,7 @@ class EmulatedCableArm:
         return done
 
     def report(self) -> dict[str, str]:
-        """Return what the motor shields received, as of the previous report; never waits."""
+        """Return what the motor shields had received at the previous report; never waits."""
         self._board.ask_status()
         counts = self._board.status
         values = {
@@ -130,6 +130,6 @@ def build(
     seed: int,
     steppers: SteppersConfig,
 ) -> EmulatedCableArm:
-    """Return the stepper board, emulated, on the simulated arm."""
+    """Return the emulated stepper board on the simulated arm."""
     check_winding(config.stepper.step_m, {one.name: one.step_m for one in steppers.motors})
     return EmulatedCableArm(plant, config.stepper.step_m, steppers.motors)

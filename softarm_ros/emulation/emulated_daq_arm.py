@@ -1,4 +1,4 @@
-"""An arm at an emulated DAQ: volts out move the simulated arm, what it senses comes back."""
+"""An arm at an emulated DAQ: output volts move the simulated arm, its sensors set inputs."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from softarm_ros.plant.plant import Plant
 if TYPE_CHECKING:
     from softarm_ros.emulation.daq_service import EmulatedDaq
 
-_EARLY = 1e-6  # of a step: rounding of sums of durations
+_EARLY = 1e-6  # share of a step: rounding of summed durations
 PlantT = TypeVar('PlantT', bound=Plant)
 
 
@@ -31,23 +31,23 @@ class EmulatedDaqArm(ABC, Generic[PlantT]):
     """
     The DAQ host of an arm, with the simulated arm at its terminals; an `EmulatedArm`.
 
-    What amplifiers, valves and sensors make of volts is theirs, whatever the rig file says: a
-    wrong scale in it shows. The card rounds outputs and adds its noise to inputs (`EmulatedDaq`);
-    sensor noise is the plant's. What is wired where is said by derived classes, before they call
-    this constructor.
+    Amplifiers, valves and sensors convert volts with their own scales, not those of the rig file,
+    so a wrong scale in the file becomes visible. The card rounds outputs and adds its noise to
+    inputs (`EmulatedDaq`); sensor noise is the plant's. A derived class defines the wiring before
+    it calls this constructor.
 
     Parameters
     ----------
     plant
-        The arm.
+        The simulated arm.
     daq
-        Its channels and lines.
+        Channels and lines of the DAQ.
     output_V : (outputs,)
-        What stands at the outputs before anything is written.
+        Volts at the outputs before the first write.
     seed
-        Of the noise of the card.
+        Seed of the card's noise.
     clock
-        On which the card samples.
+        Clock of the card's sampling.
     make_daq
         Makes another host than `EmulatedDaq`.
 
@@ -86,18 +86,18 @@ class EmulatedDaqArm(ABC, Generic[PlantT]):
 
     @abstractmethod
     def drive(self, volts: Array, levels: NDArray[np.bool_], duration_s: float) -> None:
-        """Let the drives follow outputs (outputs,) [V] and lines (lines,) for the coming time."""
+        """Apply outputs (outputs,) [V] and lines (lines,) to the drives, for the coming time."""
 
     @abstractmethod
     def sensed(self) -> Array:
-        """Return what stands at all inputs now (channels,) [V]."""
+        """Return the present volts at all inputs (channels,)."""
 
     @abstractmethod
     def truth(self) -> dict[str, str]:
-        """Return what is true of the arm behind the terminals."""
+        """Return the true state of the arm, for reports."""
 
     def faults(self) -> Faults:
-        """Return what can break beside the DAQ."""
+        """Return the faults of this arm, in addition to those of the DAQ."""
         return {}
 
     # -- an emulated arm
@@ -108,12 +108,12 @@ class EmulatedDaqArm(ABC, Generic[PlantT]):
         return self._elapsed_s
 
     def start(self, folder: Path) -> None:
-        """Start the host; its port goes into `daq.port`."""
+        """Start the host; its port is written to `daq.port`."""
         self._daq.start()
         (folder / 'daq.port').write_text(f'{self._daq.port}\n', encoding='ascii')
 
     def advance(self, duration_s: float) -> None:
-        """Let time pass, in steps of the plant; raises as `EmulatedArm` says."""
+        """Advance by a time [s], in steps of the plant; raises as `EmulatedArm`."""
         if self._daq.errors:
             raise EmulationError(f'emulated DAQ: {"; ".join(self._daq.errors)}')
         self._elapsed_s += duration_s
@@ -133,13 +133,13 @@ class EmulatedDaqArm(ABC, Generic[PlantT]):
         self._daq.close()
 
     def inject(self, fault: str) -> str:
-        """Break or repair something, as `daq open up_2`; ValueError lists what there is."""
+        """Inject or repair a fault, such as `daq open up_2`; ValueError lists the known ones."""
         from softarm_ros.emulation.injected_faults import daq_faults  # needs grpc
 
         return inject({**daq_faults(self._daq), **self.faults()}, fault)
 
     def report(self) -> dict[str, str]:
-        """Return the truth: volts, what they do to the arm, how evenly the clock ran."""
+        """Return the true state: volts, their effect on the arm, regularity of the clock."""
         with self._lock:
             volts, written = self._output_V.copy(), self._written
         gaps = self._gaps.summary()
@@ -169,5 +169,5 @@ class EmulatedDaqArm(ABC, Generic[PlantT]):
 
 
 def listed(values: Array) -> str:
-    """Return numbers as reports show them."""
+    """Return numbers as text for reports."""
     return ', '.join(f'{value:.4g}' for value in values)

@@ -1,4 +1,4 @@
-"""A water-hydraulic arm, emulated: servo drives and a DAQ that drivers talk to."""
+"""An emulated water-hydraulic arm: the servo drives and the DAQ that its drivers use."""
 
 from __future__ import annotations
 
@@ -27,18 +27,18 @@ class EmulatedHydraulicArm:
     """
     Servo drives on Modbus TCP and a DAQ on gRPC, wired to the simulated arm.
 
-    Limit and resolution of the torque are the drives', its lag the plant's; noise and offset of
-    the pressures are the sensors', resolution the converter's. It begins switched off, the brakes
-    of the motors closed on the preload.
+    Limit and resolution of the torque belong to the drives, its lag to the plant; noise and offset
+    of the pressures belong to the sensors, their resolution to the converter. At the start, the
+    drives are off and the motors' brakes are closed, with the chambers at the preload.
 
     Parameters
     ----------
     plant
-        The arm, as just made.
+        The simulated arm, just made.
     servo, daq
-        Of the rig's devices; sensors are found by the names of the servo's axes.
+        Devices of the rig; the sensors have the names of the servo's axes.
     seed
-        Of the converter's noise.
+        Seed of the converter's noise.
     make_drives, make_daq
         Make other devices than `EmulatedDrives` and `EmulatedDaq`.
 
@@ -66,7 +66,7 @@ class EmulatedHydraulicArm:
         self._drives = make_drives(
             servo,
             self,
-            period_s=plant.config.time_step_s,  # between two the load stands where it was
+            period_s=plant.config.time_step_s,  # the load stands still between two steps
             brake_close_s=plant.config.drive.brake.close_s,
         )
         self._daq = make_daq(daq, self._volts_now, seed=seed)
@@ -76,18 +76,18 @@ class EmulatedHydraulicArm:
 
     @property
     def time_s(self) -> float:
-        """Simulated time [s], with what is not simulated yet."""
+        """Simulated time [s], including time that is not simulated yet."""
         return self._arm.time_s + self._waiting_s
 
     # -- life
 
     def start(self, folder: Path) -> None:
-        """Start both devices; their ports go into `servo.port` and `daq.port`."""
+        """Start both devices; their ports are written to `servo.port` and `daq.port`."""
         self._drives.start()
         self._running = True
         self._daq.start()
         for name, port in (('servo', self._drives.port), ('daq', self._daq.port)):
-            # In one piece: a driver may look at any moment.
+            # Written atomically: a driver may read the file at any moment.
             path = folder / f'{name}.port'
             path.with_suffix('.part').write_text(f'{port}\n')
             path.with_suffix('.part').replace(path)
@@ -102,7 +102,7 @@ class EmulatedHydraulicArm:
     # -- time
 
     def advance(self, duration_s: float) -> None:
-        """Let time pass, in whole steps of the plant; see `EmulatedArm.advance`."""
+        """Advance by a time [s], in whole steps of the plant; see `EmulatedArm.advance`."""
         errors = [*self._drives.errors, *self._daq.errors]
         if errors:
             raise EmulationError('; '.join(errors))
@@ -117,7 +117,7 @@ class EmulatedHydraulicArm:
         self._sense()
 
     def step(self, torque_N_m: Array, dt_s: float) -> tuple[Array, Array]:
-        """Return where the shafts are [rad] and how fast [rad/s]: the load of the drives."""
+        """Return positions [rad] and speeds [rad/s] of the shafts, as the load of the drives."""
         with self._lock:
             return self._position, self._speed
 
@@ -138,7 +138,7 @@ class EmulatedHydraulicArm:
     # -- faults and truth
 
     def inject(self, fault: str) -> str:
-        """Break or repair something; see `injected_faults`."""
+        """Inject or repair a fault; see `injected_faults`."""
         return inject({**servo_faults(self._drives), **daq_faults(self._daq)}, fault)
 
     def report(self) -> dict[str, str]:
@@ -171,5 +171,5 @@ def build(
     servo: ServoConfig,
     daq: DaqConfig,
 ) -> EmulatedHydraulicArm:
-    """Return drives and DAQ on the simulated arm."""
+    """Return the emulated drives and DAQ on the simulated arm."""
     return EmulatedHydraulicArm(plant, servo, daq, seed)

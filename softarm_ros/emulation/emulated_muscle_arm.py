@@ -1,4 +1,4 @@
-"""The muscle arm with the real valve firmware: its outputs switch the relays of the plant."""
+"""The muscle arm with the real valve firmware: its outputs switch the plant's relays."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from softarm_ros.plant.pam_arm.relays import DEFLATE, INFLATE
 from softarm_ros.plant.plant import Plant
 
 DEVICE = 'valves'
-_WINDOW_S = 0.5  # over which the earliest `advance` tells the clock
-_DRIFT_S = 0.005  # below that, pulses are better served by a clock that stays
+_WINDOW_S = 0.5  # in each window, the earliest call of `advance` sets the clock
+_DRIFT_S = 0.005  # smaller drifts are ignored: pulses need a steady clock
 
 
 class EmulatedMuscleArm:
     """
-    A valve board whose outputs move a simulated arm; meets `EmulatedArm`.
+    A valve board whose outputs move a simulated arm; an `EmulatedArm`.
 
-    The firmware runs in real time, in a process of its own, and stamps what its outputs do; the
-    arm follows in whole steps, a step late at most. Relays take longer than that, so the stamps
-    of the outputs are what counts, not when they are noticed.
+    The firmware runs in real time in its own process and time-stamps its outputs; the arm follows
+    in whole steps, at most one step late. Relays are slower than a step, so only the time stamps
+    of the outputs matter, not when they are received.
 
     Parameters
     ----------
     plant
-        The arm; all of its link's delay is on the emulated line.
+        The simulated arm; its link delay acts on the emulated line.
     config
-        Which outputs are whose.
+        Pair of outputs of each muscle.
     emulator
         See `FirmwareBoard`.
     clock, board
-        As of `EmulatedCableArm`.
+        As in `EmulatedCableArm`.
 
     """
 
@@ -64,17 +64,17 @@ class EmulatedMuscleArm:
 
     @property
     def time_s(self) -> float:
-        """Simulated time [s] that has passed; the arm is at most a step behind."""
+        """Simulated time [s] that has passed; the arm is at most one step behind."""
         return self._time_s
 
     def start(self, folder: Path) -> None:
-        """Start the board; its port is the link `valves` in the folder."""
+        """Start the board; its port becomes the link `valves` in the folder."""
         self._board.start(folder / DEVICE)
         delay_s = self._arm.drives.relays.config.link_delay_s
         self._board.order(f'line delay {1e3 * delay_s:g}')
 
     def advance(self, duration_s: float) -> None:
-        """Let the outputs of the board up to now act on the arm; raises as `EmulatedArm` says."""
+        """Apply the board's outputs up to now to the arm; raises as `EmulatedArm`."""
         self._time_s += duration_s
         self._clock.tick(self._time_s, self._wall.now_s())
         self._board.poll()
@@ -90,14 +90,14 @@ class EmulatedMuscleArm:
         self._board.close()
 
     def inject(self, fault: str) -> str:
-        """Break or repair the board or its line: `valves unplug`; ValueError lists the faults."""
+        """Inject or repair a fault, such as `valves unplug`; ValueError lists the known ones."""
         device, _, what = fault.strip().partition(' ')
         if device != DEVICE:
             raise ValueError(f'no device {device!r}; known: {DEVICE} {LINE_HELP}')
         return self._board.inject(what)
 
     def report(self) -> dict[str, str]:
-        """Return what the outputs did: openings, which are open, both of a muscle (never)."""
+        """Return the outputs' history: openings, valves open, both valves of a muscle (never)."""
         return {
             'emulator': self._board.emulator,
             'openings': str(self._opened),
@@ -119,9 +119,9 @@ class EmulatedMuscleArm:
 
 class _Clock:
     """
-    Simulated time of monotonic stamps.
+    Maps monotonic time stamps to simulated time.
 
-    Calls come late rather than early: the earliest of the last half to one second count.
+    Calls are late rather than early, so the earliest of the last half to one second counts.
     """
 
     def __init__(self) -> None:
@@ -130,7 +130,7 @@ class _Clock:
         self._offset_s = math.nan
 
     def tick(self, simulated_s: float, now_s: float) -> None:
-        """Note how much simulated time should have passed by now."""
+        """Record the simulated time that should be reached now."""
         if now_s >= self._window_end_s:
             self._offsets = [self._offsets[1], math.inf]
             self._window_end_s = now_s + _WINDOW_S
@@ -140,7 +140,7 @@ class _Clock:
             self._offset_s = newest
 
     def simulated(self, stamp_s: float) -> float:
-        """Return the simulated time [s] of a monotonic stamp; `tick` comes first."""
+        """Return the simulated time [s] of a monotonic time stamp; call `tick` first."""
         return stamp_s - self._offset_s
 
 
@@ -151,5 +151,5 @@ def build(
     seed: int,
     valves: ValveBoardConfig,
 ) -> EmulatedMuscleArm:
-    """Return the valve firmware on the simulated arm."""
+    """Return the valve firmware, connected to the simulated arm."""
     return EmulatedMuscleArm(plant, valves)

@@ -37,13 +37,13 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
     Parameters
     ----------
     plant
-        The arm.
+        The simulated arm.
     daq, gripper
-        What is plugged in where.
+        Channels of the arm and of the gripper.
     names
-        Of the actuators, in the order of the plant's chambers.
+        Names of the actuators, in the order of the plant's chambers.
     seed, clock, make_daq
-        As of `EmulatedDaqArm`.
+        As in `EmulatedDaqArm`.
 
     """
 
@@ -61,7 +61,7 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         outputs = [part.name for part in daq.outputs]
         self._monitors = [inputs.index(name) for name in names]
         self._valves = [outputs.index(name + REGULATORS.suffix) for name in names]
-        # Empty where there is no gripper.
+        # Empty without a gripper.
         wired = [] if gripper is None else [gripper]
         self._gripper_valves = [outputs.index(g.pressure_output) for g in wired]
         self._gripper_inputs = [
@@ -73,7 +73,7 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         super().__init__(plant, daq, np.zeros(len(outputs)), seed, clock, make_daq)
 
     def drive(self, volts: Array, levels: NDArray[np.bool_], duration_s: float) -> None:
-        """Let regulators and the gripper's valves follow."""
+        """Apply the outputs to the regulators and the gripper's valves."""
         span = self._arm.config.regulators.span_Pa
         self._arm.drives.follow(
             regulator_signal_Pa(volts[self._valves], span),
@@ -82,7 +82,7 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         )
 
     def sensed(self) -> Array:
-        """Return the volts of monitors, of the gripper's sensor and of the force sensor."""
+        """Return the volts of the monitors, the gripper's sensor and the force sensor."""
         config, arm = self._config, self._arm
         volts = np.zeros(len(config.input_channels))
         span = arm.config.regulators.span_Pa
@@ -97,7 +97,7 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         return volts
 
     def truth(self) -> dict[str, str]:
-        """Return the true pressures, and what the gripper does."""
+        """Return the true pressures and the state of the gripper."""
         pressures = {'true_pressure_Pa': listed(self._arm.drives.true_pressures())}
         if self._arm.gripping is None:
             return pressures
@@ -109,7 +109,7 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         }
 
     def faults(self) -> Faults:
-        """Return `object put X_M Y_M Z_M KG` and `object remove`, of arms with a gripper."""
+        """Return `object put X_M Y_M Z_M KG` and `object remove`, for arms with a gripper."""
         if self._arm.gripping is None:
             return {}
         put = (('X_M', float), ('Y_M', float), ('Z_M', float), ('KG', float))
@@ -133,5 +133,5 @@ def build(
     daq: DaqConfig,
     gripper: GripperDriveConfig | None = None,
 ) -> EmulatedPneumaticArm:
-    """Return the DAQ, emulated, with the simulated arm at its terminals."""
+    """Return the emulated DAQ with the simulated arm at its terminals."""
     return EmulatedPneumaticArm(plant, daq, gripper, drives.names, seed)

@@ -1,4 +1,4 @@
-"""The interface of an emulated sensor of poses: what a real driver reads, fed by a plant."""
+"""The interface of an emulated pose sensor, which a real driver reads and a plant feeds."""
 
 from __future__ import annotations
 
@@ -15,59 +15,59 @@ class EmulatedSensor(Protocol):
     """
     A device that a `PoseSensor` reads over its real protocol.
 
-    What a part of the family `sensors` with the role `emulated` builds:
-    `build(config, sections, seed) -> EmulatedSensor`, `sections` being the names of the sections.
+    A part of the family `sensors` with the role `emulated` builds it:
+    `build(config, sections, seed) -> EmulatedSensor`, where `sections` are the section names.
     """
 
     def start(self) -> dict[str, object]:
         """
-        Begin; return the fields of the sensor's config that lead to this device.
+        Start; return the fields of the sensor's configuration that address this device.
 
         Raises
         ------
         EmulationError
-            If it cannot be emulated here, saying what to install.
+            If it cannot be emulated here; the message says what to install.
 
         """
         ...
 
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
-        """Send what cameras have measured, at a simulated time [s]; also without any, often."""
+        """Send measured poses at a simulated time [s]; called often, also without any poses."""
         ...
 
     def inject(self, fault: str) -> str:
-        """Break or mend something; ValueError, listing what there is, for anything else."""
+        """Inject or repair a fault; ValueError lists the known faults."""
         ...
 
     def report(self) -> dict[str, str]:
-        """Return the truth on the device's side."""
+        """Return the true state on the device's side."""
         ...
 
     def close(self) -> None:
-        """End; may be called twice."""
+        """Stop; may be called twice."""
         ...
 
 
 @runtime_checkable
 class LookingSensor(Protocol):
-    """An emulated sensor that looks at the arm itself, not at what other cameras measured."""
+    """An emulated sensor that observes the arm itself, rather than poses measured by cameras."""
 
     def look(self, plant: Plant, now_s: float) -> None:
-        """See the arm as it is at a simulated time [s]; often."""
+        """Observe the arm at a simulated time [s]; called often."""
         ...
 
     def load_code(self) -> None:
-        """Compile, once after installation, what draws its images and what reads them."""
+        """Compile the code that draws and reads its images; needed once after installation."""
         ...
 
 
 def address_file(folder: Path, name: str) -> Path:
-    """Return where the address of an emulated sensor is written."""
+    """Return the path of the file with the address of an emulated sensor."""
     return folder / f'{name}.sensor.json'
 
 
 def write_address(folder: Path, name: str, fields: Mapping[str, object]) -> None:
-    """Write the fields that lead to an emulated sensor; whole at once, for who waits for it."""
+    """Write the address fields of an emulated sensor atomically, for a driver that waits."""
     where = address_file(folder, name)
     draft = where.with_suffix('.draft')
     draft.write_text(json.dumps(dict(fields)), encoding='utf-8')

@@ -26,24 +26,24 @@ TORQUE_PER_CURRENT_N_M_A = 1.66  # XM540-W150: 7.3 N m at 4.4 A
 
 
 class Line(Protocol):
-    """What leads to the bus: a `PtyLine`, or a test's."""
+    """The line to the bus: a `PtyLine`, or a substitute in tests."""
 
     failure: str
 
     def start(self, link: Path) -> None:
-        """Let the port be there, as this link."""
+        """Open the port at this link."""
 
     def close(self) -> None:
-        """End."""
+        """Close the port."""
 
     def plug(self) -> None:
-        """Put the cable in."""
+        """Plug the cable in."""
 
     def unplug(self) -> None:
-        """Pull the cable."""
+        """Pull the cable out."""
 
     def delay(self, seconds: float) -> None:
-        """Let answers be late."""
+        """Delay answers."""
 
 
 MakeLine = Callable[[Callable[[bytes], bytes], Callable[[], object], str], Line]
@@ -51,25 +51,25 @@ MakeLine = Callable[[Callable[[bytes], bytes], Callable[[], object], str], Line]
 
 class EmulatedServoArm:
     """
-    Servos turn pulleys, pulleys wind cables; an `EmulatedArm`.
+    Servos turn pulleys, and pulleys wind cables; an `EmulatedArm`.
 
-    What a servo asks of its shaft reaches the simulated motors as a command does in `sim`: with
-    their delay, speed, acceleration and play. Each count winds as much cable as a step of these
-    motors, whatever the driver believes. Encoders read what the file says while the arm is at
-    rest, which it is when the servos get power.
+    The set point of a servo acts on the simulated motors like a command in `sim`: with their
+    delay, speed, acceleration and play. Each count winds as much cable as a step of these motors,
+    whatever the driver assumes. When the servos get power, the arm is at rest, and the encoders
+    read the counts that the rig file states for rest.
 
     Parameters
     ----------
     plant
-        The arm.
+        The simulated arm.
     step_m
-        Cable that a count winds [m].
+        Cable length per count [m].
     config
         Servos, in the order of the actuators.
     seed
-        Of faults on the wire.
+        Seed of faults on the wire.
     clock, make_line
-        The computer's and a pseudo-terminal, unless others are given.
+        Default: the computer's clock and a pseudo-terminal.
 
     """
 
@@ -100,12 +100,12 @@ class EmulatedServoArm:
         return self.plant.time_s
 
     def start(self, folder: Path) -> None:
-        """Give the servos power; their port is the link `dynamixel` in the folder."""
+        """Power the servos; their port becomes the link `dynamixel` in the folder."""
         EmulatedServo.load()
         self._line.start(folder / DEVICE)
 
     def advance(self, duration_s: float) -> None:
-        """Let the motors follow the servos for this duration; see `EmulatedArm`."""
+        """Let the motors follow the servos for a time [s]; see `EmulatedArm`."""
         if self._line.failure:
             raise EmulationError(f'emulated servos: {self._line.failure}')
         with self.bus.lock:
@@ -128,7 +128,7 @@ class EmulatedServoArm:
         self._line.close()
 
     def inject(self, fault: str) -> str:
-        """Break or repair something, as `dynamixel unplug`; ValueError lists what there is."""
+        """Inject or repair a fault, as `dynamixel unplug`; ValueError lists the known ones."""
         known = {
             'dynamixel unplug': InjectedFault((), self._line.unplug),
             'dynamixel plug': InjectedFault((), self._line.plug),
@@ -142,7 +142,7 @@ class EmulatedServoArm:
         return done
 
     def report(self) -> dict[str, str]:
-        """Return the truth: where the shafts are, what came along the bus."""
+        """Return the true state: set points, torques, packets on the bus and faults."""
         with self.bus.lock:
             torque = ''.join(str(int(servo.torque)) for servo in self.bus.servos)
             goals = ' '.join(f'{servo.goal:.0f}' for servo in self.bus.servos)
@@ -169,6 +169,6 @@ def build(
     seed: int,
     dynamixel: DynamixelConfig,
 ) -> EmulatedServoArm:
-    """Return the servos, emulated, on the simulated arm."""
+    """Return the emulated servos on the simulated arm."""
     check_winding(config.stepper.step_m, {one.name: one.step_m for one in dynamixel.servos})
     return EmulatedServoArm(plant, config.stepper.step_m, dynamixel, seed)

@@ -26,19 +26,19 @@ class EmulatedTendonArm(EmulatedDaqArm[TendonRodPlant]):
     """
     The DAQ host of a tendon-driven arm.
 
-    Each amplifier holds the tension of its set point by its own load cell: that is the simulated
-    winch of `sim`.
+    Each amplifier holds the tension of its set point with its own load cell, as the simulated
+    winch of `sim` does.
 
     Parameters
     ----------
     plant
-        The arm.
+        The simulated arm.
     daq
-        What is plugged in where.
+        Channels of the arm.
     names
-        Of the actuators, in the order of the plant's cables.
+        Names of the actuators, in the order of the plant's cables.
     seed, clock, make_daq
-        As of `EmulatedDaqArm`.
+        As in `EmulatedDaqArm`.
 
     """
 
@@ -55,13 +55,13 @@ class EmulatedTendonArm(EmulatedDaqArm[TendonRodPlant]):
         outputs = [part.name for part in daq.outputs]
         self._cells = [inputs.index(name) for name in names]
         self._winches = [outputs.index(name + WINCHES.suffix) for name in names]
-        # A card keeps what was written last: by whoever has let the cables go to this.
+        # A card keeps its last outputs, so the first ones hold the present tensions.
         output_V = np.zeros(len(outputs))
         output_V[self._winches] = winch_volts(plant.drives.state().position)
         super().__init__(plant, daq, output_V, seed, clock, make_daq)
 
     def drive(self, volts: Array, levels: NDArray[np.bool_], duration_s: float) -> None:
-        """Let the winches follow."""
+        """Apply the outputs to the winches."""
         wanted = winch_signal_N(volts[self._winches])
         self._arm.drives.command(wanted, self._arm.time_s, duration_s)
 
@@ -72,7 +72,7 @@ class EmulatedTendonArm(EmulatedDaqArm[TendonRodPlant]):
         return volts
 
     def truth(self) -> dict[str, str]:
-        """Return the tensions at the winches."""
+        """Return the true tensions at the winches."""
         return {'true_tension_N': listed(self._arm.drives.true_tension())}
 
 
@@ -83,5 +83,5 @@ def build(
     seed: int,
     daq: DaqConfig,
 ) -> EmulatedTendonArm:
-    """Return the DAQ, emulated, with the simulated arm at its terminals."""
+    """Return the emulated DAQ with the simulated arm at its terminals."""
     return EmulatedTendonArm(plant, daq, drives.names, seed)

@@ -26,11 +26,11 @@ from softarm_ros.emulation.firmware_build import (
 _READY_S = 20.0
 _ANSWER_S = 5.0
 _END_S = 3.0
-# Faults, with the arguments of each: numbers, or one of some words.
+# Line faults and their numbers of arguments.
 _LINE_FAULTS = {'unplug': 0, 'plug': 0, 'delay': 1, 'loss': 1, 'noise': 1}
 _SHIELD_ORDERS = ('off', 'on', 'power')
 _SHIELDS = 3
-# Just below that of the nodes: an emulator that is behind never sleeps, and would starve them.
+# Just below that of the nodes: an emulator that lags never sleeps, and would starve them.
 _PRIORITY = 19
 LINE_HELP = 'unplug, plug, delay MS, loss P, noise P, reset'
 STEPPER_HELP = f'{LINE_HELP}, brownout, shield N off|on|power'
@@ -38,29 +38,29 @@ STEPPER_HELP = f'{LINE_HELP}, brownout, shield N off|on|power'
 
 class FirmwareBoard:
     """
-    Runs the firmware of a board in a process of its own, which ends with this one.
+    Runs the firmware of a board in its own process, which ends with this one.
 
-    The process serves the port in real time whatever this one does; `poll` takes in what its
-    motors or outputs did. Times are of the monotonic clock.
+    The process serves the port in real time, independently of this one; `poll` collects the
+    changes of its motors or outputs. Times are monotonic.
 
     Parameters
     ----------
     board
         steppers or valves.
     emulator
-        auto: the board's own binary where its compiler and emulator are installed, else its core
+        auto: the board's own binary, if its compiler and emulator are installed, else its core
         compiled for this computer.
     reset_on_open
-        Whether opening the port resets it, as it does a Mega; steppers only.
+        Whether opening the port resets the board, as with a Mega; steppers only.
 
     Attributes
     ----------
     shafts
-        (time [s], six angles in sixteenths of a full step) at every change, not taken yet.
+        (time [s], six angles in sixteenths of a full step) of every change not yet taken.
     outputs
-        (time [s], mask of open outputs) at every change, not taken yet.
+        (time [s], mask of open outputs) of every change not yet taken.
     resets
-        How often the board started anew.
+        How often the board has restarted.
 
     """
 
@@ -83,25 +83,25 @@ class FirmwareBoard:
 
     @property
     def emulator(self) -> str:
-        """What runs the firmware, and why that; '' before `start`."""
+        """Emulator of the firmware and the reason for it; '' before `start`."""
         binaries = self._binaries
         return f'{binaries.emulator} ({binaries.why})' if binaries is not None else ''
 
     def start(self, port: Path) -> None:
         """
-        Build the firmware if that is still to be done, and run it behind the link `port`.
+        Build the firmware if necessary, and run it behind the link `port`.
 
         Raises
         ------
         EmulationError
-            If it cannot be built, or does not start.
+            If it cannot be built or does not start.
 
         """
         try:
             self._binaries = built(self.board, self._emulator)
         except FirmwareBuildError as error:
             raise EmulationError(str(error)) from error
-        # The path of a socket must be short: a folder of its own.
+        # The path of a socket must be short, so it gets its own folder.
         self._folder = Path(tempfile.mkdtemp(prefix='softarm-board-'))
         control = self._folder / 'control'
         with _real_time():
@@ -145,7 +145,7 @@ class FirmwareBoard:
 
     def poll(self) -> None:
         """
-        Take in what has happened since the last call. It does not wait.
+        Collect everything that has happened since the last call, without waiting.
 
         Raises
         ------
@@ -183,17 +183,17 @@ class FirmwareBoard:
             raise EmulationError(f'emulated {self.board}: {error}') from error
 
     def ask_status(self) -> None:
-        """Request counts, which one of the next calls of `poll` brings to `status`."""
+        """Request the counts; a later call of `poll` puts them into `status`."""
         self.order('status')
 
     @property
     def status(self) -> dict[str, tuple[int, ...]]:
-        """Newest counts: shafts, moved, jumps, transactions, failed, late [us]; or writes."""
+        """Latest counts: shafts, moved, jumps, transactions, failed, late [us]; or writes."""
         return self._status
 
     def wait_for_status(self) -> dict[str, tuple[int, ...]]:
-        """Return the present counts; waits for the answer, so for tests and reports only."""
-        self.poll()  # what is not read is not sent: make room for the answer
+        """Return the present counts; waits for the answer, so only for tests and reports."""
+        self.poll()  # make room for the answer: unread messages block new ones
         known, deadline = self._statuses, time.monotonic() + _ANSWER_S
         self.ask_status()
         while self._statuses == known:
@@ -205,12 +205,12 @@ class FirmwareBoard:
 
     def inject(self, fault: str) -> str:
         """
-        Break or repair something; return what was done.
+        Inject or repair a fault; return what was done.
 
         Raises
         ------
         ValueError
-            If there is no such fault; lists those there are.
+            If there is no such fault; the message lists the known ones.
 
         """
         order = self._order_of(fault.split())
@@ -264,7 +264,7 @@ class FirmwareBoard:
                 )
 
     def _listen(self, process: subprocess.Popen[bytes]) -> None:
-        """Take what the program prints: a full pipe would stop it."""
+        """Read the program's output: a full pipe would stop the program."""
         if process.stdout is not None:
             with contextlib.suppress(BlockingIOError):
                 self._said = (self._said + os.read(process.stdout.fileno(), 4096))[-4096:]
@@ -291,9 +291,9 @@ class FirmwareBoard:
 @contextlib.contextmanager
 def _real_time() -> Iterator[None]:
     """
-    Start what a process starts under SCHED_FIFO, where permitted (Linux).
+    Start child processes in this block under SCHED_FIFO, if permitted (Linux).
 
-    A real board has its own processor: other programs here must not keep this one waiting.
+    A real board has its own processor: other programs here must not delay the emulated one.
     """
     try:
         before = os.sched_getscheduler(0), os.sched_getparam(0)

@@ -1,4 +1,4 @@
-"""Builds the firmware, and the program that runs it without a board, once for its sources."""
+"""Build the firmware and the program that emulates its board, once per version of sources."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ EMULATORS: dict[str, str] = {'steppers': 'simavr', 'valves': 'qemu'}
 _SOURCES = ('Makefile', 'core/*', 'steppers/*.*', 'valves/*', 'emulation/*.[ch]')
 _SIMAVR_HEADER = Path('/usr/include/simavr/sim_avr.h')
 _ARDUINO = Path('/usr/share/arduino/hardware/arduino/avr/cores')
-# What an emulated board needs: program or file -> package of Debian and Ubuntu.
+# Requirements of each emulator: program or file -> package of Debian and Ubuntu.
 _NEEDS: dict[str, dict[str | Path, str]] = {
     'native': {},
     'simavr': {
@@ -32,29 +32,29 @@ _NEEDS: dict[str, dict[str | Path, str]] = {
     },
     'qemu': {'arm-none-eabi-gcc': 'gcc-arm-none-eabi', 'qemu-system-arm': 'qemu-system-arm'},
 }
-_OF_MAKE = {'MAKEFLAGS', 'MFLAGS', 'MAKELEVEL'}  # of a make that this process may run under
+_OF_MAKE = {'MAKEFLAGS', 'MFLAGS', 'MAKELEVEL'}  # variables of a make that may run this process
 _COMPILER: dict[str | Path, str] = {'make': 'make', 'cc': 'gcc libc6-dev'}
 
 
 class FirmwareBuildError(EmulationError):
-    """An emulated board cannot be built; the message says what is missing or what went wrong."""
+    """An emulated board cannot be built; the message says what is missing or has failed."""
 
 
 @dataclass(frozen=True)
 class FirmwareBinaries:
     """
-    What runs a board.
+    Programs that emulate a board.
 
     Attributes
     ----------
     runner :
         The program that puts the board behind a pseudo-terminal (firmware/emulation/README.md).
     elf :
-        The board's own binary; None where the core is compiled for this computer.
+        The board's own binary; None if the core is compiled for this computer.
     emulator :
         native, simavr or qemu.
     why :
-        Why this one.
+        Reason for this emulator.
 
     """
 
@@ -66,18 +66,18 @@ class FirmwareBinaries:
 
 def built(board: Board, emulator: Emulator = 'auto') -> FirmwareBinaries:
     """
-    Return the programs of a board, built now if they have not been from these sources.
+    Return the programs of a board; build them unless they exist for the present sources.
 
-    `auto` takes the board's own binary in its emulator (simavr for the steppers, QEMU for the
-    valves) where compiler and emulator are installed, and the core compiled for this computer
-    where they are not. The first build takes some seconds. Several processes may call it at once.
+    `auto` selects the board's own binary in its emulator (simavr for the steppers, QEMU for the
+    valves) if compiler and emulator are installed, else the core compiled for this computer. The
+    first build takes some seconds. Several processes may call it at once.
 
     Raises
     ------
     ValueError
-        For a board, or an emulator of it, that does not exist.
+        For an unknown board, or an emulator that it does not have.
     FirmwareBuildError
-        If something needed is not installed, or the build fails.
+        If a requirement is not installed, or the build fails.
 
     """
     if board not in EMULATORS:
@@ -98,7 +98,7 @@ def built(board: Board, emulator: Emulator = 'auto') -> FirmwareBinaries:
 
 
 def cache_folder() -> Path:
-    """Return where builds are kept: `$XDG_CACHE_HOME/softarm_ros/firmware`."""
+    """Return the folder of the builds: `$XDG_CACHE_HOME/softarm_ros/firmware`."""
     home = Path(os.environ.get('XDG_CACHE_HOME', ''))
     root = home if home.is_absolute() else Path.home() / '.cache'
     return root / 'softarm_ros' / 'firmware'
@@ -117,7 +117,7 @@ def _built(board: Board, emulator: str, sources: Path, why: str) -> FirmwareBina
 
 
 def _build(sources: Path, names: list[str], folder: Path) -> None:
-    """Make the files `names` into `folder`, which appears complete or not at all."""
+    """Build the files `names` into `folder`, which appears complete or not at all."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix='.building-', dir=folder.parent))
@@ -142,7 +142,7 @@ def _build(sources: Path, names: list[str], folder: Path) -> None:
         try:
             kept.rename(folder)
         except OSError:
-            if not folder.is_dir():  # else another process was faster, from the same sources
+            if not folder.is_dir():  # else another process finished first, from the same sources
                 raise
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -156,7 +156,7 @@ def _sources() -> Path:
 
 
 def _fingerprint(sources: Path, names: list[str], emulator: str) -> str:
-    """Return what a build depends on, as a name: sources, and the tools as they are installed."""
+    """Return a hash of all inputs of a build: its sources and the installed tools."""
     digest = hashlib.sha256(' '.join(names).encode())
     for pattern in _SOURCES:
         for path in sorted(p for p in sources.glob(pattern) if p.is_file()):
@@ -170,7 +170,7 @@ def _fingerprint(sources: Path, names: list[str], emulator: str) -> str:
 
 
 def _missing(emulator: str) -> list[str]:
-    """Return the packages that lack for an emulator, or for any build."""
+    """Return the packages that are missing for an emulator, or for any build."""
     return [
         package
         for tool, package in (_COMPILER | _NEEDS[emulator]).items()

@@ -9,7 +9,7 @@ from softarm_ros.emulation.daq_service import EmulatedDaq
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
 from softarm_ros.plant.faults import Faults, InjectedFault
 
-_OPEN_V = 0.02  # what an input with a pull-down reads without its sensor
+_OPEN_V = 0.02  # reading of an input with a pull-down and no sensor
 
 
 def servo_faults(drives: EmulatedDrives) -> Faults:

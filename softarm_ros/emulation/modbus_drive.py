@@ -14,24 +14,24 @@ from softarm_ros.emulation.drive_bank import DriveBank, DriveLoad
 from softarm_ros.emulation.modbus_tcp import ModbusServer, Refusal
 
 _START_S = 20.0
-_LONGEST_S = 0.02  # an emulation that was not running for longer: its drives' time stood still
+_LONGEST_S = 0.02  # longest step; while the emulation was stopped, the drives' time stood still
 
 
 @dataclass
 class LinkFaults:
     """
-    Faults between master and drives; may be changed at any time.
+    Faults between master and drives; may be set at any time.
 
     Attributes
     ----------
     delay_s :
-        Every answer is late by this.
+        Every answer is delayed by this time.
     lose_answers :
-        Number of the next answers that are lost; the requests were carried out.
+        Number of the next answers that are lost; their requests are still carried out.
     silent_units :
-        These units neither carry out nor answer anything, as if their cable were out.
+        These units neither carry out nor answer requests, as with an unplugged cable.
     refuse :
-        Every request is answered with this exception code of Modbus.
+        Every request is answered with this Modbus exception code.
 
     """
 
@@ -45,8 +45,9 @@ class EmulatedDrives(DriveBank):
     """
     Drives on a port of the loopback interface.
 
-    One thread answers requests and lets the load turn in real time. Values of the shafts can be
-    read at any time; `kill` and `revive` end and restart the server, the shafts turn on.
+    One thread answers requests and advances the load in real time. Values of the shafts can be
+    read at any time; `kill` and `revive` end and restart the server, while the shafts keep
+    turning.
     """
 
     def __init__(
@@ -73,7 +74,7 @@ class EmulatedDrives(DriveBank):
     # -- life
 
     def start(self, port: int = 0) -> EmulatedDrives:
-        """Listen on a port of 127.0.0.1 (0: any free one) and let time run."""
+        """Listen on a port of 127.0.0.1 (0: any free one) and start the time of the drives."""
         self.port = port
         self._thread = threading.Thread(target=self._run, name='emulated drives', daemon=True)
         self._thread.start()
@@ -103,7 +104,7 @@ class EmulatedDrives(DriveBank):
         self._call(self._stop())
 
     def revive(self) -> None:
-        """Listen again on the same port, if killed."""
+        """Listen again on the same port, unless running."""
         if self._server is None:
             self._call(self._serve())
 
@@ -147,7 +148,7 @@ class EmulatedDrives(DriveBank):
         if self.faults.lose_answers > 0:
             self.faults.lose_answers -= 1
         elif self.faults.delay_s > 0.0:
-            # The answer to a request is delayed, not the requests behind it.
+            # Only the answer to this request is delayed, not the requests after it.
             asyncio.get_running_loop().call_later(self.faults.delay_s, write, frame)
         else:
             write(frame)
@@ -167,7 +168,7 @@ class EmulatedDrives(DriveBank):
     # -- registers
 
     def _registers_of_units(self) -> dict[tuple[int, str], _Table]:
-        """Return the registers that each unit has, by unit and kind."""
+        """Return the registers of all units, by unit and table."""
         used: dict[tuple[int, str], set[int]] = {}
         registers = self.config.registers
         each = [getattr(registers, name) for name in type(registers).model_fields]
@@ -204,7 +205,7 @@ class EmulatedDrives(DriveBank):
 
 
 class _Table:
-    """Registers of one unit: those at some addresses, no others."""
+    """The registers of one unit at given addresses, and no others."""
 
     def __init__(self, addresses: set[int]) -> None:
         self.first = min(addresses)
@@ -212,5 +213,5 @@ class _Table:
         self._addresses = addresses
 
     def has(self, address: int, count: int) -> bool:
-        """Return whether so many registers from an address on are there."""
+        """Return whether `count` registers from an address on exist."""
         return self._addresses.issuperset(range(address, address + count))

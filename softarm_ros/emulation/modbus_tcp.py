@@ -1,7 +1,7 @@
 """
-Modbus TCP as a device answers it: registers read and written, frames, one client a connection.
+The device's side of Modbus TCP: reading and writing registers, frames, client connections.
 
-After the Modbus Application Protocol Specification V1.1b3 and the Messaging on TCP/IP
+Follows the Modbus Application Protocol Specification V1.1b3 and the Messaging on TCP/IP
 Implementation Guide V1.0b: transaction, 0, length (two bytes each), unit, then function and data.
 """
 
@@ -18,7 +18,7 @@ _TABLES = {READ_HOLDING: 'holding', READ_INPUT: 'input'}
 _MOST_READ, _MOST_WRITTEN = 125, 123  # registers in one request
 _HEADER = struct.Struct('>HHHB')
 _PLACE = struct.Struct('>HH')
-_LEAST, _MOST = 2, 254  # bytes that follow transaction, 0 and length: unit, function, data
+_LEAST, _MOST = 2, 254  # value of length: number of bytes in unit, function and data
 _REFUSED = 0x80  # added to the function
 
 
@@ -32,7 +32,7 @@ class Refusal(IntEnum):
 
 
 class Registers(Protocol):
-    """What is read and written."""
+    """The registers of all units, for reading and writing."""
 
     def __call__(
         self, unit: int, table: str, address: int, count: int, words: Sequence[int] | None
@@ -40,13 +40,13 @@ class Registers(Protocol):
         """
         Return `count` words of a table (`holding` or `input`) from an address on.
 
-        `words` are written there first, if given. Instead an exception code, or None where
-        nobody answers.
+        If `words` are given, write them there first. Returns an exception code instead to refuse
+        the request, or None if no unit answers.
         """
 
 
 def answer(unit: int, request: bytes, registers: Registers) -> bytes | None:
-    """Return what a unit answers to function and data of a request; None: nothing."""
+    """Return a unit's answer to function and data of a request; None if it does not answer."""
     function, found = request[0], _carried_out(unit, request, registers)
     if found is None:
         return None
@@ -54,7 +54,7 @@ def answer(unit: int, request: bytes, registers: Registers) -> bytes | None:
         return bytes((function | _REFUSED, found))
     if function in _TABLES:
         return struct.pack(f'>BB{len(found)}H', function, 2 * len(found), *found)
-    return request[:5]  # function, address, and the word or how many
+    return request[:5]  # function, address, and the word written or the number of words
 
 
 def _carried_out(unit: int, request: bytes, registers: Registers) -> Sequence[int] | int | None:
@@ -78,14 +78,14 @@ def _carried_out(unit: int, request: bytes, registers: Registers) -> Sequence[in
 
 class ModbusServer:
     """
-    Answers any number of clients on a port of 127.0.0.1, in the event loop it is started in.
+    Answers any number of clients on a port of 127.0.0.1, in the event loop that starts it.
 
     Parameters
     ----------
     registers
-        What is read and written.
+        The registers to serve.
     send
-        Takes every answer and what sends it: at once, later, or never.
+        Receives the write function and every answer, to send it at once, later, or never.
 
     """
 
@@ -100,16 +100,16 @@ class ModbusServer:
         self._server: asyncio.Server | None = None
 
     async def start(self, port: int) -> int:
-        """Listen on a port (0: any free one); return which."""
+        """Listen on a port (0: any free one); return its number."""
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(lambda: _Connection(self), '127.0.0.1', port)
         return int(self._server.sockets[0].getsockname()[1])
 
     async def stop(self) -> None:
-        """Reset every connection and listen no more."""
+        """Reset every connection and stop listening."""
         self.listening = False
         assert self._server is not None
-        # asyncio loses a connection whose server is closed while it is being accepted.
+        # asyncio loses a connection that is being accepted while its server is closed.
         for listening in self._server.sockets:
             asyncio.get_running_loop().remove_reader(listening.fileno())
         await asyncio.sleep(0.01)
@@ -120,7 +120,7 @@ class ModbusServer:
 
 
 class _Connection(asyncio.Protocol):
-    """One client."""
+    """The connection of one client."""
 
     def __init__(self, server: ModbusServer) -> None:
         self._server = server
@@ -142,7 +142,7 @@ class _Connection(asyncio.Protocol):
         while len(self._received) >= _HEADER.size:
             transaction, protocol, length, unit = _HEADER.unpack_from(self._received)
             if protocol != 0 or not _LEAST <= length <= _MOST:
-                self._transport.abort()  # nobody knows where the next frame begins
+                self._transport.abort()  # the start of the next frame is unknown
                 return
             end = _HEADER.size - 1 + length
             if len(self._received) < end:

@@ -31,18 +31,18 @@ class SentMarker:
 
 
 def server_info(version: Version, ticks_per_s: int, data_port: int, name: str) -> bytes:
-    """Return the answer to a client that connects."""
+    """Return the answer to a connecting client."""
     return _packet(
         SERVER_INFO,
         name.encode().ljust(256, b'\0')
-        + bytes((3, 1, 0, 0))  # of Motive
+        + bytes((3, 1, 0, 0))  # version of Motive
         + bytes((*version, 0, 0))
         + struct.pack('<QHB4B', ticks_per_s, data_port, 0, 239, 255, 42, 99),
     )
 
 
 def model(version: Version, bodies: Sequence[tuple[int, str]], markers: int = 4) -> bytes:
-    """Return the description of what is tracked: bodies, a set of markers each, a camera."""
+    """Return the model description: bodies, a marker set for each, and a camera."""
     sets = [(0, _text('all') + _u32(0))]
     for identity, name in bodies:
         names = b''.join(_text(f'Marker{k + 1}') for k in range(markers))
@@ -72,7 +72,7 @@ def frame(
     time_s: float,
     models_changed: bool = False,
 ) -> bytes:
-    """Return a frame of data; `exposed_ticks`, `sent_ticks`: of the server's clock."""
+    """Return a frame of data; `exposed_ticks` and `sent_ticks` count the server's clock."""
     rigid = b''.join(
         struct.pack(
             '<i7ffH', body.id, *body.position, *body.quaternion, body.error_m, int(body.tracked)

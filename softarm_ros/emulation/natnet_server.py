@@ -1,4 +1,4 @@
-"""Motive, as a client on the network sees it: a NatNet server on 127.0.0.1, unicast."""
+"""Emulate Motive for clients on the network: a NatNet server on 127.0.0.1, unicast."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from softarm_ros.plant.mocap import PoseMeasurement
 
 LOCALHOST = '127.0.0.1'
 TICKS_PER_S = 10_000_000  # of Windows' performance counter
-FORGET_S = 5.0  # a client that does not keep alive
+FORGET_S = 5.0  # after the last keep-alive of a client
 WAIT_S = 0.05
 OWN_FAULTS = ('second', 'corrupt', 'die')
 Z_TO_Y_UP = pose(rotation_x(np.radians(-90.0)), np.zeros(3))
@@ -32,20 +32,20 @@ Z_TO_Y_UP = pose(rotation_x(np.radians(-90.0)), np.zeros(3))
 
 class NatNetServer:
     """
-    Streams the bodies of a scene to every client that asked; an `EmulatedSensor`.
+    Streams the bodies of a scene to every client that has connected; an `EmulatedSensor`.
 
-    Its own faults beside those of the scene: `second` (another sender on the same network sends
-    the same bodies elsewhere), `corrupt` (bits of packets are turned over), `die` (it answers
-    nobody and sends nothing).
+    Its own faults, in addition to those of the scene: `second` (another sender on the network
+    sends the same bodies at other positions), `corrupt` (bits of packets are flipped), `die` (it
+    neither answers nor sends).
 
     Parameters
     ----------
     config
-        Of the driver that will read it.
+        Configuration of the driver that will read it.
     scene
-        What is tracked.
+        Scene to stream.
     version
-        Of the stream.
+        Version of the stream.
 
     """
 
@@ -109,7 +109,7 @@ class NatNetServer:
         return sock
 
     def _answer(self, thread: PollingThread) -> None:
-        """Answer what clients ask, until the thread is told to end."""
+        """Answer requests of clients until the thread is to end."""
         while not thread.ending.is_set():
             sock = self._socket
             if sock is None:
@@ -139,7 +139,7 @@ class NatNetServer:
         if sock is None:
             return
         if 'die' in self.scene.faults:
-            self._names = []  # one that starts anew tells of no change
+            self._names = []  # a restarted server reports no change of models
             return
         data = self.scene.garbled(self._frame(scene, np.eye(4)))
         now = MONOTONIC.now_s()
@@ -188,5 +188,5 @@ class NatNetServer:
 
 
 def build(config: NatNetConfig, sections: Sequence[str], seed: int) -> NatNetServer:
-    """Return the server, not started."""
+    """Return the server, not yet started."""
     return NatNetServer(config, TrackedScene(config, sections, seed, OWN_FAULTS))

@@ -1,4 +1,4 @@
-"""An NDI Aurora behind a pseudo-terminal: its ASCII commands and replies, each with CRC-16."""
+"""Emulate an NDI Aurora behind a pseudo-terminal: ASCII commands and replies with CRC-16."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ VERSION = (
     'Freeze Tag: AURORA Rev 007\nFreeze Date: 00/00/00\n'
 )
 _PORT_STATUS = 0x31  # occupied, initialised, enabled
-_EARLY = 1e-3  # of a period: rounding of the clock must not shift a frame
+_EARLY = 1e-3  # share of a period: rounding of the clock must not shift a frame
 
 
 def crc16(data: bytes) -> int:
@@ -38,22 +38,22 @@ def crc16(data: bytes) -> int:
 
 class NdiDevice:
     """
-    Answers as an Aurora with a coil for each body of a scene does; an `EmulatedSensor`.
+    Answers like an Aurora with one coil per body of a scene; an `EmulatedSensor`.
 
-    Its own faults beside those of the scene: `corrupt` (bits of replies are turned over), `die`
-    (it answers nothing).
+    Its own faults, in addition to those of the scene: `corrupt` (bits of replies are flipped),
+    `die` (it does not answer).
     """
 
     def __init__(self, config: EmTrackerConfig, scene: TrackedScene) -> None:
         self._config = config
         self.scene = scene
         self._master = self._slave = -1
-        self._newest: tuple[int, Scene] | None = None  # with its number
+        self._newest: tuple[int, Scene] | None = None  # frame number, scene
         self._initialised: set[str] = set()
         self._enabled: set[str] = set()
         self._tracking = False
         self._replies = 0
-        # A device has a processor of its own: it does not wait for the simulated arm.
+        # A real device has its own processor: it does not wait for the simulated arm.
         self._thread = PollingThread(
             'ndi device', self._answer, lambda error: None, goes_first=True
         )
@@ -71,8 +71,8 @@ class NdiDevice:
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
         """See `EmulatedSensor`."""
         for scene in self.scene.passing(measured, now_s):
-            # The arm may be measured more often than this device looks: the first exposure of
-            # each of its periods is its frame, with the number that tells when that was.
+            # The arm may be measured more often than this device samples: its frame is the first
+            # exposure in each of its periods, and the frame number states the period.
             number = math.floor(scene.exposed_s * self._config.rate_hz + _EARLY)
             if self._newest is None or number != self._newest[0]:
                 self._newest = (number, scene)
@@ -116,7 +116,7 @@ class NdiDevice:
         text = self._text(command).encode()
         reply = text + b'%04X' % crc16(text)
         if self._tracking:
-            # A byte beyond ASCII ends the library; its process is started again.
+            # A non-ASCII byte would crash the library, and its process would be restarted.
             reply = self.scene.garbled(reply, share=0.1, most=1, of=7)
         reply += b'\r'
         self._replies += 1
@@ -124,7 +124,7 @@ class NdiDevice:
             os.write(self._master, reply)
 
     def _text(self, command: bytes) -> str:
-        """Return the reply to a command, without its check sum."""
+        """Return the reply to a command, without its checksum."""
         if len(command) < 5 or command[-4:] != b'%04X' % crc16(command[:-4]):
             return 'ERROR05'
         word, _, rest = command[:-4].decode('ascii', 'replace').partition(':')
@@ -153,7 +153,7 @@ class NdiDevice:
         return 'ERROR01'
 
     def _handles(self, which: str) -> str:
-        """Return the ports to free (01), initialise (02) or enable (03), or all."""
+        """Return the ports to free (01), to initialise (02) or to enable (03), or all ports."""
         names = sorted(self.scene.names)
         known = {
             '01': [],
@@ -182,5 +182,5 @@ class NdiDevice:
 
 
 def build(config: EmTrackerConfig, sections: Sequence[str], seed: int) -> NdiDevice:
-    """Return the device, not started."""
+    """Return the device, not yet started."""
     return NdiDevice(config, TrackedScene(config, sections, seed, OWN_FAULTS))

@@ -1,4 +1,4 @@
-"""A serial line as a pseudo-terminal: a link in a folder, that can be pulled and put back."""
+"""A serial line as a pseudo-terminal behind a link, which can be unplugged and plugged in."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ _WAIT_S = 0.005
 
 class PtyLine:
     """
-    Hands a host's bytes to a device, and the device's answers to the host.
+    Passes a host's bytes to a device, and the device's answers to the host.
 
     Parameters
     ----------
     answer
-        Takes bytes of the host, returns those of the device.
+        Takes bytes of the host and returns the device's answer.
     idle
-        Called often while nothing waits on the line.
+        Called often while the line is idle.
     name
-        Of the thread.
+        Name of the thread.
 
     """
 
@@ -39,23 +39,23 @@ class PtyLine:
         self._lock = threading.Lock()
         self._master = self._slave = -1
         self._delay_s = 0.0
-        # A device has a processor of its own: it does not wait for the simulated arm.
+        # A real device has its own processor: it does not wait for the simulated arm.
         self._thread = PollingThread(name, self._run, self._on_failure, goes_first=True)
         self.failure = ''
 
     def start(self, link: Path) -> None:
-        """Open the line; its port is the link."""
+        """Open the line, with its port at the link."""
         self._link = link
         self.plug()
         self._thread.start()
 
     def close(self) -> None:
-        """End; may be called twice."""
+        """Close the line; may be called twice."""
         self._thread.close()
         self.unplug()
 
     def plug(self) -> None:
-        """Let the port be there."""
+        """Create the port and its link, if missing."""
         with self._lock:
             if self._master >= 0 or self._link is None:
                 return
@@ -69,7 +69,7 @@ class PtyLine:
             draft.replace(self._link)
 
     def unplug(self) -> None:
-        """Let the port be gone, for whoever has it open too."""
+        """Remove the port, also for programs that have it open."""
         with self._lock:
             for end in (self._master, self._slave):
                 if end >= 0:
@@ -79,7 +79,7 @@ class PtyLine:
                 self._link.unlink(missing_ok=True)
 
     def delay(self, seconds: float) -> None:
-        """Let answers be late by so long [s]."""
+        """Delay answers by a time [s]."""
         self._delay_s = seconds
 
     def _on_failure(self, error: Exception) -> None:
@@ -96,7 +96,7 @@ class PtyLine:
             try:
                 readable, _, _ = select.select([master], [], [], _WAIT_S)
                 data = os.read(master, 4096) if readable else b''
-            except (OSError, ValueError):  # pulled meanwhile
+            except (OSError, ValueError):  # unplugged meanwhile
                 continue
             if not data:
                 self._idle()

@@ -1,4 +1,4 @@
-"""Qualisys Track Manager, as a client on the network sees it: the RT protocol over TCP."""
+"""Emulate Qualisys Track Manager for clients on the network: the RT protocol over TCP."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _MM = 1000.0
 
 
 class Client:
-    """What a client has said that is not obeyed yet, and whether it wants frames."""
+    """Bytes of a client that are not yet processed, and whether it wants frames."""
 
     def __init__(self) -> None:
         self.heard = bytearray()
@@ -27,7 +27,7 @@ class Client:
 
 
 class QtmServer(SceneServer[Client]):
-    """Streams the bodies of a scene to every client that asked."""
+    """Streams the bodies of a scene to every client that requests frames."""
 
     def __init__(self, scene: TrackedScene) -> None:
         super().__init__('qtm', scene)
@@ -86,7 +86,7 @@ class QtmServer(SceneServer[Client]):
 
 
 def parameters(bodies: Sequence[str], points: Sequence[str]) -> bytes:
-    """Return the settings of bodies and labels, as far as a client looks at them."""
+    """Return the settings of bodies and labels that clients read."""
     labels = ''.join(f'<Label><Name>{escape(n)}</Name></Label>' for n in points)
     named = ''.join(
         f'<Body><Name>{escape(n)}</Name><Enabled>true</Enabled></Body>' for n in bodies
@@ -99,7 +99,7 @@ def parameters(bodies: Sequence[str], points: Sequence[str]) -> bytes:
 
 
 def frame(scene: Scene) -> bytes:
-    """Return the content of a data packet with components 3D and 6D with residuals."""
+    """Return the content of a data packet with the components 3D and 6D with residuals."""
     unseen = np.full((4, 4), np.nan)
     bodies = b''.join(
         struct.pack(
@@ -126,5 +126,5 @@ def _packet(kind: int, content: bytes) -> bytes:
 
 
 def build(config: QtmConfig, sections: Sequence[str], seed: int) -> QtmServer:
-    """Return the server, not started."""
+    """Return the server, not yet started."""
     return QtmServer(TrackedScene(config, sections, seed, OWN_FAULTS))

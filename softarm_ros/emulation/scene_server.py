@@ -1,4 +1,4 @@
-"""A server of motion capture that streams a scene to the clients that are connected to it."""
+"""A motion capture server that streams a scene to its clients."""
 
 from __future__ import annotations
 
@@ -22,17 +22,17 @@ ClientT = TypeVar('ClientT')
 
 class SceneServer(ABC, Generic[ClientT]):
     """
-    Has a socket that clients come to and one for each of them; an `EmulatedSensor`.
+    Serves clients on one listening socket and one socket per client; an `EmulatedSensor`.
 
-    Its own faults beside those of the scene: `corrupt` (bits of what it sends are turned over),
-    `die` (it closes all sockets and hears nobody), `mute` (it keeps them and says nothing).
+    Its own faults, in addition to those of the scene: `corrupt` (bits of sent data are flipped),
+    `die` (it closes all sockets), `mute` (it keeps its sockets open and sends nothing).
 
     Parameters
     ----------
     name
-        Of the protocol, for reports.
+        Name of the protocol, for reports.
     scene
-        What it streams.
+        Scene to stream.
 
     """
 
@@ -50,19 +50,19 @@ class SceneServer(ABC, Generic[ClientT]):
 
     @abstractmethod
     def listen(self, port: int) -> socket.socket:
-        """Return the socket that clients come to, at this port; any free one for 0."""
+        """Return the socket that clients connect to, at this port; any free one for 0."""
 
     @abstractmethod
     def welcome(self, door: socket.socket) -> None:
-        """Take up a client that has come."""
+        """Accept a client that has contacted the listening socket."""
 
     @abstractmethod
     def hear(self, sock: socket.socket, data: bytes) -> None:
-        """Take what a client says."""
+        """Process data of a client."""
 
     @abstractmethod
     def stream(self, scene: Scene) -> None:
-        """Send a scene to those who want it; not called while the server is mute."""
+        """Send a scene to all clients that want it; not called while the server is mute."""
 
     # -- an emulated sensor
 
@@ -99,14 +99,14 @@ class SceneServer(ABC, Generic[ClientT]):
     # -- for derived classes
 
     def admit(self, sock: socket.socket, client: ClientT, greeting: bytes) -> None:
-        """Greet a client that is connected, and listen to it from now on."""
+        """Greet a connected client, and receive its data from now on."""
         sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.send(sock, greeting)  # before any frame
         with self._lock:
             self._clients[sock] = client
 
     def send(self, sock: socket.socket, data: bytes) -> None:
-        """Send to a client; one that is gone is noticed when it is heard."""
+        """Send data to a client; a closed connection is noticed on the next read."""
         with contextlib.suppress(OSError), self._lock:
             sock.sendall(data)
 

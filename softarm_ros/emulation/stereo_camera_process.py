@@ -1,10 +1,10 @@
 """
-Emulated cameras in a process of their own: drawing must not hold up devices or the arm.
+Emulated cameras in their own process, so that drawing cannot delay devices or the arm.
 
 `python -m softarm_ros.emulation.stereo_camera_process` reads one line of JSON from its standard
-input (the sensor's config, the names of the sections, the seed), then records of a fixed size: an
-exposure, or a fault. It writes lines of JSON: the fields that lead to the cameras, or `error`;
-then a report twice a second. It ends when its input does.
+input (the sensor's configuration, the section names, the seed), then records of a fixed size: an
+exposure or a fault. It writes lines of JSON: first the fields that address the cameras, or
+`error`; then a report twice a second. It ends when its input ends.
 """
 
 from __future__ import annotations
@@ -33,23 +33,23 @@ from softarm_ros.perception.stereo.tracking import MarkerTracker
 from softarm_ros.plant.mocap import PoseMeasurement
 from softarm_ros.plant.plant import Plant
 
-_LINE_POINTS = 25  # of the centreline; a record stays below what a pipe takes whole (4096 bytes)
+_LINE_POINTS = 25  # of the centreline: a pipe takes records below 4096 bytes whole
 _REPORT_S = 0.5
 _END_S = 5.0
 
 
 class CameraProcess:
     """
-    Two network cameras that look at the simulated arm; an `EmulatedSensor` that sees the arm.
+    Two network cameras that observe the simulated arm; an `EmulatedSensor`, a `LookingSensor`.
 
     Parameters
     ----------
     config : StereoCamerasConfig
-        Of the driver that will read them.
+        Configuration of the driver that will read them.
     sections : sequence of str
-        Names, base to tip.
+        Section names, base to tip.
     seed : int
-        Of everything random.
+        Seed of every random number.
 
     """
 
@@ -80,7 +80,7 @@ class CameraProcess:
             pipe.write(json.dumps(given).encode() + b'\n')
             pipe.flush()
         except OSError:
-            pass  # what it has to say comes next
+            pass  # its error message is read next
         first = lines.readline()
         said: dict[str, object] = json.loads(first) if first else {'error': 'it ended at once'}
         if 'error' in said:
@@ -92,7 +92,7 @@ class CameraProcess:
         return said
 
     def look(self, plant: Plant, now_s: float) -> None:
-        """See `LookingSensor`: expose where a frame is due."""
+        """See `LookingSensor`; exposes when a frame is due."""
         now = time.monotonic()
         wall_s = self._times.of(now_s, now)
         if now_s < self._next_s - 1e-9:
@@ -117,7 +117,7 @@ class CameraProcess:
             raise EmulationError(f'emulated cameras: {error}') from None
 
     def deliver(self, measured: Sequence[PoseMeasurement], now_s: float) -> None:
-        """See `EmulatedSensor`; these cameras measure nothing but images."""
+        """See `EmulatedSensor`; does nothing, as these cameras send images rather than poses."""
 
     def inject(self, fault: str) -> str:
         """See `EmulatedSensor`."""
@@ -157,14 +157,14 @@ class CameraProcess:
         return 16 * len(self._sections) + 3 * _LINE_POINTS
 
     def _send(self, stamp_ns: int, record: Array) -> bool:
-        """Return whether the cameras took a record; a pipe takes one whole or not at all."""
+        """Return whether the cameras took a record; a pipe takes it whole or not at all."""
         if self._process is None:
             return False
         pipe, _ = self._pipes()
         data = np.int64(stamp_ns).tobytes() + np.asarray(record, dtype='<f8').tobytes()
         try:
             os.write(pipe.fileno(), data)
-        except OSError:  # full, or the process is gone: the driver reports a camera without images
+        except OSError:  # full, or the process has ended; the driver reports missing images
             return False
         return True
 
@@ -180,13 +180,13 @@ class CameraProcess:
 
 
 def build(config: StereoCamerasConfig, sections: Sequence[str], seed: int) -> CameraProcess:
-    """Return the emulated cameras of a rig."""
+    """Return the emulated cameras of a rig, not yet started."""
     return CameraProcess(config, sections, seed)
 
 
 def main() -> int:
-    """Draw until the input ends."""
-    # What starts this runs in real time; drawing pictures is not for that.
+    """Serve the cameras until the input ends."""
+    # The parent process runs in real time; drawing images must not.
     with contextlib.suppress(AttributeError, OSError):
         os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
     given = json.loads(sys.stdin.buffer.readline())

@@ -1,4 +1,4 @@
-"""Two network cameras that look at a plant: rendered grey images over HTTP, and faults."""
+"""Two network cameras that observe a plant: rendered grey images over HTTP, and faults."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ LOCALHOST = '127.0.0.1'
 SIZE = (640, 480)
 LENS = (-0.18, 0.06, 4e-4, -3e-4, -0.008)
 BASELINE_M = 0.3
-FILLED = 0.75  # of the image's height by the arm's length, at rest
+FILLED = 0.75  # share of the image's height that the arm fills at rest
 MARKER_M = 0.008
 BOUNDARY = 'exposure'
 FAULTS = (
@@ -51,34 +51,34 @@ FAULTS = (
     'late',
     'mend',
 )
-_DROPPED = 0.5  # share of images that are lost, of each camera by itself
-# From the exposure to the image on the network; a computer that draws later shows later.
+_DROPPED = 0.5  # share of images that are lost, for each camera separately
+# From the exposure to the image on the network; slower drawing delays it further.
 _TRANSFER_S = 0.015
 _CLEARANCE_M = 0.002  # between the arm's surface and its markers
 
 
 class StereoCameraServer:
     """
-    Draws what both cameras see and serves it on two ports.
+    Draws the images of both cameras and serves them on two ports.
 
     Faults: `unplug left|right` (the port closes), `freeze left|right` (the same image, with new
     time stamps), `drop` (half of the images of each camera are lost), `swap` (plugs exchanged),
-    `dark` (lamps off), `hide` (something before the last marker or body), `reflect` (something
-    shines beside it), `late` (the right camera exposes half a period later than the left one).
-    They add up; `mend` ends all.
+    `dark` (lamps off), `hide` (an object in front of the last marker or body), `reflect` (a bright
+    reflection beside it), `late` (the right camera exposes half a period after the left one).
+    Faults add up; `mend` ends all.
 
     Parameters
     ----------
     config : StereoCamerasConfig
-        Rate, markers and where they sit.
+        Rate, markers and their places.
     sections : sequence of str
-        Names, base to tip.
+        Section names, base to tip.
     seed : int
-        Of noise, and of which images are lost.
+        Seed of the noise and of lost images.
     cameras : StereoCameras
-        As they are.
+        The true cameras.
     calibration : CalibrationFile, optional
-        What is believed of them; without it they are known exactly.
+        Calibration for the driver; None: the true cameras are known exactly.
 
     """
 
@@ -110,14 +110,14 @@ class StereoCameraServer:
         self._frozen: dict[Side, Image] = {}
 
     def _tube_radius_m(self, diameter_m: float) -> float:
-        """Return the radius of an arm that most of its markers just stand clear of."""
+        """Return the radius of an arm whose surface most markers clear by a small distance."""
         out = [float(np.linalg.norm(p.offset[:2, 3])) for p in self._places.values()]
         clear = [r - 0.5 * diameter_m - _CLEARANCE_M for r in out]
         beside = [radius for radius in clear if radius > 0.0]
         return float(np.median(beside)) if beside else ArmLooks().tube_radius_m
 
     def start(self) -> dict[str, object]:
-        """Serve; return the fields of the sensor's config that lead here."""
+        """Start serving; return the sensor's configuration fields that address the cameras."""
         self.close()
         self._folder = tempfile.TemporaryDirectory(prefix='softarm_cameras_')
         file = Path(self._folder.name) / 'cameras.yaml'
@@ -136,17 +136,17 @@ class StereoCameraServer:
 
     def expose(self, section_tips: Array, centreline: Array, exposed_ns: int) -> None:
         """
-        Take an exposure of an arm: section tips (sections, 4, 4), points (n, 3), and when it was.
+        Take an exposure of an arm: section tips (sections, 4, 4), points (n, 3), and its time.
 
-        A thread draws it: who calls is not held up. One that is late draws the newest exposure
-        and leaves out those before it, as a slow camera does.
+        A thread draws it, so the caller does not wait. If the thread is late, it draws the newest
+        exposure and skips earlier ones, as a slow camera does.
         """
         with self._news:
             self._next = (section_tips, centreline, exposed_ns)
             self._news.notify_all()
 
     def _draw_newest(self) -> None:
-        """Draw and show exposures until told to end: the work of the thread."""
+        """Draw and show exposures until the server closes (runs in the thread)."""
         transfer_s = min(_TRANSFER_S, 0.8 / self._config.rate_hz)
         while True:
             with self._news:
@@ -158,7 +158,7 @@ class StereoCameraServer:
             begin_s = time.thread_time()
             images = self.draw(tips, line)
             self._drawn_s = [*self._drawn_s[-99:], time.thread_time() - begin_s]
-            # Images that are ready sooner than a camera would have sent them wait for that time.
+            # An image that is ready before a real camera would have sent it waits until then.
             with self._news:
                 left_s = transfer_s - 1e-9 * (time.time_ns() - exposed_ns)
                 if left_s > 0.0:
@@ -169,7 +169,7 @@ class StereoCameraServer:
                 self._streams[side].show(image, self.stamp_ns(side, exposed_ns))
 
     def stamp_ns(self, side: Side, exposed_ns: int) -> int:
-        """Return the time stamp of a camera's image; one that is late is far from every other."""
+        """Return the time stamp [ns] of a camera's image; `late` shifts that of the right one."""
         late_s = 0.5 / self._config.rate_hz if 'late' in self._faults and side == 'right' else 0.0
         return exposed_ns + round(1e9 * late_s)
 
@@ -180,7 +180,7 @@ class StereoCameraServer:
         if 'hide' in self._faults:
             boxes = self._hiding(markers)
         if 'reflect' in self._faults:
-            # Beside the last marker, where a wet arm shines.
+            # Beside the last marker, where a wet arm reflects.
             along = section_tips[-1][:3, 2]
             shine = markers[-1] - 1.6 * self._renderer.looks.marker_diameter_m * along
             markers = np.concatenate([markers, shine[None]])
@@ -198,7 +198,7 @@ class StereoCameraServer:
         return shown
 
     def _hiding(self, markers: Array) -> list[Array]:
-        """Return what hides the last marker, or all of the last body's, from each camera."""
+        """Return squares that hide the last marker, or the whole last body, from each camera."""
         last = self._config.bodies[-1] if self._config.bodies else None
         hidden = markers if last is None else markers[-len(last.markers) :]
         middle = markers[-1] if last is None else hidden.mean(axis=0)
@@ -252,8 +252,8 @@ class StereoCameraServer:
             self._folder = None
 
     def markers(self, tips: Array) -> dict[str, Array]:
-        """Return where the markers (3,) are, by name, with section tips (sections, 4, 4)."""
-        seats = {(-1, 0.0): np.eye(4)}  # those of one disk move with one pose
+        """Return the marker positions (3,), by name, for section tips (sections, 4, 4)."""
+        seats = {(-1, 0.0): np.eye(4)}  # markers of one disk share its pose
         found = {}
         for name, place in self._places.items():
             seat = (place.section, place.fraction) if place.section >= 0 else (-1, 0.0)
@@ -272,7 +272,7 @@ _SQUARE = ((1, 1), (1, -1), (-1, -1), (-1, 1))
 
 
 class _Stream:
-    """One camera on the network: its port, and the newest image."""
+    """One camera on the network: its port and its newest image."""
 
     def __init__(self) -> None:
         self._news = threading.Condition()
@@ -284,11 +284,11 @@ class _Stream:
 
     @property
     def url(self) -> str:
-        """Where it is."""
+        """Address of the stream."""
         return f'http://{LOCALHOST}:{self._port}/stream'
 
     def plug(self) -> None:
-        """Serve, at the port it had before; nothing if it does."""
+        """Serve on the same port as before, unless already serving."""
         if self._server is not None:
             return
         stream = self
@@ -298,7 +298,7 @@ class _Stream:
                 stream._serve(self, server)
 
             def log_message(self, format: str, *args: object) -> None:
-                """Say nothing: who reads is not of interest."""
+                """Log nothing: requests are of no interest."""
 
         try:
             server = _Server((LOCALHOST, self._port), Handler)
@@ -324,7 +324,7 @@ class _Stream:
             self._thread.join()
 
     def show(self, image: Image, stamp_ns: int) -> None:
-        """Send a grey image, not compressed, as industrial cameras do, to whoever listens."""
+        """Send an uncompressed grey image to all clients, as industrial cameras do."""
         if self._server is None:
             return
         pgm = b'P5\n%d %d\n255\n' % (image.shape[1], image.shape[0])
@@ -357,7 +357,7 @@ class _Stream:
 
 
 class _Server(ThreadingHTTPServer):
-    """Lets its connections end by themselves, and takes back a port that it had."""
+    """HTTP server that does not wait for its connections to end and can reuse its port."""
 
     daemon_threads = True
     block_on_close = False
@@ -365,14 +365,14 @@ class _Server(ThreadingHTTPServer):
 
 
 def cameras_around(length_m: float) -> StereoCameras:
-    """Return two cameras, 0.3 m apart, that see an arm of this length hang in the whole image."""
+    """Return two cameras, 0.3 m apart, whose images show a whole hanging arm of this length."""
     width, height = SIZE
     focal_px = 1.1 * width
     distance_m = max(length_m * focal_px / (FILLED * height), 0.3)
     K = np.array([[focal_px, 0, 0.5 * width], [0, focal_px, 0.5 * height], [0, 0, 1]])
     turn = np.arctan2(BASELINE_M, distance_m)
     X_LR = pose(exp_so3(np.array([0.0, -turn, 0.0])), (BASELINE_M, 0.0, 0.0))
-    # The arm's z is down in the image; its y towards the cameras.
+    # In the image, the arm's z axis points down; its y axis points towards the cameras.
     axes = np.column_stack([[1, 0, 0], [0, 0, -1.0], [0, 1, 0]])
     left, right = (Camera(side, SIZE, K, np.array(LENS)) for side in SIDES)
     X_LB = pose(axes, (0.0, -0.5 * length_m, distance_m))
@@ -380,7 +380,7 @@ def cameras_around(length_m: float) -> StereoCameras:
 
 
 def calibration_of(cameras: StereoCameras) -> CalibrationFile:
-    """Return the file of cameras that are known exactly."""
+    """Return the calibration file of cameras that are known exactly."""
     blocks: dict[Side, CameraBlock] = {}
     for side in SIDES:
         camera = cameras.camera(side)

@@ -1,8 +1,8 @@
 """
-A pair of cameras looks at an arm: a tube with bright balls, through lens, window, blur and noise.
+Render an arm for a pair of cameras: a tube with bright balls, with lens, window, blur and noise.
 
-Balls are drawn by the outline they really have (a ball seen off the axis is no circle), covered to
-a fraction of each pixel; what is nearer hides what is behind it, the arm its own markers too.
+Balls are drawn with their exact outline (off the axis, a ball is no circle in the image) and
+partial coverage of edge pixels. Nearer objects hide farther ones; the arm hides its own markers.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.images import Image, opencv
 
 _OUTLINE = 16  # points on the outline of a ball
-_RIM_PX = 6  # that blur reaches
-_NOISE_BANK = 7  # spare pixels, by which the bank of noise is shifted at random
+_RIM_PX = 6  # reach of the blur
+_NOISE_BANK = 7  # spare pixels by which the bank of noise is shifted at random
 
 
 @dataclass(frozen=True)
 class ArmLooks:
-    """What the arm looks like, and what the sensor of a camera adds."""
+    """The appearance of the arm, and the blur and noise of the cameras' sensors."""
 
     tube_radius_m: float = 0.012
     marker_diameter_m: float = 0.008
@@ -44,7 +44,7 @@ class ArmLooks:
 
 class StereoRenderer:
     """
-    Draws what both cameras see of an arm.
+    Draws the images of an arm that both cameras take.
 
     Parameters
     ----------
@@ -52,7 +52,7 @@ class StereoRenderer:
         With the pose of the base, and the window if there is one.
     looks : ArmLooks
     seed : int
-        Of the noise.
+        Seed of the noise.
 
     """
 
@@ -66,7 +66,7 @@ class StereoRenderer:
             side: cv2.convertScaleAbs(cv2.max(bank + np.float32(looks.background_grey), 0.0))
             for side, bank in self._bank.items()
         }
-        # Load what is compiled now, not at the first exposure: an arm in the middle of the image.
+        # Draw an arm in the middle of the image, to load compiled code before the first exposure.
         glass = cameras.window
         wet_m = 0.0 if glass is None else (glass.distance_m + glass.thickness_m) / glass.normal[2]
         line = np.array([[0.0, 0.0, wet_m + 0.5], [0.0, 0.01, wet_m + 0.5]])
@@ -81,11 +81,11 @@ class StereoRenderer:
         Parameters
         ----------
         centreline_B : (n, 3)
-            From base to tip, in the base frame [m].
+            Points from base to tip, in the base frame [m].
         markers_B : (m, 3)
-            Middles of the balls.
+            Centres of the balls [m].
         boxes_B
-            Corners (4, 3) of flat things before the arm, as a hand or a frame is: they hide.
+            Corners (4, 3) of rectangles that hide the arm, such as a hand or a frame.
 
         """
         X_LB = self.cameras.base_pose()
@@ -102,20 +102,20 @@ class StereoRenderer:
     def _seen(
         self, side: Side, line: Array, balls: Array, boxes: Array, noise_at: NDArray[np.int64]
     ) -> Image:
-        """Return one image; its noise begins at column and row `noise_at` of the bank."""
+        """Return one image; its noise starts at column and row `noise_at` of the bank."""
         cv2 = opencv()
         width, height = self.cameras.camera(side).size
         x, y = noise_at
         shown: Image = self._ground[side][y : y + height, x : x + width].copy()
         X_LC = self.cameras.pose(side)
-        # All that is seen, at once: both edges of the tube, the balls, the boxes.
+        # Project all outlines at once: both edges of the tube, the balls, the boxes.
         outlines = np.empty((2 * len(line) + _OUTLINE * len(balls) + 4 * len(boxes), 3))
         tubes, rest = outlines[: 2 * len(line)], outlines[2 * len(line) :]
         tube_edges(line, X_LC[:3, 3], self.looks.tube_radius_m, tubes)
         self._outline_balls(balls, X_LC[:3, 3], rest[: _OUTLINE * len(balls)])
         rest[_OUTLINE * len(balls) :] = boxes.reshape(-1, 3)
         pixels = self.cameras.project(side, outlines)
-        # Only where something is drawn is there more to do than the ground and its noise.
+        # Only the part with outlines needs more than the background and its noise.
         part = _around(pixels, (width, height))
         if part is None:
             return shown
@@ -151,12 +151,12 @@ class StereoRenderer:
         return shown
 
     def _outline_balls(self, balls: Array, eye: Array, outlines: Array) -> None:
-        """Write points (m * 16, 3) on the outline of each ball (m, 3), as an eye (3,) sees it."""
+        """Write points (m * 16, 3) on the outline of each ball (m, 3), seen from an eye (3,)."""
         window = self.cameras.window
         away = balls - eye
         if window is not None:
-            # Rays in water come from near where the one to the middle leaves the glass, seen from
-            # as far behind it as makes the cone of rays as wide as it is.
+            # Rays in water start near the point where the ray to the centre leaves the glass.
+            # Moving their start back behind that point gives the cone of rays its true width.
             starts, rays = window.rays_in_water(eye, window.directions_to(eye, balls))
             path = np.linalg.norm(balls - starts, axis=1, keepdims=True)
             dry = np.linalg.norm(starts - eye, axis=1, keepdims=True)
@@ -170,7 +170,7 @@ class StereoRenderer:
 
 
 def _around(pixels: Array, size: tuple[int, int]) -> tuple[slice, slice] | None:
-    """Return the rows and columns of an image that pixels (n, 2) lie in, with a rim."""
+    """Return the rows and columns of an image that contain pixels (n, 2), with a rim."""
     ends = limits(pixels)
     if not np.isfinite(ends[0]):
         return None

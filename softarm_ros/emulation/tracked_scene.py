@@ -1,4 +1,4 @@
-"""What a tracker of bodies sees of a simulated arm, in its own frame and time, with its faults."""
+"""The view of a body tracker on a simulated arm, in its own frame and time, with its faults."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.plant.mocap import PoseMeasurement
 
-# The base of the arm hangs somewhere in the room, as the tracker's frame has it.
+# Pose of the arm's base in the room, which is the tracker's frame.
 X_RB = pose(rotation_z(0.6) @ rotation_x(np.radians(172.0)), [0.41, -0.23, 1.37])
 FLIP = pose(rotation_z(np.pi), np.zeros(3))
-EPOCH_S = 5_000.0  # how long the device has been switched on
+EPOCH_S = 5_000.0  # time since the device was switched on
 CLOCK_STEP_S = 0.7
 JITTER_S = 0.03
 FAULTS = ('blind', 'hide', 'swap', 'flip', 'jitter', 'clock', 'clock-back', 'rename', 'mend')
@@ -30,16 +30,16 @@ FAULTS = ('blind', 'hide', 'swap', 'flip', 'jitter', 'clock', 'clock-back', 'ren
 @dataclass(frozen=True)
 class Scene:
     """
-    One exposure, as the device has it.
+    One exposure, as the device reports it.
 
     Attributes
     ----------
     number : int
-        Of the exposure.
+        Number of the exposure.
     exposed_s, sent_s : float
-        On the device's clock [s].
+        Times on the device's clock [s].
     bodies : dict
-        Pose (4, 4) by name, None for a body that is not seen.
+        Pose (4, 4) by name; None if the body is not seen.
     points : dict
         Position (3,) by name.
 
@@ -54,20 +54,20 @@ class Scene:
 
 class TrackedScene:
     """
-    Makes exposures of what a plant's cameras measured, and breaks them on request; faults add up.
+    Turns measurements of a plant's cameras into exposures, with faults on request; faults add up.
 
-    Noise of the section tips comes with the plant's measurement; the base body gets the same.
+    The plant's measurement includes noise of the section tips; the base body gets equal noise.
 
     Parameters
     ----------
     config
-        Names and places of what is tracked.
+        Names and places of the tracked bodies and points.
     sections
         Names of the sections, base to tip.
     seed
-        Of the noise of the base and of jitter, and of the bits that a server garbles.
+        Seed of the base's noise, of jitter, and of the bits that a server flips.
     own_faults
-        What the server of this scene can break beside it; it looks at `faults`.
+        Additional faults of the scene's server, which reads `faults`.
 
     Attributes
     ----------
@@ -105,7 +105,7 @@ class TrackedScene:
 
     @property
     def names(self) -> list[str]:
-        """Names of the bodies, as the device has them now."""
+        """Present names of the bodies on the device."""
         return [self._called(name) for name in self._body_names]
 
     @property
@@ -115,21 +115,21 @@ class TrackedScene:
 
     @property
     def faults(self) -> frozenset[str]:
-        """What is broken now."""
+        """Present faults."""
         return self._faults
 
     def told_faults(self) -> str:
-        """Return what is broken, for reports: `corrupt, flip`, or `none`."""
+        """Return the present faults as text for reports: `corrupt, flip`, or `none`."""
         return ', '.join(sorted(self._faults)) or 'none'
 
     def inject(self, fault: str) -> str:
         """
-        Break something beside what is broken, or mend everything.
+        Add a fault, or end all faults with `mend`.
 
         Raises
         ------
         ValueError
-            For anything else, listing what there is.
+            If there is no such fault; the message lists the known ones.
 
         """
         known = (*FAULTS, *self._own_faults)
@@ -144,17 +144,17 @@ class TrackedScene:
         return fault
 
     def device_time_s(self, simulated_s: float) -> float:
-        """Return the device's time [s] at a simulated one."""
+        """Return the device's time [s] at a simulated time [s]."""
         return simulated_s + self._clock_s
 
     def passing(self, measured: Sequence[PoseMeasurement], now_s: float) -> list[Scene]:
-        """Take exposures at a simulated time [s]; return what the device sends now."""
+        """Take exposures at a simulated time [s]; return the scenes that the device sends now."""
         for exposure in measured:
             self.expose(exposure, now_s)
         return self.take(now_s)
 
     def garbled(self, data: bytes, share: float = 0.5, most: int = 19, of: int = 8) -> bytes:
-        """Return a packet, with some of the low `of` bits of bytes turned over if `corrupt`."""
+        """Return a packet; with `corrupt`, flip some of the `of` lowest bits of its bytes."""
         if 'corrupt' not in self._faults or self._garbling.random() >= share:
             return data
         bits = bytearray(data)
@@ -172,7 +172,7 @@ class TrackedScene:
         self._queue.append((now_s + late_s, scene))
 
     def take(self, now_s: float) -> list[Scene]:
-        """Return what is sent now, on the device's clock."""
+        """Return the scenes to send now, with times of the device's clock."""
         found: list[Scene] = []
         while self._queue and self._queue[0][0] <= now_s:
             scene = self._queue.popleft()[1]
@@ -199,7 +199,7 @@ class TrackedScene:
         return self._broken(poses), points
 
     def _tip(self, name: str, tips: Array) -> Array:
-        """Return the measured tip at which something sits; of some arms the last alone is."""
+        """Return the measured tip of a body or point; some arms measure only the last ones."""
         from_the_end = self._sections - self._places[name].section
         if from_the_end > len(tips):
             raise EmulationError(
@@ -214,7 +214,7 @@ class TrackedScene:
         return pose(exp_so3(turn), shift)
 
     def _broken(self, poses: dict[str, Array | None]) -> dict[str, Array | None]:
-        """Return the poses as faults have them; they are of the last body, or the last two."""
+        """Return the poses with faults applied to the last body, or the last two."""
         last = self._body_names[-1]
         seen = poses[last]
         if 'hide' in self._faults:
@@ -233,7 +233,7 @@ class TrackedScene:
 
 def base_frame(config: PoseSensorConfig, seed: int) -> Array:
     """
-    Return where (4, 4) the base hangs in the device's frame: as calibrated, and off by an error.
+    Return the pose (4, 4) of the base in the device's frame: the calibration plus an error.
 
     The error is drawn from the covariance that the calibration states.
 
@@ -254,9 +254,9 @@ def base_frame(config: PoseSensorConfig, seed: int) -> Array:
 
 def base_error(config: PoseSensorConfig, seed: int) -> Array:
     """
-    Return by what (4, 4) poses in the base frame are moved, since the calibration is off.
+    Return the motion (4, 4) of poses in the base frame that the calibration error causes.
 
-    Identity without a calibration; errors as `base_frame`.
+    Identity without a calibration; raises as `base_frame`.
     """
     calibration = _calibration(config)
     if calibration is None:

@@ -1,4 +1,4 @@
-"""A VRPN server, as a client on the network sees it: asked by UDP, it connects and streams."""
+"""Emulate a VRPN server for clients on the network: asked by UDP, it connects and streams."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ A_SENDER, A_TYPE = -1, -2
 
 
 class Client:
-    """What was said to a client at an address, and what it says."""
+    """One client: its address, the senders announced to it, and its messages."""
 
     def __init__(self, at: tuple[str, int]) -> None:
         self.at = at
@@ -32,14 +32,14 @@ class Client:
         self._senders: dict[int, str] = {}
 
     def announce(self, names: Iterable[str]) -> bytes:
-        """Return what tells the client the numbers of senders that it does not know yet."""
+        """Return the messages that tell the client the numbers of senders new to it."""
         new = [name for name in names if name not in self.announced]
         for name in new:
             self.announced[name] = len(self.announced)
         return b''.join(_name(A_SENDER, self.announced[name], name) for name in new)
 
     def pings(self, data: bytes) -> list[int]:
-        """Return which of our senders the client asks for a sign of life."""
+        """Return the numbers of our senders that the client pings."""
         self._heard += data
         asked = []
         if self._skip:
@@ -69,7 +69,7 @@ class VrpnServer(SceneServer[Client]):
     def __init__(self, scene: TrackedScene, unit_m: float = 1.0) -> None:
         super().__init__('vrpn', scene)
         self._unit_m = unit_m
-        self._now_s = 0.0  # on the device's clock, of the newest frame
+        self._now_s = 0.0  # device time of the newest frame
 
     def listen(self, port: int) -> socket.socket:
         """See `SceneServer`."""
@@ -78,10 +78,10 @@ class VrpnServer(SceneServer[Client]):
         return sock
 
     def welcome(self, door: socket.socket) -> None:
-        """Connect to the client that names its address and port."""
+        """Connect to the client that sent its address and port."""
         host, _, port = door.recv(256).rstrip(b'\0').decode().partition(' ')
         if any(client.at == (host, int(port)) for client in self._clients.values()):
-            return  # it asks again while it is being connected
+            return  # a repeated request
         try:
             sock = socket.create_connection((host, int(port)), 0.5)
         except OSError:
@@ -108,7 +108,7 @@ class VrpnServer(SceneServer[Client]):
 
 
 def names_of(senders: Mapping[str, int]) -> bytes:
-    """Return the messages that announce our types, and senders with their numbers."""
+    """Return the messages that announce our types, and the senders with their numbers."""
     types = b''.join(_name(A_TYPE, i, name) for i, name in enumerate(TYPES))
     return types + b''.join(_name(A_SENDER, i, name) for name, i in senders.items())
 
@@ -116,7 +116,7 @@ def names_of(senders: Mapping[str, int]) -> bytes:
 def poses_of(
     bodies: Mapping[str, Array], senders: Mapping[str, int], time_s: float, unit_m: float = 1.0
 ) -> bytes:
-    """Return the messages of poses (4, 4) of bodies, sent at a time [s] of the device."""
+    """Return the pose messages (4, 4) of bodies, sent at a device time [s]."""
     data = b''
     for name, pose in bodies.items():
         numbers = (*(pose[:3, 3] / unit_m), *quaternion_from_matrix(pose[:3, :3]))
@@ -137,6 +137,6 @@ def _name(kind: int, number: int, name: str) -> bytes:
 
 
 def build(config: VrpnConfig, sections: Sequence[str], seed: int) -> VrpnServer:
-    """Return the server, not started."""
+    """Return the server, not yet started."""
     scene = TrackedScene(config, sections, seed, OWN_FAULTS)
     return VrpnServer(scene, UNITS_M[config.unit])

@@ -1,4 +1,4 @@
-"""Wall-clock time of a simulated time, for a simulation that keeps pace with the clock."""
+"""Map simulated time to wall-clock time, for a simulation that keeps pace with the clock."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ class WallTimes:
     """
     Maps simulated times to the monotonic clock.
 
-    Being late for a moment changes nothing: the simulation catches up. Simulated time that was
-    given up because the computer was busy is never caught up with: the mapping is then set anew.
+    A short delay changes nothing: the simulation catches up. Simulated time that was dropped
+    because the computer was busy is never made up, so the mapping is then reset.
 
     Attributes
     ----------
     slips
-        How often it was set anew.
+        How often the mapping was reset.
 
     """
 
@@ -29,7 +29,7 @@ class WallTimes:
         self._window_end_s = math.inf
 
     def of(self, time_s: float, now_s: float) -> float:
-        """Return the monotonic time [s] of a simulated time that is reached now."""
+        """Return the monotonic time [s] of a simulated time [s] that is reached now."""
         if self._origin_s is None:
             self._origin_s = now_s - time_s
             self._window_end_s = now_s + _WINDOW_S
