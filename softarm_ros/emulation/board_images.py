@@ -53,7 +53,7 @@ def board_image(
     view : PixelRays
         Rays of the camera.
     board : Board
-        Board to render.
+        Board to render, as `Board.draw` draws it.
     X_LO : (4, 4)
         Pose of the board in the left camera's frame.
     noise : Generator

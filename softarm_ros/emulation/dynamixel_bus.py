@@ -38,7 +38,7 @@ class EmulatedDynamixelBus:
 
     Attributes
     ----------
-    Held while servos change.
+    lock
         Held while servos change.
     packets : int
         Number of instructions received.

@@ -90,7 +90,7 @@ class EmulatedDaqArm(ABC, Generic[PlantT]):
 
     @abstractmethod
     def sensed(self) -> Array:
-        """Return the present volts at all inputs (channels,)."""
+        """Return the present voltages [V] at all inputs (channels,)."""
 
     @abstractmethod
     def truth(self) -> dict[str, str]:

@@ -124,7 +124,7 @@ class TrackedScene:
 
     def inject(self, fault: str) -> str:
         """
-        Add a fault, or end all faults with `mend`.
+        Add a fault, step the clock, or end all faults with `mend`.
 
         Raises
         ------

@@ -174,7 +174,7 @@ def _reach_events(loop: Loop) -> list[Event]:
 
 
 def _off_track(rig: Rig, model: ArmModel, error_m: float) -> str:
-    """Return text saying the tip is too far from its reference, and which models know weight."""
+    """Describe a tip too far from its reference [m], and name the models that know weight."""
     limit = rig.supervisor.feedback_watch.max_tracking_error_m
     text = (
         f'tip {1e3 * error_m:.1f} mm from its reference, beyond supervisor.feedback_watch.'

@@ -36,7 +36,7 @@ class _Question(NamedTuple):
 
 
 def reaches_path(tracker: Tracker, path: Path) -> bool:
-    """Return whether any point of the path is reachable; usually the first one already is."""
+    """Return whether any sampled point of a path is reachable; usually the first one is."""
     return reaches_any(tracker.model, tracker.room, tracker.configuration_limits, path, POINTS)
 
 

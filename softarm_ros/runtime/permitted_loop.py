@@ -125,7 +125,7 @@ class PermittedLoop:
             self._take_over()
 
     def _apart(self, position: Array, other: Array | None, share: float) -> bool:
-        """Return whether any actuator differs by more than a share of its range."""
+        """Return whether positions (m,) differ by more than a share of an actuator's range."""
         limits = self.loop.limits
         tolerance = share * (limits.position_max - limits.position_min)
         return other is not None and bool((np.abs(other - position) > tolerance).any())

@@ -203,7 +203,7 @@ class PlannerProcess:
             self._at_work = number
 
     def _wait(self, limit_s: float | None) -> None:
-        """Note that an answer is awaited from now on, for at most `limit_s`; None: no longer."""
+        """Note that an answer is awaited from now on, for `limit_s` [s]; None: no longer."""
         with self._changed:
             self._awaited = None if limit_s is None else (self._clock.now_s(), limit_s)
             self._killed = ''
