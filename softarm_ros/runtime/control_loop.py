@@ -167,7 +167,7 @@ class ControlLoop(Loop):
         if before < _LIMITED_S <= self._limited_s:
             reached = self.tracker.limits_reached()
             more = f' and {len(reached) - _NAMED} more' if len(reached) > _NAMED else ''
-            limits = ', '.join(reached[:_NAMED]) + more or 'a limit of an acceleration'
+            limits = ', '.join(reached[:_NAMED]) + more or 'an acceleration limit'
             self._tell(
                 'warning',
                 f'held back for {_LIMITED_S:g} s by {limits}; the path is not followed closely',

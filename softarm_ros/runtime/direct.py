@@ -89,7 +89,7 @@ def run_direct(
                 unseen = True
                 late_ms, limit_ms = 1e3 * (now - pose_s), 1e3 * longest_s
                 text = f'no pose for {late_ms:.0f} ms (limit {limit_ms:.0f} ms)'
-                text += ': its supervisor would hold the arm here; what follows is driven unseen'
+                text += ': its supervisor would hold the arm here; the run goes on without poses'
                 events.append(Event(now - origin, 'warning', 'run', text))
             state = finite_state(body)
             intake.on_actuators(now, loop.tracker.measured(state.position))
@@ -184,7 +184,7 @@ def _off_track(rig: Rig, model: ArmModel, error_m: float) -> str:
         return text
     others = ' and '.join(name for name in rig.model_names if _named_bears_loads(rig, name))
     return f'{text}; model {model.name} includes no weight' + (
-        f', {others} do where arm states masses' if others else ''
+        f', {others} do if the arm block states masses' if others else ''
     )
 
 

@@ -94,7 +94,7 @@ class FaultTrials:
         self.rig, self.trajectory, self.seed = rig, trajectory, seed
         probe = self._run(until_tracking_s=INTO_TRACKING_S + HORIZON_S)
         if probe.tracking_s is None:
-            raise RuntimeError(f'{rig.name}: no tracking to break in on: {probe.reason}')
+            raise RuntimeError(f'{rig.name}: the run without a fault never tracks: {probe.reason}')
         self.clean = probe
         self.in_motion_s = probe.tracking_s + INTO_TRACKING_S
         away = np.linalg.norm(probe.reference - probe.reference[0], axis=1)

@@ -136,7 +136,7 @@ class Jog:
             if self._stopped():
                 raise JogError('stopped before anything moved')
             if now > end:
-                raise JogError(why or 'nothing is measured')
+                raise JogError(why or 'the driver reports no measurement')
             self._clock.sleep(PERIOD_S)
 
     def move(self, move: JogMove, progress: Callable[[JogStep], None]) -> JogStep:
@@ -213,7 +213,7 @@ class Jog:
         reading = self._driver.reading()
         if reading is None:  # a disconnected device measures nothing
             why = '; '.join(map(str, self._driver.problems())) or self._driver.not_ready()
-            raise NotFollowedError(why or 'nothing is measured')
+            raise NotFollowedError(why or 'the driver reports no measurement')
         return reading
 
     def _poll(self) -> None:

@@ -155,8 +155,8 @@ class Loop(ABC):
         for i in np.flatnonzero(np.abs(stand - inside) > tolerance):
             self._tell(
                 'warning',
-                f'{room.names[i]} stands at {position[i]:.6g} {room.unit}, beyond what the '
-                f'controller may ask for; starting from {inside[i]:.6g} {room.unit}',
+                f'{room.names[i]} stands at {position[i]:.6g} {room.unit}, beyond the '
+                f'limits of the controller; starting from {inside[i]:.6g} {room.unit}',
             )
         try:
             configuration = self.model.configuration_of(inside)

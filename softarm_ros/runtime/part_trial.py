@@ -79,7 +79,7 @@ def _require_own_arrays(model: ArmModel) -> None:
         if not np.array_equal(before[field], getattr(first, field), equal_nan=True):
             raise AnswerError(
                 f'model {model.name} ({type(model).__name__}) changes {field} of a posture when '
-                'it is asked for the next one; expected arrays of its own for each'
+                'it returns the next one; expected new arrays for each posture'
             )
 
 

@@ -69,7 +69,7 @@ class PoseIntake:
         """Take measured section tips (sections, 4, 4); return why they are not used, or None."""
         self._follow_clock(now_s)
         if not (len(section_tips) and np.isfinite(section_tips).all()):
-            return 'section poses are none, or not finite'
+            return 'section poses are missing or not finite'
         last = section_tips[-1, :3, 3]
         refusal = self.watch.wrong(now_s, 1e-9 * stamp_ns, frame_id, last)
         if refusal is None:
