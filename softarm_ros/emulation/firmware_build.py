@@ -185,5 +185,5 @@ def _apt(packages: list[str]) -> str:
 
 
 def _first_error(output: str) -> str:
-    lines = output.strip().splitlines() or ['make gives no reason']
+    lines = output.strip().splitlines() or ['make reports no reason']
     return next((line for line in lines if 'error' in line.lower()), lines[-1])

@@ -82,7 +82,7 @@ class CameraProcess:
         except OSError:
             pass  # its error message is read next
         first = lines.readline()
-        said: dict[str, object] = json.loads(first) if first else {'error': 'it ended at once'}
+        said: dict[str, object] = json.loads(first) if first else {'error': 'they ended at once'}
         if 'error' in said:
             self.close()
             raise EmulationError(f'emulated cameras: {said["error"]}')
@@ -124,7 +124,7 @@ class CameraProcess:
         if fault not in FAULTS:
             raise ValueError(f'no fault {fault!r} here; known: {", ".join(FAULTS)}')
         if not self._send(-1 - FAULTS.index(fault), np.zeros(self._numbers())):
-            raise RuntimeError('the cameras do not listen')
+            raise RuntimeError('the process of the emulated cameras takes no orders')
         return fault
 
     def report(self) -> dict[str, str]:

@@ -46,7 +46,7 @@ def _hysteresis_rows(rig: Any) -> Iterator[Problem]:
     if len(rig.hysteresis.weights) != count:
         yield Problem(
             ('hysteresis', 'weights'),
-            f'expected as many as sections that actuators name, at least one: {count}',
+            f'expected one row per section that actuators name, at least one: {count}',
             f'{len(rig.hysteresis.weights)} rows',
         )
 
@@ -399,7 +399,7 @@ def _ports(rig: Any) -> Iterator[Problem]:
                 continue
             if port in taken:
                 yield Problem(
-                    (family, kind, 'port'), f'is that of {taken[port]} as well', repr(port)
+                    (family, kind, 'port'), f'is used by {taken[port]} already', repr(port)
                 )
             taken.setdefault(port, f'{family}.{kind}')
 

@@ -142,7 +142,7 @@ def graph_plan(
     _check_choice('processes', processes, PROCESSES)
     _check_numbers(laps, rate, seed)
     if goals and (trajectory, task, laps) != (None, None, None):
-        raise RigError('', 'goals: the arm waits for them; leave out trajectory, task and laps')
+        raise RigError('', 'goals: the arm waits for goals; leave out trajectory, task and laps')
     if task is not None and (trajectory, laps) != (None, None):
         raise RigError(
             '', 'task: it runs once through its own motions; leave out trajectory and laps'

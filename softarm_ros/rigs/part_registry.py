@@ -155,7 +155,7 @@ def built_part(part: Part, built: Any, *methods: str) -> Any:
     missing = [name for name in methods if not hasattr(built, name)]
     if missing:
         found = f'{type(built).__name__} without {listed(missing)}'
-        raise RigError('', f'part {part.name} has built {found}; docs/parts.md says what it is')
+        raise RigError('', f'part {part.name} has built {found}; docs/parts.md describes it')
     return built
 
 

@@ -67,7 +67,7 @@ def test_payload_reaches_model_and_plant():
     ('path', 'value', 'message'),
     [
         (('medium',), 'water', 'no model of water'),
-        (('sensors', 'em_tracker', 'port'), '/dev/rfcomm0', 'is that of drives.valves as well'),
+        (('sensors', 'em_tracker', 'port'), '/dev/rfcomm0', 'is used by drives.valves already'),
         (('drives', 'valves', 'pairs'), range(29), 'for each actuator, in their order: 30'),
         (('drives', 'valves', 'pairs'), [*range(29), 3], 'pairs[29] = 3: two muscles have it'),
         (('arm', 'valves', 'longest_pulse_s'), 0.25, 'expected at most 0.2, the watchdog'),

@@ -32,13 +32,13 @@ def _ranges(rig: Any) -> Iterator[Problem]:
         if not low <= a.position_min_m:
             yield Problem(
                 ('arm', 'actuators', i, 'position_min_m'),
-                f'expected at least {low:g}: arm.modules and the tables of valves',
+                f'expected at least {low:g}, a limit of arm.modules and arm.valves',
                 f'{a.position_min_m:g}',
             )
         if not a.position_max_m <= high:
             yield Problem(
                 ('arm', 'actuators', i, 'position_max_m'),
-                f'expected at most {high:g}: arm.modules and the tables of valves',
+                f'expected at most {high:g}, a limit of arm.modules and arm.valves',
                 f'{a.position_max_m:g}',
             )
 
@@ -48,7 +48,7 @@ def _gas(rig: Any) -> Iterator[Problem]:
     if rig.modules.muscle_stiffness_N_m is not None:
         yield Problem(
             ('arm', 'modules', 'muscle_stiffness_N_m'),
-            'expected nothing: valves let gas in and out, and the driver counts that',
+            'expected no value: valves change the gas in a muscle, and the driver counts that',
             f'{rig.modules.muscle_stiffness_N_m:g}',
         )
 
@@ -63,8 +63,8 @@ def _room(rig: Any) -> Iterator[Problem]:
         if not a.position_min_m < neutral < a.position_max_m:
             yield Problem(
                 ('arm', 'actuators', i, 'position_max_m'),
-                f'expected position_min_m < {neutral:g} < position_max_m: the gas of '
-                'vented muscles in the straight arm, of which bending takes more and less',
+                f'expected position_min_m < {neutral:g} < position_max_m: the command '
+                'of vented muscles in the straight arm; bending needs more and less gas',
                 f'{a.position_min_m:g} to {a.position_max_m:g}',
             )
 
@@ -146,7 +146,7 @@ def _no_cables(rig: Any) -> Iterator[Problem]:
     if rig.tracker.pretension_m != 0.0:
         yield Problem(
             ('controller', 'pretension_m'),
-            'expected 0: commands are lengths of muscles, which a longer one loosens',
+            'expected 0: commands are lengths of muscles, and a longer muscle is slack',
             f'{rig.tracker.pretension_m:g}',
         )
 

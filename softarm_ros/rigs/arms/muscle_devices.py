@@ -25,8 +25,8 @@ def _times_of_the_board(rig: Any) -> Iterator[Problem]:
     if rig.valves.longest_pulse_s > WATCHDOG_S:
         yield Problem(
             ('arm', 'valves', 'longest_pulse_s'),
-            f'expected at most {WATCHDOG_S:g}, the watchdog of the board: a pulse that it cuts '
-            'ends where nobody knows',
+            f'expected at most {WATCHDOG_S:g}, the watchdog of the board, which '
+            'would cut off a longer pulse',
             f'{rig.valves.longest_pulse_s:g}',
         )
     if rig.valves.guard_s > MOST_DEAD_S:

@@ -68,7 +68,7 @@ def _floating(rig: Any) -> Iterator[Problem]:
         yield Problem(
             ('gripper', 'volume_m3'),
             f'expected at most {(rig.gripper.mass_kg + rig.tip_load_kg) / _WATER_KG_M3:.4g} in '
-            'water: the model has no lift at the tip',
+            'water: the model includes no buoyant lift at the tip',
             f'{rig.gripper.volume_m3:g}',
         )
 

@@ -45,7 +45,7 @@ def _ranges(rig: Any) -> Iterator[Problem]:
         if wanted and part.low > 0.0:
             yield Problem(
                 ('drives', 'daq', 'outputs', i, 'low'),
-                'expected 0: a valve shuts',
+                'expected 0, where the valve is shut',
                 f'{part.low:g}',
             )
     for i, part in enumerate(daq.inputs):
@@ -107,7 +107,7 @@ def _simulated(rig: Any) -> Iterator[Problem]:
     ):
         if wired and getattr(rig.plant, field, True) is None:
             yield Problem(
-                ('plant', field), f'expected a block: {block} is wired to what it states', 'none'
+                ('plant', field), f'expected a block: {block} needs a simulated device', 'none'
             )
 
 

@@ -55,7 +55,7 @@ def _gripper(rig: Any) -> Iterator[Problem]:
     if rig.plant.gripper is None:
         yield Problem(
             ('plant', 'gripper'),
-            'expected a block: the rig has a `gripper`, and tasks would close nothing',
+            'expected a block that simulates the `gripper` of the rig',
             'none',
         )
 
