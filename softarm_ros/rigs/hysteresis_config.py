@@ -25,10 +25,10 @@ class HysteresisConfig(ConfigBlock):
     )
     lag_s: Positive = Field(default=LAG_S, description='time constant of the lag')
     weights: tuple[tuple[NonNegative, ...], ...] = Field(
-        description='for each section (or all actuators as one), from base to tip: of each play'
+        description='per section from base to tip (or one row for all actuators): weight per play'
     )
     lag_shares: tuple[NonNegative, ...] = Field(
-        description='for each of the same: of the motion, what comes with the lag'
+        description='per row of weights: share of the motion that follows with the lag'
     )
 
     @model_validator(mode='after')

@@ -32,7 +32,7 @@ class MountConfig(ConfigBlock):
 
     position_m: Vector = Field(description='fixed end of the arm')
     z_axis: Vector = Field(description='along the resting arm, away from the base')
-    x_axis: Vector = Field(description='from which the angles of cables count; made normal to z')
+    x_axis: Vector = Field(description='zero direction of the cable angles; made normal to z')
 
     @field_validator('z_axis', 'x_axis')
     @classmethod
@@ -77,7 +77,7 @@ class RecordingConfig(ConfigBlock):
         description='of commands and measured; deg, rad: of the motor on its pulley',
     )
     command_zero: Literal['as_recorded', 'first_row'] = Field(
-        default='as_recorded', description='first_row: its commands are taken off all others'
+        default='as_recorded', description='first_row: its commands are subtracted from all rows'
     )
     measured: dict[str, str] = Field(
         default={},
@@ -86,7 +86,7 @@ class RecordingConfig(ConfigBlock):
     )
     reached: dict[str, Positive] = Field(
         default={},
-        description='actuator: share of its command that it reaches, where it is not measured',
+        description='actuator: share of its command that it reaches, if it is not measured',
     )
     section_tips: dict[str, Columns3] = Field(
         default={}, description='section: columns of x, y, z of its tip'
@@ -98,7 +98,7 @@ class RecordingConfig(ConfigBlock):
         default={}, description='section: columns of the quaternion x, y, z, w of its tip'
     )
     origin: Columns3 | None = Field(
-        default=None, description='columns of a measured point that others are taken from'
+        default=None, description='columns of a measured point that is subtracted from all others'
     )
     tip_force: Columns3 | None = Field(
         default=None,
@@ -108,10 +108,10 @@ class RecordingConfig(ConfigBlock):
     length_unit: Literal['m', 'mm'] = Field(default='m', description='of measured points')
     settled_s: NonNegative = Field(
         default=0.0,
-        description='for models of arms at rest: rows count once commands have stood for so long',
+        description='for models of arms at rest: time of constant commands until rows count',
     )
     settled_within: NonNegative = Field(
-        default=0.0, description='by how much a command that stands may change, in its unit'
+        default=0.0, description='largest change of a constant command, in its unit'
     )
     mount: MountConfig
     delay_s: NonNegative = Field(

@@ -85,21 +85,21 @@ class Rig(ConfigBlock):
     tip_load_kg: NonNegative = Field(default=0.0, description='payload at the tip')
     arm: SerializeAsAny[ArmBase] = Field(description='the body as the controller knows it')
     chosen_model: PartBlock = Field(
-        alias='model', description='that runs use; --model chooses another'
+        alias='model', description='default of runs; --model selects another'
     )
     residual: ResidualConfig | None = Field(
-        default=None, description='learned errors of the model; none without it'
+        default=None, description='learned errors of the model; default: none'
     )
     hysteresis: HysteresisConfig | None = Field(
-        default=None, description='how actuators lag behind their commands; none without it'
+        default=None, description='how actuators lag behind their commands; default: no lag'
     )
     gripper: SerializeAsAny[GripperConfig] | None = Field(
-        default=None, description='none without it'
+        default=None, description='default: no gripper'
     )
     devices: SerializeAsAny[Devices] | None = Field(
         alias='drives',
         default=None,
-        description='for the backends hardware and emulated; none without it',
+        description='for the backends hardware and emulated; default: no devices',
     )
     sensors: SerializeAsAny[Sensors] = Field(description='where measured poses come from')
     estimator: EstimatorConfig = EstimatorConfig()
@@ -109,13 +109,13 @@ class Rig(ConfigBlock):
     supervisor: SupervisorConfig = SupervisorConfig()
     trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
     default_trajectory: str = Field(
-        default='', validate_default=True, description='that runs use; the first one without it'
+        default='', validate_default=True, description='of runs; default: the first trajectory'
     )
     recording: RecordingConfig | None = Field(
         default=None, description='how `softarm score` and `softarm identify` read measurements'
     )
     plant: SerializeAsAny[PlantBase] | None = Field(
-        default=None, description='the simulated arm; without it the arm can only be real'
+        default=None, description='the simulated arm; without it, only the backend hardware runs'
     )
 
     _source: Path | None = PrivateAttr(default=None)

@@ -30,22 +30,22 @@ class ActuatorConfig(ActuatorBase):
     section: str = Field(description='name of the section the cable bends')
     angle_deg: Finite = Field(description='around the backbone, from the section x axis')
     unit: Literal['m'] = Field(default='m', description='of the command: cable contraction')
-    position_min_m: Finite = Field(description='most the cable is paid out, negative')
-    position_max_m: Finite = Field(description='most the cable is pulled in')
+    position_min_m: Finite = Field(description='largest length paid out, negative')
+    position_max_m: Finite = Field(description='largest length pulled in')
     max_speed_m_s: Positive
     max_acceleration_m_s2: Positive
     pair: bool = Field(
         default=False, description='the cable on the opposite side is paid out by as much'
     )
     pulley_radius_m: Positive | None = Field(
-        default=None, description='from motor angles to contractions, where data have angles'
+        default=None, description='converts recorded motor angles to contractions'
     )
     bends: tuple[BendConfig, ...] = Field(
-        default=(), description='what the pair does to each section; by geometry without it'
+        default=(), description='bends of the sections per contraction; default: from geometry'
     )
     stretch_m_N: NonNegative = Field(
         default=0.0,
-        description='by which the thread gets longer per newton, for `cosserat` alone',
+        description='elongation of the thread per newton; used by `cosserat` only',
     )
 
 

@@ -46,7 +46,7 @@ class HydraulicActuatorConfig(ActuatorBase):
     max_acceleration_Pa_s2: Positive
     torque_per_pressure_N_m_Pa: Positive | None = Field(
         default=None,
-        description='nominal: the motor torque commanded for a pressure; of servo cylinders',
+        description='nominal motor torque per chamber pressure, for servo cylinders',
     )
 
 
@@ -70,7 +70,7 @@ class HydraulicArm(ArmBase):
         default=PlayCompensationConfig(), description='of pressure regulators, by their driver'
     )
     tip_load_density_kg_m3: Positive = Field(
-        default=7850.0, description='of the payload: what it displaces in water'
+        default=7850.0, description='density of the payload, for its buoyancy in water'
     )
     base_tilt_deg: tuple[Finite, Finite] = Field(
         default=(0.0, 0.0), description='of the mount in the base frame, about its x and y'
