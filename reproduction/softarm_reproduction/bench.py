@@ -1,8 +1,8 @@
 """
-Times the compiled models beside references of the same mathematics, in one run.
+Time the compiled models and references of the same mathematics in one run.
 
-The references are written independently, and every pair is compared before it is timed. Timings
-never fail a build: the table says whether a bar is met.
+The references are written independently, and each result is compared with its reference before
+both are timed. Timings never fail a build: the table shows whether each time meets its bar.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 REPEATS = 15
-COMPILE, START = 'compile', 'start'  # take minutes: only when asked for
-WIDTH = 140  # of a table that goes into a file
+COMPILE, START = 'compile', 'start'  # take minutes: run only on request
+WIDTH = 140  # characters of the table when the output is not a terminal
 TOPICS: dict[str, Callable[[int], list[BenchRow]]] = {
     'cable_arm': bench_cable_arm.rows,
     'cosserat': bench_cosserat.rows,
@@ -47,14 +47,14 @@ TOPICS: dict[str, Callable[[int], list[BenchRow]]] = {
 
 def run_bench(topics: Sequence[str] = (), repeats: int = REPEATS) -> list[BenchRow]:
     """
-    Return the measured rows of some topics, or of all.
+    Return the measured rows of the given topics, or of all topics if none is given.
 
     Raises
     ------
     UsageError
-        If there is no such topic.
+        If a topic does not exist.
     AssertionError
-        If a model and its reference disagree, which would make the comparison void.
+        If a model and its reference disagree, which makes the comparison void.
 
     """
     for topic in topics:
@@ -66,7 +66,7 @@ def run_bench(topics: Sequence[str] = (), repeats: int = REPEATS) -> list[BenchR
 
 
 def main(topics: Sequence[str] = (), long: bool = False, repeats: int = REPEATS) -> None:
-    """Measure and print the table; `long` sends commands to the steppers for a minute."""
+    """Measure and print the table; with `long`, command the steppers for a minute."""
     from rich.console import Console
     from rich.table import Table
 
@@ -95,7 +95,7 @@ def main(topics: Sequence[str] = (), long: bool = False, repeats: int = REPEATS)
             f'[{colour}]{row.verdict}[/]',
         )
     console.print(table)
-    if 'dynamics' in topics:  # takes as long as all the rest
+    if 'dynamics' in topics:  # takes as long as all other topics together
         for line in bench_dynamics.accuracy_lines(
             bench_dynamics.accuracy([(20, bench_dynamics.TOLERANCE)], [(20, 2e-4), (80, 5e-5)])
         ):

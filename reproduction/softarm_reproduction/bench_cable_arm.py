@@ -1,8 +1,9 @@
 """
-Benchmark of the kinematics and cable statics beside plain versions of the same mathematics.
+Benchmark of the kinematics and cable statics against plain versions of the same mathematics.
 
-The numpy versions are written independently, from the paper's equations, and every pair is
-compared before it is timed. Timings never fail a build: the table says whether a bar is met.
+The numpy versions are written independently, from the paper's equations, and each result is
+compared with its reference before both are timed. Timings never fail a build: the table shows
+whether each time meets its bar.
 """
 
 from __future__ import annotations
@@ -36,12 +37,12 @@ PRETENSION_M = 2e-3
 
 def rows(repeats: int = 15) -> list[BenchRow]:
     """
-    Return the measured rows; takes a few seconds.
+    Return the measured rows; this takes a few seconds.
 
     Raises
     ------
     AssertionError
-        If a kernel and its reference disagree, which would make the comparison void.
+        If a kernel and its reference disagree, which makes the comparison void.
 
     """
     return [
@@ -166,7 +167,7 @@ def _bench_arm_inverse(repeats: int) -> BenchRow:
 
 
 def _bench_rod(repeats: int) -> BenchRow:
-    """A heavy arm that gives way: its next posture, beside the search that goes by tensions."""
+    """Time the next posture of a heavy, compliant arm against a search over cable tensions."""
     arm = CableRodArm(*_parts(), (0.0, 0.0, 9.81), pretension_m=PRETENSION_M)
     near = arm.posture_of(BEND)
     following = BEND + 0.01
@@ -178,7 +179,7 @@ def _bench_rod(repeats: int) -> BenchRow:
 
     rest = arm.posture_of(following).held
     other = CosseratArm(arm.rod.shots.config)
-    guided = other.rod.solve(rest.tension).contractions  # without stretch and cutting in
+    guided = other.rod.solve(rest.tension).contractions  # without cable stretch and cutting in
 
     def by_tensions() -> Array:
         found = other.forward_lengths(guided, 0.99 * rest.tension)
@@ -221,11 +222,11 @@ def _parts() -> tuple[list[SectionConfig], list[CableConfig]]:
     return sections, cables
 
 
-# Plain versions.
+# Plain reference versions
 
 
 def numpy_tip_and_jacobian(bend: Array) -> tuple[Array, Array]:
-    """Return tip (3,) [m] and Jacobian (3, 4), by matrix products and the polar form of an arc."""
+    """Return the tip (3,) [m] and its Jacobian (3, 4) by matrix products and polar arcs."""
     frames, arcs = [np.eye(4)], []
     for bx, by in bend.reshape(-1, 2):
         theta, phi = math.hypot(bx, by), math.atan2(by, bx)
@@ -263,7 +264,7 @@ def numpy_tip_and_jacobian(bend: Array) -> tuple[Array, Array]:
 
 
 def numpy_tips(bends: Array) -> Array:
-    """Return the tips (n, 3) [m] of bending vectors (n, 4), all poses in each array operation."""
+    """Return the tips (n, 3) [m] of bending vectors (n, 4), vectorised over all n poses."""
     tips = np.zeros((len(bends), 3))
     for k in (1, 0):
         bend = bends[:, 2 * k : 2 * k + 2]
@@ -288,7 +289,7 @@ def numpy_damped_step(bend: Array, target: Array) -> Array:
 
 
 def numpy_inverse_kinematics(bend: Array, target: Array) -> Array:
-    """Return the bending vectors (4,) [rad] that repeated damped steps lead to."""
+    """Return the bending vectors (4,) [rad] to which repeated damped steps converge."""
     for _ in range(50):
         step = numpy_damped_step(bend, target)
         bend = bend + step
@@ -327,7 +328,7 @@ def plain_statics_inverse(theta: float, phi: float) -> Array:
 
 
 def plain_statics_forward(cable_length: float) -> float:
-    """Return theta [rad] of one cable by `fsolve` on eq. 21, from its no-cutting-in guess."""
+    """Return theta [rad] for one cable by `fsolve` on eq. 21, starting without cutting in."""
     kappa = (LENGTH - cable_length) / (RADIUS * LENGTH)
 
     def residual(unknown: Array) -> list[float]:

@@ -1,4 +1,4 @@
-"""How long a rig takes from an empty cache of compiled kernels until it is ready to run."""
+"""Measure how long a rig takes to become ready, with an empty and a filled kernel cache."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from softarm_ros.rigs.loader import list_rigs
 
-BAR_S = 20.0  # on two idle cores, the slowest rig
+BAR_S = 20.0  # for the slowest rig, on two idle cores
 _READY = (
     'import sys; from softarm_ros import load_rig; '
     'from softarm_ros.runtime.warm_up import warm_up; warm_up(load_rig(sys.argv[1]))'
@@ -22,7 +22,7 @@ _READY = (
 
 @dataclass(frozen=True)
 class ReadyTimes:
-    """Seconds from the start of Python until a rig is ready, and of CPU time on all cores."""
+    """Wall time [s] from the start of Python until a rig is ready, and CPU time on all cores."""
 
     rig: str
     cold_s: float
@@ -32,7 +32,7 @@ class ReadyTimes:
 
 def measure(rig: str) -> ReadyTimes:
     """
-    Return the times of a rig (name or file) with an empty cache, then with the filled one.
+    Return the times of a rig (name or file) with an empty cache, then with a filled one.
 
     Raises
     ------
@@ -47,13 +47,13 @@ def measure(rig: str) -> ReadyTimes:
 
 
 def rows() -> Iterator[ReadyTimes]:
-    """Yield the times of every rig that comes with the package, one after the other."""
+    """Yield the times of every rig of the package, one after the other."""
     for info in list_rigs():
         yield measure(info.name)
 
 
 def _ready(rig: str, cache: str) -> tuple[float, float]:
-    """Return wall and CPU seconds of a new process that gets a rig ready."""
+    """Return wall and CPU time [s] of a new process that loads and warms up a rig."""
     before, start = _cpu_of_children(), time.perf_counter()
     subprocess.run(
         [sys.executable, '-c', _READY, rig],

@@ -2,7 +2,8 @@
 Benchmark of the Cosserat rod: 2 x 0.2 m, 3 + 3 cables, tip wrench.
 
 The reference is an independent formulation of the same rod (`rod_reference`).
-`python -m softarm_reproduction.bench_cosserat` prints speed, random cases, convergence, growth.
+`python -m softarm_reproduction.bench_cosserat` prints speed, random cases, convergence and the
+growth of the cost with the number of segments and cables.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ TIP_MOMENT = (0.001, 0.0, 0.002)
 
 
 def _tip_at(rod: CosseratRod, warm: bool, case: tuple[Array, Vector3, Vector3]) -> Array:
-    """Return the tip (4, 4) [m], `warm` from what the rod solved last."""
+    """Return the tip pose (4, 4) [m]; if `warm`, start from the last solution of the rod."""
     rod.load(*case)
     status, _, stable, _, _ = rod.equilibrate(rod.start if warm else None)
     if status or not stable:
@@ -48,10 +49,10 @@ def _once_us(work: Callable[[], object]) -> float:
 
 def rows(repeats: int) -> list[BenchRow]:
     """
-    Return the rows: statics cold and warm with a tip wrench, derivatives; 4 steps a segment.
+    Return the rows of cold and warm statics with a tip wrench, derivatives and inverse.
 
-    Warm calls alternate between tensions 1 % apart, as in a loop. Raises `AssertionError` where
-    a tip is more than 1 um from the reference.
+    Each segment has 4 steps. Warm calls alternate between tensions 1 % apart, as in a control
+    loop. Raises `AssertionError` if a tip is more than 1 um from the reference.
     """
     config = two_segment_arm(steps=4)
     rod = CosseratRod(config)
@@ -104,7 +105,7 @@ def rows(repeats: int) -> list[BenchRow]:
 
 
 def _inverse_row(config: CosseratConfig, repeats: int) -> BenchRow:
-    """Return the row of the inverse for a tip 1 mm beside that of the guess."""
+    """Return the row of the inverse for a target 1 mm away from the tip of the guess."""
     arm = CosseratArm(config)
     target = arm.forward(TENSIONS, TIP_FORCE).tip[:3, 3] + (0.001, 0.0, 0.0)
     found = arm.inverse(target, guess=TENSIONS, tip_force=TIP_FORCE)
@@ -136,7 +137,8 @@ def growth(repeats: int) -> tuple[list[tuple[int, float]], list[tuple[int, float
     """
     Return (segments, us) with 3 cables in all, and (cables a segment, us) for two segments.
 
-    One cold solution each, without weight; the loads fall with the length, so that all bend.
+    Each time is that of one cold solution without weight. The tip force decreases with the number
+    of segments, so that rods of all lengths bend alike.
     """
 
     def measure(segments: int, cables: int, last_only: bool) -> float:
@@ -158,7 +160,7 @@ def growth(repeats: int) -> tuple[list[tuple[int, float]], list[tuple[int, float
 def growth_figure(
     path: Path, by_segments: list[tuple[int, float]], by_cables: list[tuple[int, float]]
 ) -> None:
-    """Draw the cost against segments and cables to a file."""
+    """Plot the cost over the number of segments and of cables into a file."""
     from softarm_ros.cli.report_plotting import PALETTE, label_axes, new_figure, save
 
     figure = new_figure(3.0)
@@ -176,7 +178,7 @@ def growth_figure(
 
 
 def accuracy_report() -> str:
-    """Return the table of 20 random cases and the convergence with the number of steps."""
+    """Return a table of 20 random cases and of the convergence with the number of steps."""
     coarse, fine = CosseratRod(two_segment_arm(5)), CosseratRod(two_segment_arm(80))
     lines = ['20 random cases, cold: tensions [N], force [N], tip [m], 10 against 160 steps [um]']
     solved = 0
@@ -202,7 +204,7 @@ def accuracy_report() -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print everything; with `--figure FILE` also draw the growth of the cost."""
+    """Print all results; with `--figure FILE`, also plot the growth of the cost."""
     parser = argparse.ArgumentParser(prog='python -m softarm_reproduction.bench_cosserat')
     parser.add_argument('--repeats', type=int, default=30)
     parser.add_argument('--figure', type=Path)

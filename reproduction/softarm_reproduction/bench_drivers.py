@@ -1,8 +1,8 @@
 """
-Latency of the drivers to and from their emulated devices, beside the bare libraries.
+Latency between the drivers and their emulated devices, compared with the bare libraries.
 
-The devices are in a process of their own, on this machine and its cores: the figures are those of
-the software on the way, not of a field bus or a converter.
+The emulated devices run in a separate process on the same machine: the latencies include the
+software on both sides, but no field bus and no converter.
 """
 
 from __future__ import annotations
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from softarm_ros.drivers.daq_config import DaqConfig
     from softarm_ros.drivers.servo_config import ServoConfig
 
-_PERIOD_S = 0.01  # of the commands
-_PER_REPEAT = 10
+_PERIOD_S = 0.01  # between commands
+_PER_REPEAT = 10  # commands
 _READY_S = 5.0
 AXES = 6
 
@@ -40,12 +40,12 @@ def missing() -> tuple[str, ...]:
 
 def rows(repeats: int) -> list[BenchRow]:
     """
-    Return p50 and p99 of every path, from 10 commands for each repeat; none without libraries.
+    Return p50 and p99 of every path from 10 commands per repeat; no rows without the libraries.
 
     Raises
     ------
     TimeoutError
-        If an emulated device does not come up.
+        If an emulated device does not start.
 
     """
     if missing():
@@ -77,7 +77,7 @@ def _wait(condition: Callable[[], bool], what: str) -> None:
 
 
 def _timed(work: Callable[[], Any], count: int) -> list[float]:
-    """Return how long each call took [s], one each period."""
+    """Call `work` once per period and return the durations of the calls [s]."""
     taken = []
     for _ in range(count):
         began = time.monotonic()
@@ -88,14 +88,14 @@ def _timed(work: Callable[[], Any], count: int) -> list[float]:
 
 
 class _Device:
-    """An emulated device in another process, on its port."""
+    """An emulated device in another process, reached through its TCP port."""
 
     def __init__(self, pipe: Connection) -> None:
         self._pipe = pipe
         self.port = int(self._answer())
 
     def written(self) -> list[tuple[float, float]]:
-        """Return and forget what was written: monotonic time [s] and value of the last channel."""
+        """Return and clear the last channel's writes: monotonic time [s] and value of each."""
         self._pipe.send('written')
         answer: list[tuple[float, float]] = self._answer()
         return answer
@@ -152,7 +152,7 @@ def _serve_daq(pipe: Connection) -> None:
 def _latencies(
     sent: dict[int, float], written: Sequence[tuple[float, float]], scale: float
 ) -> list[float]:
-    """Return the time from sending a value to its first writing, for all that were written."""
+    """Return the times [s] from sending a value to its first write, for all written values."""
     arrived: dict[int, float] = {}
     for at, value in written:
         arrived.setdefault(round(scale * value), at)
@@ -238,7 +238,7 @@ def _servo_rows(count: int) -> list[BenchRow]:
 
 
 def _stream_torques(send: Callable[[Array], str | None], count: int) -> dict[int, float]:
-    """Send torques that differ by a count each; return when each was sent, by its count."""
+    """Send torques that differ by one count each; return the time [s] of each count's command."""
     sent: dict[int, float] = {}
     for k in range(1, count + 1):
         code = 1 + k % 400  # mN m
@@ -307,7 +307,7 @@ def _daq_rows(count: int) -> list[BenchRow]:
 
 
 def _bare_daq(port: int, count: int) -> tuple[list[float], list[float]]:
-    """Return times of writes and ages of the newest sample of each block, without our driver."""
+    """Return write times and ages of each block's newest sample [s] with bare nidaqmx."""
     import grpc
     import nidaqmx
     from nidaqmx.constants import AcquisitionType
@@ -347,7 +347,7 @@ def _bare_daq(port: int, count: int) -> tuple[list[float], list[float]]:
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the rows."""
     absent = missing()
     if absent:
         print(f'not measured: {", ".join(absent)} not installed (extra hardware)')

@@ -1,10 +1,10 @@
 """
-Benchmark of the arm dynamics: one second of motion, beside pyelastica where it is importable.
+Benchmark of the arm dynamics: one second of motion, against pyelastica if it is installed.
 
-The arm is the released cantilever of the package's bar: two sections of ten segments, 0.2 m, r 10
-mm, E 1 MPa, G = E/3, 1000 kg/m^3, weight sideways, drag of 3 /s per mass. `accuracy` compares tips
-with converged solutions, `main` prints the other
-figures of the documentation too. Run as `python -m softarm_reproduction.bench_dynamics`.
+The arm is the released cantilever for which the speed bar is stated: two sections of ten segments,
+0.2 m, r 10 mm, E 1 MPa, G = E/3, 1000 kg/m^3, weight sideways, drag of 3 /s per mass. `accuracy`
+compares tips with converged solutions; `main` also prints the other figures of the documentation.
+Run as `python -m softarm_reproduction.bench_dynamics`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from softarm_ros.models.dynamics.tangents import equilibrium
 LENGTH, RADIUS, YOUNG, DENSITY, DRAG = 0.2, 0.01, 1e6, 1000.0, 3.0
 WEIGHT = (9.81, 0.0, 0.0)
 SECONDS = 2.0
-# Tips are compared at these times, the integrator steps over 0.1 s as it likes.
+# Tips are compared at these times; the integrator chooses its own steps in between.
 TIMES = np.linspace(0.0, SECONDS, 21)
 TOLERANCE = 7e-6  # m a step
 REAL_TIME_BAR = 100.0
@@ -36,7 +36,7 @@ REAL_TIME_BAR = 100.0
 
 @dataclass(frozen=True)
 class Accuracy:
-    """How one solver did: speed, worst and last tip error [m], against which solution."""
+    """Result of one solver: speed, worst and last tip error [m], and the reference solution."""
 
     name: str
     times_real_time: float
@@ -46,7 +46,7 @@ class Accuracy:
 
 
 def cantilever(segments: int) -> ArmDynamics:
-    """Return the benchmark arm with `segments` in all."""
+    """Return the benchmark arm with `segments` segments in all."""
     section = round_section(
         length_m=LENGTH / 2.0,
         radius_m=RADIUS,
@@ -59,7 +59,7 @@ def cantilever(segments: int) -> ArmDynamics:
 
 
 def motion(segments: int, tolerance_m: float) -> Array:
-    """Return tips (t, 3) at `TIMES` of the arm released straight."""
+    """Return the tips (t, 3) [m] at `TIMES` of the arm released from the straight shape."""
     arm = cantilever(segments)
     loads = arm.loads(WEIGHT)
     run = ArmIntegrator(arm, tolerance_m=tolerance_m)
@@ -70,7 +70,7 @@ def motion(segments: int, tolerance_m: float) -> Array:
 
 
 def elastica_motion(elements: int, step: float) -> Array | None:
-    """Return tips (t, 3) of the same arm by pyelastica, or None where it is not installed."""
+    """Return the tips (t, 3) [m] of the same arm in pyelastica, or None if not installed."""
     try:
         import elastica as ea
     except ImportError:
@@ -114,9 +114,9 @@ def accuracy(
     theirs: Sequence[tuple[int, float]] = ((20, 1e-4), (20, 2e-4), (40, 1e-4), (80, 5e-5)),
 ) -> list[Accuracy]:
     """
-    Return speed and tip errors of this package's solver and of pyelastica.
+    Return the speed and tip errors of this package's solver and of pyelastica.
 
-    `ours` holds segments and tolerance [m] a step, `theirs` elements and step [s].
+    `ours` lists segments and tolerance [m] per step; `theirs` lists elements and step [s].
     """
     exact = motion(160, 1e-8)
     table = []
@@ -190,7 +190,7 @@ def frequency_errors(segments: int) -> Array:
 
 
 def energy_drift(tolerance_m: float, seconds: float = 10.0) -> tuple[float, float]:
-    """Return the drift of the undamped benchmark arm over its kinetic energy, and its speed."""
+    """Return the undamped arm's energy drift over its largest kinetic energy, and the speed."""
     section = round_section(
         length_m=LENGTH / 2.0,
         radius_m=RADIUS,
@@ -213,7 +213,7 @@ def energy_drift(tolerance_m: float, seconds: float = 10.0) -> tuple[float, floa
 
 
 def growth(repeats: int) -> list[tuple[int, float, float]]:
-    """Return segments and median times [us] of accelerations and of one second of motion."""
+    """Return segments and median times [us] of accelerations and one integrator iteration."""
     table = []
     for segments in (10, 20, 40, 80, 160, 320):
         arm = cantilever(segments)
@@ -229,7 +229,7 @@ def growth(repeats: int) -> list[tuple[int, float, float]]:
 
 
 def rows(repeats: int) -> list[BenchRow]:
-    """Return the rows of the benchmark; times of one second of motion, and of single calls."""
+    """Return the benchmark rows: times of one second of motion and of single calls."""
     return [
         _one_second(repeats),
         *[_forward_dynamics(repeats, segments) for segments in (20, 80)],
@@ -240,7 +240,7 @@ def rows(repeats: int) -> list[BenchRow]:
 def _one_second(repeats: int) -> BenchRow:
     ours = median_us(lambda: motion(20, TOLERANCE), repeats) / SECONDS
     reference, note = float('nan'), 'pyelastica is not installed here'
-    if elastica_motion(20, 2e-4) is not None:  # and compiled
+    if elastica_motion(20, 2e-4) is not None:  # this first call also compiles
         begin = time.perf_counter()
         elastica_motion(20, 2e-4)
         seconds = time.perf_counter() - begin
@@ -292,7 +292,7 @@ def _equilibrium(repeats: int) -> BenchRow:
 
 
 def main() -> None:
-    """Print accuracy and rows."""
+    """Print accuracy, frequencies, energy drift, growth of the cost, and rows."""
     print('\n'.join(accuracy_lines(accuracy())))
     for segments in (10, 20, 40):
         errors = ', '.join(f'{100.0 * x:.4f}' for x in frequency_errors(segments))

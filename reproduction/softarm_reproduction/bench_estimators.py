@@ -1,8 +1,8 @@
 """
-Times of a step of each estimator: a command, a sighting of every section tip, the estimate.
+Time one step of each estimator: a command, a sighting of every section tip, the estimate.
 
-Beside each a fixed loop in Python, timed in turn with the steps: computers differ, and so does one
-that others use as well; how often a step goes into the loop differs less.
+A fixed Python loop is timed alternately with the steps. The speed of computers differs, and varies
+on a shared one; the ratio of step and loop varies less.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import build_estimator
 from softarm_ros.runtime.pose_intake import sighting_of
 
-# Median times allowed of two sections and of ten [us]; none is stated for the others.
+# Rig, estimator, bar of the median time [us] (for two and for ten sections; None: no bar).
 CASES = (
     ('cable_arm', 'filter', 200.0),
     ('hydraulic_arm', 'filter', 200.0),
@@ -33,12 +33,12 @@ CASES = (
     ('pam_arm', 'window', 1000.0),
 )
 _ALSO_DIRECT = ('cable_arm', 'pam_arm')
-_WARM = 60  # steps, after which every log is as long as it gets
-_ROUNDS = 10_000  # of the fixed loop
+_WARM = 60  # steps until the estimator's logs have reached their full length
+_ROUNDS = 10_000  # iterations of the fixed loop
 
 
 def rows(repeats: int) -> list[BenchRow]:
-    """Return the median time of a step, beside that of the fixed loop."""
+    """Return the median times of a step and of the fixed loop for every case."""
     return [
         BenchRow(f'{kind} of {name}, a step', *step_us(name, kind, repeats), 'fixed loop', bar)
         for name, kind, bar in (*CASES, *((name, 'direct', None) for name in _ALSO_DIRECT))

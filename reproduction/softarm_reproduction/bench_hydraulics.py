@@ -1,4 +1,4 @@
-"""Benchmark rows of the water hydraulics, the coupled arm and the hydrodynamics."""
+"""Benchmark of the water hydraulics, the coupled arm, the hydrodynamics and the water rod."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ TORQUE = np.array([1.5, 0.0, 0.0, 0.0, 1.5, 1.5])
 
 
 def rows(repeats: int) -> list[BenchRow]:
-    """Return the measured rows; a compiled result that differs from its reference raises."""
+    """Return the measured rows; raise if a compiled result differs from its reference."""
     return [
         _axes_row(repeats), _coupled_row(repeats), _morison_row(repeats), _rod_row(repeats),
     ]  # fmt: skip
@@ -60,8 +60,8 @@ def _axes_row(repeats: int) -> BenchRow:
 
 
 def _coupled_row(repeats: int) -> BenchRow:
-    """Two sections and six axes, 20 ms: our steps of 1 ms beside scipy's Radau."""
-    # A yielding wall, for Radau's numerical Jacobian; it costs our steps nothing.
+    """Time 20 ms of two sections and six axes: steps of 1 ms against scipy's Radau."""
+    # A compliant wall helps Radau's numerical Jacobian and costs the 1 ms steps nothing.
     axis = HydraulicAxisConfig()
     system = build_hydraulic_arm(SET_B[1], axis)
     for row in system.hydraulics.parameters:
@@ -142,7 +142,7 @@ def _morison_row(repeats: int) -> BenchRow:
 
 
 def _rod_row(repeats: int) -> BenchRow:
-    """What a tracker asks of the rod of hydraulic_arm, beside its statics, finely resolved."""
+    """Time a tracker's queries on the rod of hydraulic_arm against its finely resolved statics."""
     rig = load_rig('hydraulic_arm')
     rod = rig.model('cosserat')
     statics = rig.with_model(segments_per_section=SEGMENTS).model('hydraulic_statics')

@@ -1,4 +1,4 @@
-"""Times the minimum-energy models beside the paper's least squares, in one run."""
+"""Time the minimum-energy models and the paper's least squares in one run."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def rows(repeats: int = 15) -> list[BenchRow]:
     Raises
     ------
     AssertionError
-        If the two ways end in shapes more than a millimetre apart.
+        If the two methods find shapes more than a millimetre apart.
 
     """
     rod = MinimumEnergyRod(BackboneConfig(), INTERVALS)

@@ -1,4 +1,4 @@
-"""Times the simulated arms beside the time that they simulate."""
+"""Time the simulated arms against the time span that they simulate."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from softarm_ros.runtime.arm_assembly import build_plant
 
 PERIOD_S = 0.05
 BAR = 100.0  # times real time
-# What one actuator of each arm is commanded beyond where it starts, in its unit.
+# Step of the first actuator's command from its initial position, in the actuator's unit.
 MOVES = {'cable_arm': 5e-3, 'hydraulic_arm': 1e5, 'pneumatic_arm': 2e4, 'fishbone_arm': 1.0}
 
 
 def rows(repeats: int = 15) -> list[BenchRow]:
-    """Return a row for each arm: 50 ms in motion, with the frames of the pose sensor."""
+    """Return a row for each arm: 50 ms of motion, including the pose sensor's frames."""
     return [*(_commanded(name, repeats) for name in MOVES), _muscles(repeats)]
 
 
@@ -27,7 +27,7 @@ def _commanded(name: str, repeats: int) -> BenchRow:
 
 
 def _muscles(repeats: int) -> BenchRow:
-    # Under switched relays the plant runs without the driver, whose tables take as long.
+    # Without the driver: its tables take as long as the plant itself.
     plant = build_plant(load_rig('pam_arm'), 0)
     us = median_us(lambda: plant.advance(PERIOD_S), repeats)
     return _row('pam_arm, plant without driver, 50 ms', us)

@@ -1,4 +1,4 @@
-"""One row of the benchmark: compiled work beside a reference, measured in the same run."""
+"""One row of the benchmark: compiled work and its reference, measured in the same run."""
 
 from __future__ import annotations
 
@@ -24,12 +24,12 @@ class BenchRow:
 
     @property
     def ratio(self) -> float:
-        """How many times the reference takes longer."""
+        """Return the time of the reference divided by that of the compiled work."""
         return self.reference_us / self.compiled_us
 
     @property
     def verdict(self) -> str:
-        """'pass', 'short', or nothing where there is no bar."""
+        """Return 'pass' or 'short', or an empty text if no bar is set."""
         if self.bar_us is None:
             return ''
         return 'pass' if self.compiled_us <= self.bar_us else 'short'
@@ -39,7 +39,7 @@ def median_us(work: Callable[[], object], repeats: int) -> float:
     """
     Return the median time of one call [us], from runs of about two milliseconds.
 
-    Of this thread on its processor: other programs on a busy computer take no part of it.
+    The CPU time of this thread is measured, so other programs on a busy computer do not count.
     """
     timer = timeit.Timer(work, timer=time.thread_time)
     once = max(timer.timeit(3) / 3.0, 1e-7)
@@ -48,7 +48,7 @@ def median_us(work: Callable[[], object], repeats: int) -> float:
 
 
 def require_equal(what: str, compiled: Array, reference: Array, tolerance: float) -> None:
-    """Raise `AssertionError` where two versions of one work differ by more than `tolerance`."""
+    """Raise `AssertionError` if two versions of a result differ by more than `tolerance`."""
     difference = float(np.abs(compiled - reference).max())
     if not difference <= tolerance:
         raise AssertionError(f'{what}: compiled and plain versions differ by {difference:.3g}')

@@ -1,4 +1,4 @@
-"""How long from a command to the first motion: first start and later ones, quiet and busy."""
+"""Time from a command to the first motion: cold and warm caches, quiet and busy machine."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from softarm_ros.cli.soak import busy_loops
 from softarm_ros.rigs.loader import list_rigs, load_rig
 
 BUSY_LOOPS = 2
-_STRETCH_M = 0.002  # of the default path; how far it goes does not matter here
+_STRETCH_M = 0.002  # length of the default path to drive; any short length will do
 _LIMIT_S = 900.0
-_RUNNING = '.supervisor]: running'  # of the launch's output, when motion begins
+_RUNNING = '.supervisor]: running'  # in the launch output when motion begins
 
 
 class StartError(RuntimeError):
-    """A run ended, or took too long, before the arm moved; the message has its last lines."""
+    """A run ended or timed out before the arm moved; the message holds its last lines."""
 
 
 @dataclass(frozen=True)
 class StartTimes:
-    """Seconds from a command to the first motion: with an empty cache of kernels, then again."""
+    """Times [s] from command to first motion: with an empty kernel cache, then a filled one."""
 
     rig: str
     way: str
@@ -43,12 +43,12 @@ class StartTimes:
 
 def rows(names: Sequence[str] = (), busy: Sequence[int] = (0, BUSY_LOOPS)) -> Iterator[StartTimes]:
     """
-    Yield the times of rigs (all without names), each way there is, with so many busy loops.
+    Yield the start times of rigs (default: all) for each way to start and number of busy loops.
 
     Raises
     ------
     StartError
-        If an arm did not move.
+        If an arm does not move.
 
     """
     ways = {'softarm run': _by_run} | ({'ros2 launch': _by_launch} if _launches() else {})
@@ -65,7 +65,7 @@ def rows(names: Sequence[str] = (), busy: Sequence[int] = (0, BUSY_LOOPS)) -> It
 
 
 def _launches() -> bool:
-    """Return whether `ros2 launch` is there and finds this package."""
+    """Return whether `ros2 launch` is installed and finds this package."""
     if shutil.which('ros2') is None:
         return False
     found = subprocess.run(['ros2', 'pkg', 'prefix', 'softarm_ros'], capture_output=True)

@@ -1,8 +1,8 @@
 """
-The stepper driver against the board's own binary: how late coils move, and what is lost.
+Run the stepper driver against the board's firmware: coil latency and lost commands.
 
-The board runs in a process of its own, in simavr where that is installed. Its I2C bus and serial
-line take the time they take on a board; a USB adapter's would come on top.
+The board runs in a separate process, in simavr if that is installed. Its I2C bus and serial line
+take as long as on a real board; the delay of a USB adapter is not included.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ if TYPE_CHECKING:
 
 SHORT_S, LONG_S = 5.0, 60.0
 _JUMPS_PER_REPEAT = 8
-_JUMP = 4  # microsteps: at rest again before the next
+_JUMP = 4  # microsteps, so few that the motor rests again before the next jump
 _CYCLES_PER_JUMP = 7
 _TRIES = 4
 
 
 def missing() -> str:
-    """Return why the board cannot be measured here, '' if it can."""
+    """Return why the board cannot be measured here, or '' if it can."""
     if importlib.util.find_spec('serial') is None:
         return 'pyserial is not installed'
     from softarm_ros.emulation.firmware_build import FirmwareBuildError, built
@@ -54,10 +54,10 @@ def missing() -> str:
 
 def rows(repeats: int) -> list[BenchRow]:
     """
-    Return p50 and p99 from command to coil, from 8 jumps for each repeat; none without a board.
+    Return p50 and p99 from command to coil from 8 jumps per repeat; no rows without a board.
 
-    The reference are frames written by hand, as fast as pyserial takes them. NaN where a busy
-    machine held commands up for longer than the board waits, again and again.
+    The reference writes frames by hand, as fast as pyserial accepts them. Times are NaN if a busy
+    machine delays commands beyond the board's watchdog in every attempt.
     """
     if missing():
         return []
@@ -78,7 +78,7 @@ def rows(repeats: int) -> list[BenchRow]:
 
 
 def lines(long: bool) -> Iterator[str]:
-    """Yield what the ramp takes of the latency, and what became of sustained commands."""
+    """Yield the ramp's share of the latency and the results of sustained commands as text."""
     config = steppers_of(cable_rig())
     first_s = math.sqrt(abs(config.motors[0].step_m) / config.acceleration_m_s2)
     yield (
@@ -105,7 +105,7 @@ def _bare_latencies(rig: Rig, count: int) -> tuple[list[float], str]:
 
 
 def _tried(measure: Callable[[], tuple[list[float], str]]) -> tuple[list[float], str]:
-    """Measure again where a busy machine let the board's watchdog stop the motors."""
+    """Measure, and repeat if a busy machine let the board's watchdog stop the motors."""
     for _ in range(_TRIES):
         with contextlib.suppress(InterruptedError):
             return measure()
@@ -113,7 +113,7 @@ def _tried(measure: Callable[[], tuple[list[float], str]]) -> tuple[list[float],
 
 
 def _latencies(host: Driven | ByHand, board: FirmwareBoard, count: int) -> list[float]:
-    """Return the time from sending a small jump to the first coil that moves for it [s]."""
+    """Return the times [s] from sending a small jump to the first coil motion it causes."""
     targets = [0] * len(host.motors)
     due = time.monotonic()
 
@@ -126,7 +126,7 @@ def _latencies(host: Driven | ByHand, board: FirmwareBoard, count: int) -> list[
         board.poll()
         return began
 
-    for _ in range(50):  # until it is armed and stands
+    for _ in range(50):  # until the board is armed and the motors rest
         cycle()
     found = []
     for k in range(count):
@@ -145,7 +145,7 @@ def _latencies(host: Driven | ByHand, board: FirmwareBoard, count: int) -> list[
 
 
 def main() -> None:
-    """Measure and print."""
+    """Measure and print the rows and lines."""
     why = missing()
     if why:
         print(f'not measured: {why}')

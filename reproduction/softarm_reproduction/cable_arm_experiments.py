@@ -1,4 +1,4 @@
-"""The experiments of Qi et al. 2024 on the simulated cable arm, as pages show them."""
+"""The experiments of Qi et al. 2024 on the simulated cable arm, prepared for the report page."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ MARKERS = ('o', 's', '^')
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` is told what is being done."""
+    """Run all experiments of the paper; `progress` receives the name of each step."""
     rig = load_rig_of(CableArm, 'cable_arm', NOMINAL)
     progress('circle and line, open loop')
     result = [_open_loop(rig, seed)]
@@ -181,7 +181,7 @@ def _single_section(rig: Rig, seed: int, label: str, name: str) -> Experiment:
 
 
 def draw_amplitude(figure: Figure, rows: Sequence[AmplitudeRow]) -> None:
-    """Draw mean errors of both models against bending, circle and line side by side."""
+    """Plot the mean errors of both models over bending, circle and line side by side."""
     axes = figure.subplots(1, 2, sharey=True)
     for ax, shape in zip(axes, ('circle', 'line')):
         mine = [r for r in rows if r.shape == shape]
@@ -208,7 +208,7 @@ def draw_amplitude(figure: Figure, rows: Sequence[AmplitudeRow]) -> None:
 
 
 def draw_section(figure: Figure, rows: Sequence[SectionRow]) -> None:
-    """Draw errors of angle and direction against the commanded angle, as the paper's figure 8."""
+    """Plot the errors of angle and direction over the commanded angle, like figure 8."""
     left, right = figure.subplots(1, 2)
     for model in (BASELINE, PROPOSED):
         for marker, direction in zip(MARKERS, sorted({r.direction for r in rows})):

@@ -1,8 +1,8 @@
 """
-The cable arm's experiments, simulated: what Qi et al. 2024 measured, done on the plant.
+The cable arm's experiments of Qi et al. 2024, repeated on the simulated plant.
 
-Open-loop tracking against bending amplitude (their figure 10), bending of a single section (their
-figure 8). Pure computation; tables and figures are elsewhere.
+Open-loop tracking over bending amplitude (their figure 10) and bending of a single section (their
+figure 8). This module only computes; `cable_arm_experiments` makes tables and figures.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ PAPER_ERRORS_M = {
 
 @dataclass(frozen=True)
 class AmplitudeRow:
-    """Open-loop mean errors [m] of both models on one path, and the bending they took [rad]."""
+    """Open-loop mean errors [m] of both models on one path, and its bending angles [rad]."""
 
     shape: str
     bending: float
@@ -47,13 +47,13 @@ class AmplitudeRow:
 
     @property
     def improvement_percent(self) -> float:
-        """How much smaller the error of cable statics is."""
+        """Return by how many percent cable statics reduces the error."""
         return 100.0 * (1.0 - self.proposed / self.baseline)
 
 
 @dataclass(frozen=True)
 class SectionRow:
-    """Commanded and reached bending of a single section [rad]."""
+    """Commanded bending of a single section and the errors of angle and direction [rad]."""
 
     model: ModelName
     direction: float
@@ -63,20 +63,20 @@ class SectionRow:
 
 
 def equal_bending_tip(model: ArmModel, bending: float, direction: float = 0.0) -> Array:
-    """Return the tip (3,) [m] with every section bent by the same angle in the same direction."""
+    """Return the tip (3,) [m] with all sections bent by the same angle in the same direction."""
     sections = len(model.configuration_names) // 2
     bend = bending * np.array([np.cos(direction), np.sin(direction)])
     return model.shape_of(np.tile(bend, sections)).tip[:3, 3]
 
 
 def circle_at(model: ArmModel, bending: float, speed: float) -> CircleConfig:
-    """Return the circle about the base axis that equal bending of all sections reaches."""
+    """Return the circle about the base axis that the tip follows at equal bending [rad]."""
     x, _, z = equal_bending_tip(model, bending)
     return CircleConfig(type='circle', center=(0.0, 0.0, float(z)), radius=float(x), speed=speed)
 
 
 def line_at(model: ArmModel, bending: float, speed: float) -> LineConfig:
-    """Return a chord of that circle, 80 deg wide."""
+    """Return a chord of the circle of `circle_at` that spans 80 deg."""
     x, y, z = map(float, equal_bending_tip(model, bending, LINE_HALF_ANGLE_RAD))
     return LineConfig(type='line', start=(x, -y, z), end=(x, y, z), speed=speed)
 
@@ -88,7 +88,7 @@ def amplitude_study(
     speed: float = 0.015,
     progress: Callable[[int], None] | None = None,
 ) -> list[AmplitudeRow]:
-    """Run circle and line, open loop, with both models at several bending amplitudes [rad]."""
+    """Run circle and line in open loop with both models at several bending amplitudes [rad]."""
     model = rig.model(PROPOSED)
     cases, labels = [], []
     for shape, make in (('circle', circle_at), ('line', line_at)):
@@ -123,7 +123,7 @@ def _mean_error(record: RunRecord) -> float:
 def section_sweep(
     rig: Rig, bendings: Sequence[float], directions: Sequence[float], seed: int
 ) -> list[SectionRow]:
-    """Command bending and direction open loop on a one-section rig and read the pose at rest."""
+    """Command bending and direction in open loop on one section and read the pose at rest."""
     if len(CableArm.of(rig).sections) != 1:
         raise ValueError(
             f'rig {rig.name!r} has {len(CableArm.of(rig).sections)} sections; expected 1'

@@ -1,12 +1,12 @@
 """
-Where the simulated cable_arm can stand at rest, by the weight of its body.
+Find the stable rest positions of the simulated cable_arm for several body masses.
 
     python -m softarm_reproduction.cable_arm_weight
 
-No model of a controller decides: contractions are spread over what bends both sections in one
-plane, the simulated arm comes to rest under them, is pushed sideways by 2 mN at the tip, and
-comes to rest again. Where that moves it by more than 20 mm it has fallen aside. Threads have no
-friction here: it would hold an arm where cables cannot.
+The result does not depend on a controller's model. A grid of contractions bends both sections in
+one plane. For each, the simulated arm comes to rest, is pushed sideways by 2 mN at the tip, and
+comes to rest again. If the push moves the tip by more than 20 mm, the arm has fallen aside. Cables
+have no friction here, because friction would hold an arm that cable tension alone cannot.
 """
 
 from __future__ import annotations
@@ -38,19 +38,19 @@ PRETENSIONS_M = (3e-3, 8e-3)
 
 @dataclass(frozen=True)
 class Stand:
-    """A rest: tip (3,) [m] before the push, and by how much it moved the tip [m]."""
+    """A rest position: tip (3,) [m] before the push, and displacement by the push [m]."""
 
     tip: Array
     moved_m: float
 
     @property
     def stable(self) -> bool:
-        """Whether the arm did not fall."""
+        """Return whether the arm stayed up."""
         return self.moved_m < FALLEN_M
 
 
 def body_of(rig: Rig, mass_kg: float) -> SoftArm:
-    """Return the simulated body of the nominal machine with a mass per section."""
+    """Return the simulated body of the nominal machine with the given mass per section."""
     plant = rig.plant_of(PlantConfig).nominal()
     sections = tuple(s.model_copy(update={'body_mass_kg': mass_kg}) for s in plant.sections)
     arm = CableArm.of(rig)
@@ -69,14 +69,14 @@ def stands(
     distal_deg: Sequence[float] = DISTAL_DEG,
     pretensions_m: Sequence[float] = PRETENSIONS_M,
 ) -> list[Stand]:
-    """Return the rests found, towards a cable and away from it."""
+    """Return the rest positions for bending towards a cable and away from it."""
     model, found = rig.model('constant_curvature'), []
     for side, pretension, proximal in product((1.0, -1.0), pretensions_m, proximal_deg):
         body = body_of(rig, mass_kg)
         for distal in distal_deg:
             bends = side * np.radians([proximal, 0.0, distal, 0.0])
             try:
-                # Rounded, so that cables of one length are so to the bit and only the push
+                # Rounded, so that cables of equal length are equal to the bit and only the push
                 # decides to which side the arm falls.
                 wound = np.round(model.actuation_of(bends) + pretension, 9)
                 tip = body.settle(contraction=wound, tolerance=STILL).section_tips[-1, :3, 3]
@@ -89,7 +89,7 @@ def stands(
 
 
 def farthest_up(found: Sequence[Stand]) -> Stand:
-    """Return the stable rest with the tip highest: the arm hangs, z points down."""
+    """Return the stable rest position with the highest tip; z points down, as the arm hangs."""
     return min((one for one in found if one.stable), key=lambda one: float(one.tip[2]))
 
 
@@ -104,7 +104,7 @@ def nearest(found: Sequence[Stand], radius_m: float, height_m: float) -> tuple[S
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table of stable rest positions by body mass."""
     parser = argparse.ArgumentParser(description=__doc__.split('\n\n')[0])
     parser.add_argument('--mass-g', type=float, nargs='+', default=[20.0, 30.0, 40.0, 58.0])
     given = parser.parse_args()

@@ -1,8 +1,8 @@
 """
 The commands that this package adds to `softarm`: `bench` and `reproduce`.
 
-Entry points of the group `softarm.commands` lead here. Signatures and help only; the work is
-imported when a command runs.
+The entry points of the group `softarm.commands` refer to this module. It holds only signatures and
+help; each command imports its implementation when it runs.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""DATA_DIR of the studies of measured arms: the folder of all recordings, or that of one arm."""
+"""Find an arm's recordings in DATA_DIR, the folder of all recordings or of one arm."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from pathlib import Path
 
 def folder_of(given: Path, arm: str, holds: str) -> Path:
     """
-    Return the folder of an arm's recordings: `given` itself, or the one named `arm` in it.
+    Return the folder of an arm's recordings: the subfolder `arm` of `given`, or `given` itself.
 
-    Where a study reads those of several arms, `arm` is empty and `holds` begins with a folder.
+    If a study reads recordings of several arms, `arm` is empty and `holds` begins with a folder.
 
     Raises
     ------
     SystemExit
-        If neither holds a file like `holds`, such as `*.csv`.
+        If neither folder contains a file that matches `holds`, such as `*.csv`.
 
     """
     for folder in (given / arm, given):

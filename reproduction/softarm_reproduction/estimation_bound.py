@@ -1,13 +1,13 @@
 """
-The least error that a linear estimator of the tip can have, by hindsight.
+The smallest error that a linear estimator of the tip can reach, computed in hindsight.
 
-The true motion of tip and section ends around the lagged command is recorded at every exposure of
-the sensor, and that of the tip at every cycle. The second is regressed on the last exposures of
-the first that have arrived, with the sensor's noise added to their second moments and not to them:
-a causal Wiener filter of finite length, fitted to the very motion that it then estimates. No
-linear estimator with fixed coefficients and these inputs has a smaller error on these runs, in the
-mean over the noise. One that is fitted to the other runs has a larger one: what could be had by
-knowing the spectra beforehand.
+The true motion of tip and section ends relative to the lagged command is recorded at every
+exposure of the sensor, and the true tip at every cycle. The tip is regressed on the last exposures
+that have arrived. The variance of the sensor noise is added to the second moments of the inputs,
+not noise to the inputs themselves. The result is a causal Wiener filter of finite length, fitted
+to the same motion that it then estimates. No linear estimator with fixed coefficients and these
+inputs has a smaller error on these runs, averaged over the noise. A filter fitted to the other
+runs has a larger error, which an estimator could reach if it knew the spectra beforehand.
 """
 
 from __future__ import annotations
@@ -32,11 +32,11 @@ from softarm_ros.plant.config import MocapConfig
 from softarm_ros.plant.mocap import Mocap
 from softarm_ros.rigs.schema import Rig
 
-FRAMES, FRAMES_OF_OTHERS, CYCLES = 20, 6, 6  # exposures of tip, of the rest; cycles of actuators
-_LIKE = 4  # exposures whose ages have to agree for one filter: those of some cycles are late
-_SCALE = 1e-3  # of the actuators, as of the tip's motion [m]: conditioning alone
-_ROUNDING = 1e-6  # variance of measured actuators, as a share of what they do
-_LEAST = 100  # times of one filter
+FRAMES, FRAMES_OF_OTHERS, CYCLES = 20, 6, 6  # exposures of tip, section ends; actuator cycles
+_LIKE = 4  # last exposures; one filter serves cycles where their ages agree
+_SCALE = 1e-3  # of the actuators, like that of the tip's motion [m]: for conditioning only
+_ROUNDING = 1e-6  # noise variance of measured actuators, as a share of their scale squared
+_LEAST = 100  # fewest samples to fit one filter
 
 POSITION, POSES, ALL = "tip's position", 'all measured poses', 'and actuators'
 
@@ -44,18 +44,18 @@ POSITION, POSES, ALL = "tip's position", 'all measured poses', 'and actuators'
 @dataclass(frozen=True)
 class Motion:
     """
-    What a run was, around the lagged command.
+    The motion of one run, relative to the lagged command.
 
     Attributes
     ----------
     at_s, tip : (n,), (n, 3)
-        Cycles of tracking [s], and the tip there [m].
+        Times of the tracking cycles [s], and the tip at those times [m].
     exposed_s, bodies : (frames,), (frames, sections, 6)
-        Exposures [s]; positions [m] and rotation vectors of tip (the last) and section ends.
+        Times of exposure [s]; positions [m] and rotation vectors of section ends and tip (last).
     actuations : (n, CYCLES, m)
-        Of the last cycles.
+        Actuations of the last cycles.
     raw_m, filter_m : (n,)
-        Distances of newest measurement and filter from the true tip.
+        Distances of the newest measurement and of the filter's estimate from the true tip.
 
     """
 
@@ -71,16 +71,16 @@ class Motion:
 @dataclass(frozen=True)
 class Rows:
     """
-    What is regressed.
+    The data of a regression.
 
     Attributes
     ----------
     inputs, outputs : (n, p), (n, 3)
-        Without noise.
+        Noise-free inputs and outputs.
     noise : (p,)
-        Variances of the inputs' noise.
+        Noise variances of the inputs.
     group : (n,)
-        Which times have the same ages of exposures; -1: not enough of them.
+        Number of the group of times with equal exposure ages; -1 if exposures are too few.
 
     """
 
@@ -98,11 +98,11 @@ class Bound:
     Attributes
     ----------
     of : str
-        What it uses.
+        Name of the filter's inputs.
     least_m, of_others_m : float
-        Error [m] fitted to the runs that are estimated, and to the other runs.
+        Error [m] of a filter fitted to the runs that it estimates, and to the other runs.
     raw_m, filter_m : float
-        Error of the newest measurement, and of the estimator `filter`, at the same times.
+        Errors [m] of the newest measurement and of the estimator `filter` at the same times.
 
     """
 
@@ -114,7 +114,7 @@ class Bound:
 
 
 def motion(rig: Rig, seed: int, seconds: float) -> Motion:
-    """Return a run of a rig without estimator, beside which a filter looks on."""
+    """Run a rig without an estimator in the loop while a `filter` observes; return the motion."""
     sensors: list[RememberingMocap] = []
 
     def sensor(config: MocapConfig, number: int) -> Mocap:
@@ -146,7 +146,7 @@ def motion(rig: Rig, seed: int, seconds: float) -> Motion:
 
 
 def _commanded(result: Run, rig: Rig, count: int, times: Array) -> Array:
-    """Return the poses (times, count, 4, 4) that the lagged commands lead to: ends, then tip."""
+    """Return the poses (times, count, 4, 4) at the lagged commands: section ends, then tip."""
     lagged = CommandedStrains(rig.supervisor.feedback_watch.response_s, np.inf)
     for now, posture in zip(result.time_s, result.postures):
         lagged.take(now, strains_of(np.ascontiguousarray(posture)))
@@ -163,16 +163,16 @@ def _commanded(result: Run, rig: Rig, count: int, times: Array) -> Array:
 
 def rows(runs: Sequence[Motion], inputs: str, delay_s: float, noise: Array) -> list[Rows]:
     """
-    Return what is regressed, a set of rows for each run.
+    Return the regression data, one set of rows for each run.
 
     Parameters
     ----------
     runs : sequence of Motion
-        Of one arm.
+        Runs of one arm.
     inputs : str
-        POSITION, POSES, or ALL: of the tip, of all bodies, and of the actuators as well.
+        POSITION (of the tip), POSES (of all bodies), or ALL (poses and actuators).
     delay_s : float
-        Of the sensor [s].
+        Delay of the sensor [s].
     noise : (6,)
         Standard deviations of measured poses [m], [rad].
 
@@ -194,7 +194,7 @@ def rows(runs: Sequence[Motion], inputs: str, delay_s: float, noise: Array) -> l
             few = slice(last.stop - FRAMES_OF_OTHERS, last.stop)
             parts = [one.bodies[last, -1].ravel(), others[few].ravel()]
             if inputs == ALL:
-                # How they came to be where they are; and where that is.
+                # Changes of the actuations over the last cycles, and the current actuations.
                 now_at = one.actuations[k] / np.maximum(spread, 1e-12)
                 parts.append(_SCALE * np.vstack([np.diff(now_at, axis=0), now_at[-1:]]).ravel())
             taken.append(np.concatenate(parts))
@@ -212,21 +212,21 @@ def least_errors(
     fitted: Sequence[Rows], tried: Sequence[Rows], each: bool = False
 ) -> tuple[Array, NDArray[np.bool_]]:
     """
-    Return the mean squared errors (n, 3) [m2] of the best filters of some runs on some runs.
+    Fit the best filters to some runs and return their mean squared errors (n, 3) [m2] on others.
 
     Parameters
     ----------
     fitted : sequence of Rows
-        Of the runs whose second moments the filters know.
+        Rows of the runs to whose second moments the filters are fitted.
     tried : sequence of Rows
-        Of the runs that they estimate.
+        Rows of the runs that the filters estimate.
     each : bool
-        A coordinate by itself: inputs are then the tip's position.
+        Estimate each coordinate from itself alone; the inputs must be the tip's position.
 
     Returns
     -------
     errors, known
-        (n, 3), and at which times (n,) of all runs that are tried there was a filter.
+        Errors (n, 3), and the times (n,) of all tried runs for which a filter exists.
 
     """
     X, Y, of = (
@@ -254,7 +254,7 @@ def least_errors(
 
 
 def bounds(runs: Sequence[Motion], delay_s: float, noise: Array) -> list[Bound]:
-    """Return the bounds by what is used, from the tip's position coordinate by coordinate on."""
+    """Return the bound for each choice of inputs, from single coordinates to all inputs."""
     out = []
     for name, inputs in (
         ('each coordinate by itself', POSITION),
@@ -282,7 +282,7 @@ def bounds(runs: Sequence[Motion], delay_s: float, noise: Array) -> list[Bound]:
 def bound_lines(
     name: str, seconds: float, seeds: Sequence[int], speeds: Sequence[float]
 ) -> list[str]:
-    """Return the least errors of an arm, a line a speed and a choice of inputs."""
+    """Return the least errors of an arm, one line for each speed and choice of inputs."""
     lines = []
     for speed in speeds:
         rig = rig_of(name, speed=speed)

@@ -1,10 +1,10 @@
 """
-A load at the tip, found in motion: `python -m softarm_reproduction.estimation_of_load`.
+Estimate a tip load in motion: `python -m softarm_reproduction.estimation_of_load`.
 
-A simulated arm drives its default path, seen by a `filter`; some seconds later a tenth of its mass
-is hung onto its tip, of which the controller does not know. How long until the estimate is within
-20 % and stays there, what it is off by, and whether its covariance says so. Every seed is another
-machine. Cable-driven arms are not in it: their default models know no loads.
+A simulated arm follows its default path, observed by a `filter`. Some seconds later a load of a
+tenth of the arm's mass is attached to the tip; the controller is not informed. The study measures
+how long the estimate takes to stay within 20 %, its error, and whether its covariance agrees.
+Every seed is another machine. Cable-driven arms are excluded: their default models have no loads.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from softarm_ros.runtime.assembly import build_control_loop, build_pose_intake
 from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.pose_intake import measure
 
-# A tenth of the mass of each arm [kg], by its rig file, rounded.
+# A tenth of the mass of each arm [kg] in its rig file, rounded.
 LOADS_KG = {
     'pneumatic_arm': 0.025,
     'fishbone_arm': 0.010,
@@ -35,28 +35,28 @@ LOADS_KG = {
     'pam_arm': 0.040,
 }
 WATER_KG_M3 = 1000.0
-HUNG_S, WATCHED_S = 5.0, 5.0  # after tracking began, and after that
+HUNG_S, WATCHED_S = 5.0, 5.0  # from start of tracking to the load; from the load to the end
 WITHIN_S, BAR = 1.0, 0.2
-MACHINES = tuple(range(210, 216))  # which nothing was chosen on
+MACHINES = tuple(range(210, 216))  # seeds on which no setting was tuned
 
 
 @dataclass(frozen=True)
 class Found:
     """
-    What was said of a load.
+    The estimates of a load in one run.
 
     Attributes
     ----------
     since_s : (n,)
-        Since it was hung on.
+        Time since the load was attached [s].
     along, sd : (n,)
-        Force along gravity and its standard deviation [N].
+        Estimated force along gravity and its standard deviation [N].
     truth : float
-        [N].
+        True force along gravity [N].
     told : (n,)
-        Whether it counted as observed.
+        Whether the estimate was reported without a problem.
     look_s : float
-        Processor time of a look at the load, median [s].
+        Median processor time of one update of the load estimate [s].
 
     """
 
@@ -68,12 +68,12 @@ class Found:
     look_s: float
 
     def at(self, since_s: float) -> tuple[float, float]:
-        """Return force and standard deviation [N] at a time after it was hung on."""
+        """Return force and standard deviation [N] at a time [s] after the load was attached."""
         k = int(np.searchsorted(self.since_s, since_s))
         return float(self.along[k]), float(self.sd[k])
 
     def within_s(self) -> float:
-        """Return from when on it was within the bar until the end [s]; inf: never."""
+        """Return the time [s] after which the error stays within the bar, or inf if never."""
         off = np.abs(self.along - self.truth) > BAR * self.truth
         after = np.where(self.since_s >= 0.0, off, False)
         last = np.flatnonzero(after)
@@ -82,20 +82,20 @@ class Found:
         return float('inf') if last[-1] + 1 == len(off) else float(self.since_s[last[-1] + 1])
 
     def nees(self) -> float:
-        """Return the mean squared error, in units of its variance, from a second after on."""
+        """Return the mean squared error over its variance, from `WITHIN_S` after the load on."""
         on = self.since_s >= WITHIN_S
         return float(np.mean(((self.along[on] - self.truth) / self.sd[on]) ** 2))
 
 
 def loaded_rig(name: str, kind: str) -> Rig:
-    """Return a rig whose filter looks for a load, of a spread of the weight of the arm."""
+    """Return a rig whose filter estimates a tip load with the arm's weight as prior spread."""
     gravity = float(np.linalg.norm(rig_of(name).gravity_m_s2))
     fields = {'tip_load': kind, 'tip_load_spread_N': 10.0 * LOADS_KG[name] * gravity}
     return rig_of(name, estimator='filter', fields=fields, nominal=False)
 
 
 def found(name: str, seed: int, kind: str = 'weight', share: float = 1.0) -> Found:
-    """Return what a run says of a share of the load; 0: nothing is hung on."""
+    """Return the estimates of a run with a share of the load attached (0: no load)."""
     rig = loaded_rig(name, kind)
     loop, plant = build_control_loop(rig, None, laps=1), build_plant(rig, seed)
     intake = build_pose_intake(rig, loop.model)
@@ -146,7 +146,7 @@ def _along(estimate: Estimate | None, down: Array) -> tuple[float, float, bool]:
 
 
 def line(name: str, kind: str, runs: Sequence[Found]) -> str:
-    """Return what runs of an arm say in a line."""
+    """Return the results of several runs of an arm in one line."""
     truth = runs[0].truth
     at_once = [one.at(WITHIN_S)[0] for one in runs]
     off = float(np.median([abs(value - truth) for value in at_once])) / truth
@@ -166,7 +166,7 @@ def line(name: str, kind: str, runs: Sequence[Found]) -> str:
 
 
 def loads_parser(description: str | None, machines: Sequence[int]) -> argparse.ArgumentParser:
-    """Return a parser of rigs that have a load, and of the machines of each."""
+    """Return a parser for the names of loaded rigs and the seeds of their machines."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument('rigs', nargs='*', default=list(LOADS_KG), help='all without one')
     parser.add_argument(
@@ -179,7 +179,7 @@ def loads_parser(description: str | None, machines: Sequence[int]) -> argparse.A
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the load of each arm."""
+    """Print the estimates of each arm's load."""
     parser = loads_parser(__doc__, MACHINES)
     parser.add_argument('--kinds', default='weight,force')
     given = parser.parse_args(arguments)

@@ -1,10 +1,10 @@
 """
-The recorded ASL trunk, estimated: `python -m softarm_reproduction.estimation_of_trunk`.
+Estimate the recorded ASL trunk: `python -m softarm_reproduction.estimation_of_trunk`.
 
-Three disks of which positions alone are used, commands, and the identified arm `trunk`. The arm
-was identified from every other 2.5 s of `servo_controlled_1_0g.csv`; what is scored are rows of
-the other blocks, half a second away from them, and `servo_controlled_1_100g.csv`, another run
-under a load of which the estimator does not know.
+The estimator uses the commands, the positions of three disks (no orientations) and the identified
+arm `trunk`. The arm was identified from every other 2.5 s block of `servo_controlled_1_0g.csv`.
+The scores are of rows in the other blocks, at least half a second from the identification blocks,
+and of `servo_controlled_1_100g.csv`, another run with a load unknown to the estimator.
 """
 
 from __future__ import annotations
@@ -30,25 +30,27 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_estimator
 
 LOADED = 'servo_controlled_1_100g.csv'
-BLOCK_S, GUARD_S, HIDDEN_S = 2.5, 0.5, 1.0  # blocks as `softarm identify` cuts them
+BLOCK_S, GUARD_S, HIDDEN_S = 2.5, 0.5, 1.0  # blocks as in `softarm identify`
 DISKS = ('base', 'middle', 'tip')
 
 
 @dataclass(frozen=True)
 class Scores:
     """
-    Errors [m] of one recording, rows scored alone.
+    Errors [m] of one recording, at the scored rows only.
 
     Attributes
     ----------
     rows : int
+        Number of scored rows.
     filtered, ahead : (rows, 3)
-        Distance of each disk from its measurement, with it and 10 ms before it was used.
+        Distance of each disk's estimate from its measurement, after that measurement was used
+        and before (10 ms ahead).
     hidden, frozen, commanded : mapping
-        Disk -> distances (n,) while it was hidden, of the estimate, of where it was last seen, and
-        of the identified arm without any measurement.
+        Disk -> distances (n,) from the measurement while the disk was hidden: of the estimate, of
+        its last visible position, and of the identified arm driven by the commands alone.
     configurations : (rows, dof)
-        Of the model, from the estimated sections.
+        Model configurations from the estimated sections.
 
     """
 
@@ -62,7 +64,7 @@ class Scores:
 
 
 def trunk(kind: str = 'filter') -> Rig:
-    """Return the arm with an estimator that answers commands as late as it was identified to."""
+    """Return the arm with an estimator whose response time is the identified command delay."""
     rig = load_rig_of(CableArm, 'trunk', NOMINAL)
     assert rig.recording is not None
     fields = {'kind': kind, 'response_s': rig.recording.delay_s}
@@ -70,7 +72,7 @@ def trunk(kind: str = 'filter') -> Rig:
 
 
 def score(rig: Rig, folder: Path, file: str, most_rows: int | None = None) -> Scores:
-    """Estimate a recording row by row, once with all disks and once with each hidden in turn."""
+    """Estimate a recording row by row, first with all disks, then hiding each disk in turn."""
     recorded = read(rig, folder / file, 'blocks')
     if recorded.whole.time_s is None or rig.recording is None:
         raise ValueError(f'{file}: expected a column of time')
@@ -118,7 +120,7 @@ def _hidden(since_s: Array) -> NDArray[np.bool_]:
 def _pass(
     rig: Rig, recorded: Recorded, local: Array, last: int, hide: int | None
 ) -> tuple[Array, Array, Array]:
-    """Return disks (rows, 3, 3) with and before each row's measurement, and configurations."""
+    """Return disks (rows, 3, 3) after and before each row's measurement, and configurations."""
     model = rig.model()
     estimator: Estimator = build_estimator(
         rig, model, {f'{SECTION}{k}': Place(k) for k in range(3)}

@@ -1,4 +1,4 @@
-"""Runs of simulated arms in which estimators look on, or close the loop, beside the truth."""
+"""Runs of simulated arms that record estimators, observing or in the loop, and the truth."""
 
 from __future__ import annotations
 
@@ -32,14 +32,14 @@ RIGS = (
     'hydraulic_arm',
     'pam_arm',
 )
-NOISE_M, DELAY_S = 2.0e-4, 0.01  # under which the bars are stated
-# Of a machine's sensor: what its calibration leaves.
+NOISE_M, DELAY_S = 2.0e-4, 0.01  # sensor noise and delay for which the bars are stated
+# Fields of a machine's pose sensor that hold the remaining calibration errors.
 _CALIBRATION = tuple(f'pose_sensor.{of}' for of in ('frame_', 'marker_offset_m', 'drift_m'))
-_TURN = 10.0  # rad of orientation noise per metre of position noise: a triangle of 0.1 m
+_TURN = 10.0  # orientation noise per position noise [rad/m] of a marker triangle of 0.1 m
 
 
 class SpoilingMocap(Mocap):
-    """A sensor of which a share of the frames is some way [m] off, or does not come at all."""
+    """A sensor that displaces a share of its frames by a distance [m], or drops them."""
 
     def __init__(self, config: MocapConfig, seed: int, share: float, by_m: float | None) -> None:
         super().__init__(config, seed)
@@ -47,7 +47,7 @@ class SpoilingMocap(Mocap):
         self._share, self._by_m = share, by_m
 
     def poll(self, now_s: float) -> list[PoseMeasurement]:
-        """Return the frames that have arrived; a share of them moved in some direction."""
+        """Return the arrived frames, a share of them randomly displaced or dropped."""
         frames = [self._spoiled(frame) for frame in super().poll(now_s)]
         return [frame for frame in frames if frame is not None]
 
@@ -63,7 +63,7 @@ class SpoilingMocap(Mocap):
 
 
 class OtherNoiseMocap(Mocap):
-    """A sensor of other noise; what else is random in it is the same."""
+    """A sensor with a different noise sequence and otherwise unchanged random numbers."""
 
     def __init__(self, config: MocapConfig, seed: int) -> None:
         super().__init__(config, seed)
@@ -73,12 +73,12 @@ class OtherNoiseMocap(Mocap):
 
 class RememberingMocap(Mocap):
     """
-    A sensor that remembers what it saw, without its noise.
+    A sensor that records the true poses of its frames.
 
     Attributes
     ----------
     seen : list of (float, (sections, 4, 4))
-        Time [s] and true poses of the frames that arrived or are under way.
+        Exposure times [s] and true poses of all frames, arrived or still delayed.
 
     """
 
@@ -87,7 +87,7 @@ class RememberingMocap(Mocap):
         self.seen: list[tuple[float, Array]] = []
 
     def capture(self, now_s: float, section_tips: Array) -> None:
-        """Take a frame of the true poses (sections, 4, 4)."""
+        """Capture a frame of the true poses (sections, 4, 4)."""
         before = len(self._under_way)
         super().capture(now_s, section_tips)
         if len(self._under_way) > before:
@@ -97,9 +97,9 @@ class RememberingMocap(Mocap):
 @dataclass
 class Track:
     """
-    What an estimator said from cycle to cycle: positions [m], pose errors, covariances.
+    The output of an estimator at each cycle: positions [m], pose errors, covariances.
 
-    `errors` are truth less estimate (6,), position first, base axes.
+    `errors` are truth minus estimate (6,), position first, in base axes.
     """
 
     tips: list[Array] = field(default_factory=list)
@@ -109,7 +109,7 @@ class Track:
     innovations: list[Innovations] = field(default_factory=list)
 
     def add(self, estimate: Estimate, truth: Array) -> None:
-        """Take an estimate beside the true pose (4, 4) of the tip."""
+        """Add an estimate and the true pose (4, 4) of the tip."""
         known = bool(np.isfinite(estimate.tip).all())
         error = displacement(estimate.tip, truth) if known else np.full(6, np.nan)
         error[:3] = truth[:3, 3] - estimate.tip[:3, 3]
@@ -121,11 +121,11 @@ class Track:
         self.innovations.append(estimate.innovations or Innovations())
 
     def error_m(self) -> Array:
-        """Return the distances (n,) from the truth [m]."""
+        """Return the distances (n,) of the estimates from the true tip [m]."""
         return np.linalg.norm(np.array(self.errors)[:, :3], axis=1)
 
     def nees(self, rows: slice = slice(0, 3)) -> Array:
-        """Return the squared errors (n,) in units of their covariance."""
+        """Return the squared errors (n,), normalised by their covariances."""
         errors = np.array(self.errors)[:, rows]
         covariances = np.array(self.covariances)[:, rows, rows]
         return np.einsum(
@@ -133,7 +133,7 @@ class Track:
         )
 
     def innovated(self, on: Array) -> tuple[Array, Array]:
-        """Return rows (n,) and squares (n,) of the innovations of each of some cycles (n,)."""
+        """Return rows (n,) and sums of squares (n,) of the innovations at selected cycles (n,)."""
         rows = np.array([one.rows for one in self.innovations])
         squares = np.array([one.squares for one in self.innovations])
         return np.diff(rows, prepend=0)[on], np.diff(squares, prepend=0.0)[on]
@@ -142,18 +142,18 @@ class Track:
 @dataclass
 class Run:
     """
-    One run.
+    The record of one run.
 
     Attributes
     ----------
-    time_s, phase, truth, raw, reference, command
-        Per cycle: simulated time, phase, true tip (3,), newest measured tip (3,), reference (3,)
-        now, command (m,).
+    time_s, phase, truth, raw, reference, command, pace
+        Per cycle: simulated time, phase, true tip (3,), newest measured tip (3,), current
+        reference (3,), command (m,), pace along the path.
     postures, actuations
-        Section tips (sections, 4, 4) that the model has for the command, and what the actuators
-        did (m,).
+        Per cycle: the model's section tips (sections, 4, 4) at the command, and the measured
+        actuation (m,).
     tracks : mapping
-        Of the estimators that looked on; `loop` is the one that closed the loop.
+        Tracks of the observing estimators; `loop` is that of the estimator in the loop.
 
     """
 
@@ -169,15 +169,15 @@ class Run:
     tracks: dict[str, Track] = field(default_factory=dict)
 
     def tracking(self) -> Array:
-        """Return which cycles (n,) track the path."""
+        """Return a mask (n,) of the cycles that track the path."""
         return np.array([phase is Phase.TRACK for phase in self.phase])
 
     def raw_error_m(self) -> Array:
-        """Return how far the newest measurement (n,) is from the tip now [m]."""
+        """Return the distances (n,) of the newest measurement from the current true tip [m]."""
         return np.linalg.norm(np.array(self.raw) - np.array(self.truth), axis=1)
 
     def tracking_error_m(self) -> Array:
-        """Return how far the true tip (n,) is from its reference now [m]."""
+        """Return the distances (n,) of the true tip from the current reference [m]."""
         return np.linalg.norm(np.array(self.reference) - np.array(self.truth), axis=1)
 
 
@@ -194,10 +194,10 @@ def rig_of(
     calibrated: bool = False,
 ) -> Rig:
     """
-    Return a rig whose sensor has stated noise and delay (None: its own), at some speed.
+    Return a rig with a given sensor noise and delay (None: its own), speed and estimator.
 
-    Where it is not `nominal`, every seed is another machine. Of a `calibrated` one base frame and
-    markers are known exactly: what is left of their calibration no estimator can see.
+    Without `nominal`, every seed is another machine. With `calibrated`, its base frame and markers
+    are known exactly, because no estimator can observe their remaining calibration errors.
     """
     rig = load_rig(name, NOMINAL) if nominal else load_rig(name)
     plant = rig.plant_for('sim')
@@ -245,7 +245,7 @@ def with_estimator(rig: Rig, kind: str, **fields: object) -> Rig:
 
 
 def with_gain(rig: Rig, factor: float) -> Rig:
-    """Return the same rig whose controller answers the tip's error by a multiple of its gain."""
+    """Return the same rig with its feedback gain multiplied by a factor."""
     fields = rig.tracker.model_dump()
     fields['feedback_gain_1_s'] *= factor
     return rig.model_copy(update={'tracker': TrackerConfig.model_validate(fields)})
@@ -262,24 +262,24 @@ def run(
     tip_only: bool = False,
 ) -> Run:
     """
-    Drive the default path and return what happened.
+    Drive the default path and return the record of the run.
 
     Parameters
     ----------
     rig : Rig
-        Whose estimator closes the loop.
+        Rig whose estimator closes the loop.
     beside : sequence of str
-        Kinds of estimators that look on.
+        Kinds of the observing estimators.
     seed : int
-        Of every random number.
+        Seed of all random numbers.
     seconds : float, optional
-        Of tracking; all of it without.
+        Duration of tracking; default: the whole path.
     sensor : callable, optional
-        From the rig's sensor and a seed to the one that sees the arm in its place.
+        Returns the sensor to use instead of the rig's own, from that sensor's config and the seed.
     blind : callable, optional
-        From seconds of tracking to whether the sensor sees nothing.
+        Returns whether the sensor is off, from the time since tracking began [s].
     tip_only : bool
-        Estimators that look on get the tip's position alone.
+        Give the observing estimators only the position of the tip.
 
     """
     loop = build_control_loop(rig, None, laps=1)

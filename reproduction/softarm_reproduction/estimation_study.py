@@ -1,9 +1,9 @@
 """
-What estimators are worth, on simulated arms: `python -m softarm_reproduction.estimation_study`.
+Compare estimators on simulated arms: `python -m softarm_reproduction.estimation_study`.
 
-Sensor of 0.2 mm and 2 mrad of noise, 10 ms of delay, on every arm; estimators look on beside the
-shipped loop, each seed another machine, or close the loop of the nominal one. Errors are against
-the true tip now.
+The sensor of every arm has 0.2 mm and 2 mrad of noise and 10 ms of delay. Estimators observe the
+shipped loop, where each seed is another machine, or close the loop of the nominal machine. Errors
+are relative to the current true tip.
 """
 
 from __future__ import annotations
@@ -33,28 +33,28 @@ from softarm_ros.plant.mocap import Mocap
 
 SPEEDS = (1.0, 4.0)
 CAUSE_SPEED, GAINS = 4.0, (1.0, 2.0, 3.0)
-SHARE, BY_M = 0.05, 0.05  # of frames that are off, and by how much
+SHARE, BY_M = 0.05, 0.05  # share of displaced frames, and their displacement
 OUTLIERS = 'by outliers'
 SENSORS: dict[str, Callable[[MocapConfig, int], Mocap]] = {
     OUTLIERS: lambda config, seed: SpoilingMocap(config, seed, SHARE, BY_M),
     'by the same frames missing': lambda config, seed: SpoilingMocap(config, seed, SHARE, None),
     'by other noise': OtherNoiseMocap,
 }
-BEGIN_S = 2.0  # of a gap, after tracking began
+BEGIN_S = 2.0  # start of a sensor gap, after the start of tracking
 
 
 def rms_mm(values: Array) -> float:
-    """Return the root mean square of distances [m] in mm."""
+    """Return the root mean square [mm] of distances [m]."""
     return 1e3 * float(np.sqrt(np.mean(np.square(values))))
 
 
 @dataclass(frozen=True)
 class Beside:
     """
-    What an estimator said beside one run.
+    The statistics of an estimator that observed one run.
 
-    Errors [m] rms, standard deviation [m], NEES (n,), and of the innovations of each cycle the
-    rows (n,) and their squares (n,) in units of their covariance.
+    Rms errors [m] of raw measurement and estimate, standard deviation [m], NEES (n,), and the
+    innovations of each cycle: rows (n,) and squares (n,) normalised by their covariance.
     """
 
     raw_m: float
@@ -66,12 +66,12 @@ class Beside:
 
     @property
     def ratio(self) -> float:
-        """Return its error over that of the newest measurement."""
+        """Return the error of the estimate divided by that of the newest measurement."""
         return self.error_m / self.raw_m
 
     @staticmethod
     def of(result: Run, kind: str) -> Beside:
-        """Return it of a run."""
+        """Return the statistics of one estimator in a run."""
         on, track = result.tracking(), result.tracks[kind]
         return Beside(
             1e-3 * rms_mm(result.raw_error_m()[on]),
@@ -85,7 +85,7 @@ class Beside:
 def beside_lines(
     name: str, kinds: Sequence[str], seconds: float, seeds: Sequence[int]
 ) -> list[str]:
-    """Return what estimators say beside the shipped loop, at two speeds, over machines."""
+    """Return the results of observing estimators at two speeds, over several machines."""
     lines = []
     for speed in SPEEDS:
         rig = rig_of(name, speed=speed, nominal=False, calibrated=True)
@@ -110,7 +110,7 @@ def beside_lines(
 
 
 def _inside(found: Sequence[Beside]) -> float:
-    """Return the share of times at which the mean NEES of all runs lies in its 95 % band."""
+    """Return the share of times at which the mean NEES over all runs lies in its 95 % band."""
     count = min(len(one.nees) for one in found)
     mean = np.mean([one.nees[:count] for one in found], axis=0)
     low, high = chi2.ppf([0.025, 0.975], 3 * len(found)) / len(found)
@@ -118,7 +118,7 @@ def _inside(found: Sequence[Beside]) -> float:
 
 
 def _innovations(found: Sequence[Beside]) -> str:
-    """Return how the innovations of all runs lie about what their covariance says."""
+    """Return the mean square of the innovations of all runs and their share in the 95 % band."""
     count = min(len(one.rows) for one in found)
     rows = np.sum([one.rows[:count] for one in found], axis=0)
     squares = np.sum([one.squares[:count] for one in found], axis=0)
@@ -133,7 +133,7 @@ def _innovations(found: Sequence[Beside]) -> str:
 
 
 def closed_lines(name: str, kinds: Sequence[str], seconds: float, seed: int) -> list[str]:
-    """Return how far the true tip is from its reference with each estimator in the loop."""
+    """Return the distance of the true tip from its reference with each estimator in the loop."""
     lines = []
     for speed in SPEEDS:
         parts = []
@@ -147,10 +147,10 @@ def closed_lines(name: str, kinds: Sequence[str], seconds: float, seed: int) -> 
 
 def cause_lines(name: str, seconds: float, seed: int) -> list[str]:
     """
-    Return what limits the loop: its state, or its gain.
+    Return tracking errors that show whether state or gain limits the loop.
 
-    The same run with a sensor without noise and delay (`exact`), measurements as they are, and a
-    filter, at the shipped gain and at multiples of it.
+    The same run is repeated at the shipped gain and multiples of it: with a sensor without noise
+    and delay (`exact`), with raw measurements (`direct`), and with a filter (`filter`).
     """
     lines = []
     for factor in GAINS:
@@ -172,7 +172,7 @@ def cause_lines(name: str, seconds: float, seed: int) -> list[str]:
 
 
 def gap_lines(name: str, kind: str, seed: int) -> list[str]:
-    """Return what gaps of 300 ms and 1 s do with an estimator in the loop."""
+    """Return the effects of sensor gaps of 300 ms and 1 s with an estimator in the loop."""
     lines = []
     for gap_s in (0.3, 1.0):
         end = BEGIN_S + gap_s
@@ -208,10 +208,10 @@ def outlier_lines(
     name: str, kinds: Sequence[str], seconds: float, seeds: Sequence[int]
 ) -> list[str]:
     """
-    Return how far 5 % of frames that are 50 mm off move the true tip.
+    Return how far the true tip moves if 5 % of the frames are displaced by 50 mm.
 
-    Of estimators that predict: beside what the same frames do where they do not come at all, and
-    what other noise of the sensor does without any outlier.
+    For predicting estimators, also return the motion if the same frames are missing, and the
+    motion under another noise sequence without outliers.
     """
     lines = []
     for kind in kinds:
@@ -236,8 +236,8 @@ def outlier_lines(
 
 
 def _apart(one: Run, other: Run) -> Array:
-    """Return how far the true tips of two runs are apart (n,) [m], each from when it tracks."""
-    # What they are told makes an arm settle sooner or later before that.
+    """Return the distances (n,) [m] of two runs' true tips, each from its start of tracking."""
+    # Measurements change how long an arm takes to settle before tracking.
     first, second = (np.array(of.truth)[of.tracking()] for of in (one, other))
     n = min(len(first), len(second))
     return np.asarray(np.linalg.norm(first[:n] - second[:n], axis=1))
@@ -249,7 +249,7 @@ def _since_tracking(result: Run) -> Array:
 
 
 def _command_speed(result: Run) -> Array:
-    """Return the largest share (n,) of an actuator's fastest motion of the run, per cycle."""
+    """Return per cycle the largest actuator step (n,), as a share of its largest in the run."""
     steps = np.abs(np.diff(np.array(result.command), axis=0, prepend=result.command[:1]))
     on = result.tracking()
     return np.asarray(np.max(steps / np.maximum(steps[on].max(axis=0), 1e-12), axis=1))
@@ -265,7 +265,7 @@ def _verdict(met: bool) -> str:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the study."""
+    """Print the results of all parts."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('rigs', nargs='*', default=RIGS, help='all without one')
     parser.add_argument('--seconds', type=float, default=12.0, help='of tracking, a run')

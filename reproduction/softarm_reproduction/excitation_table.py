@@ -1,9 +1,9 @@
 """
-Simulated arms excited and identified: values found, beside the plant's of the same name.
+Excite and identify simulated arms; compare identified values with those of the plant.
 
-`python -m softarm_reproduction.excitation_table [RIG ...]` prints a Markdown table. Every second
-place identifies, the others are predicted. A plant is of another formulation than the model: where
-a field has the same name, the best value for the model need not be the plant's.
+`python -m softarm_reproduction.excitation_table [RIG ...]` prints a Markdown table. Alternate
+blocks of the recording identify the arm; the others test its predictions. Plant and model have
+different formulations: for fields of equal name, the best value of the model may differ.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _MOST_ROWS = 40
 
 
 def lines_of(rig: Rig, kind: str, count: int, folder: Path) -> Iterator[str]:
-    """Excite and identify an arm; yield the lines of the table."""
+    """Excite and identify an arm; yield its lines of the table."""
     plan = plan_excitation(rig, kind, count=count, amplitude=0.6, dwell_s=2.5, seed=0)
     path = folder / f'{rig.name}.csv'
     write_excitation(rig, excite(rig, plan), path)
@@ -58,7 +58,7 @@ def lines_of(rig: Rig, kind: str, count: int, folder: Path) -> Iterator[str]:
 
 
 def _of_plant(rig: Rig, field: str) -> float | None:
-    """Return the plant's value of the same name, if it has one."""
+    """Return the plant's value for the field of the same name, or None if it has none."""
     try:
         (value,) = values_of(rig, [field.replace('arm.', 'plant.', 1)]).values()
     except (RigError, AttributeError, IndexError, KeyError, TypeError, ValueError):
@@ -67,7 +67,7 @@ def _of_plant(rig: Rig, field: str) -> float | None:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the Markdown table of all arms."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('rigs', nargs='*', default=RIGS)
     parser.add_argument('--kind', default='random')

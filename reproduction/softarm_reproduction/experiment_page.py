@@ -1,4 +1,4 @@
-"""One page per arm: each experiment of its paper with figure, table, ratio and basis."""
+"""Write one page per arm: figures, tables, ratios and basis of each experiment of its paper."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _HEADINGS = ('', 'unit', 'paper', 'ours', 'ours / paper')
 
 
 def write_page(title: str, lead: str, experiments: Sequence[Experiment], folder: Path) -> Path:
-    """Write figures, numbers (`experiments.json`) and the page into a folder; return the page."""
+    """Write figures, `experiments.json` and the page into a folder; return the page's path."""
     number = 0
     parts = []
     for experiment in experiments:
@@ -57,7 +57,7 @@ def write_page(title: str, lead: str, experiments: Sequence[Experiment], folder:
 
 
 def console_tables(experiment: Experiment) -> list[ConsoleTable]:
-    """Return what the terminal shows of an experiment."""
+    """Return the tables of an experiment for the terminal."""
     shown = []
     title = f'{experiment.title} ({BASIS_TEXT[experiment.basis]})'
     if experiment.rows:

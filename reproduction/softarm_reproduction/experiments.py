@@ -1,4 +1,4 @@
-"""What `softarm reproduce` shows of an arm: experiments of its paper beside ours."""
+"""Data of the experiments that `softarm reproduce` shows: the paper's numbers and ours."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ BASIS_TEXT: dict[Basis, str] = {
 @dataclass(frozen=True)
 class Row:
     """
-    One number of the paper beside ours, both in `unit`.
+    One number of the paper and ours, both in `unit`.
 
-    `paper` or `ours` is None where there is none: not printed in the paper, or not reproduced.
+    `paper` is None if the paper does not print it; `ours` is None if it is not reproduced.
     """
 
     quantity: str
@@ -31,7 +31,7 @@ class Row:
 
     @property
     def ratio(self) -> float | None:
-        """Ours by the paper's, or None where one of them is missing or the paper's is zero."""
+        """Return ours / paper, or None if either is missing or the paper's number is zero."""
         if self.paper is None or self.ours is None or self.paper == 0.0:
             return None
         return self.ours / self.paper
@@ -39,7 +39,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Table:
-    """Numbers of ours that the paper has no counterpart for: headings, and rows of text."""
+    """Results without a counterpart in the paper: headings and rows of text."""
 
     headings: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
@@ -47,7 +47,7 @@ class Table:
 
 @dataclass(frozen=True)
 class Picture:
-    """A figure: its file's stem, what it shows, and what draws it into an empty Figure."""
+    """A figure: file stem, caption, and a function that draws it into an empty Figure."""
 
     name: str
     caption: str
@@ -57,16 +57,16 @@ class Picture:
 @dataclass(frozen=True)
 class Experiment:
     """
-    One experiment.
+    One experiment of a paper with our results.
 
     Attributes
     ----------
     title : str
-        As the paper calls it, with its figure, table or section.
+        The paper's name of the experiment, with its figure, table or section.
     basis : str
-        Where our numbers come from.
+        Origin of our numbers, a key of `BASIS_TEXT`.
     text : str
-        What was done, what is assumed, why something could not be reproduced.
+        Procedure, assumptions, and reasons why a number could not be reproduced.
 
     """
 

@@ -1,4 +1,4 @@
-"""The experiments of Zhou et al. 2023 on the fishbone arm, as pages show them."""
+"""The experiments of Zhou et al. 2023 on the fishbone arm, prepared for the report page."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ BALL_SEEDS = 2
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` is told what is being done."""
+    """Run all experiments of the paper; `progress` receives the name of each step."""
     rig = load_rig_of(TendonRodArm, 'fishbone_arm', NOMINAL)
     printed = as_printed(rig)
     progress('unit under load')

@@ -19,13 +19,13 @@ from softarm_reproduction.fishbone_arm_study import (
 )
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, label_axes, legend_above
 
-_SHAPES = 12  # centrelines drawn of a way around the ball
+_SHAPES = 12  # number of centrelines to draw along the path around the ball
 _MODEL = Line2D([], [], color=REFERENCE_COLOUR, linestyle='--', linewidth=1.0, label='model')
 _PLANT = Line2D([], [], color=PALETTE[0], linewidth=1.2, label='simulated arm')
 
 
 def draw_unit(figure: Figure, rows: Sequence[UnitRow]) -> None:
-    """Draw the unit's curves under its loads, and the error of the tip."""
+    """Plot the unit's centrelines under its loads, and the tip error."""
     left, right = figure.subplots(1, 2, width_ratios=(2, 1))
     for row in rows:
         for shape, line in ((row.rod_shape, _MODEL), (row.simulated_shape, _PLANT)):
@@ -53,7 +53,7 @@ def draw_unit(figure: Figure, rows: Sequence[UnitRow]) -> None:
 
 
 def draw_module(figure: Figure, rows: Sequence[ModuleRow]) -> None:
-    """Draw the module's centrelines from above and from the side."""
+    """Plot the module's centrelines from above and from the side."""
     axes = figure.subplots(1, 2)
     for ax, axis, view in zip(axes, (0, 1), ('from above', 'from the side')):
         for row in rows:
@@ -70,7 +70,7 @@ def draw_module(figure: Figure, rows: Sequence[ModuleRow]) -> None:
 
 
 def draw_loop(figure: Figure, loop: BendingLoop) -> None:
-    """Draw bending against tension."""
+    """Plot bending over tension."""
     ax = figure.subplots()
     line = [0.0, float(loop.tension_N[-1])]
     slope = float(np.degrees(loop.closed_form_rad[-1] / loop.tension_N[-1]))
@@ -97,7 +97,7 @@ def draw_loop(figure: Figure, loop: BendingLoop) -> None:
 
 
 def draw_ball(figure: Figure, closed: BallRun, opened: BallRun) -> None:
-    """Draw the way around the ball seen from the front and from the side."""
+    """Plot the path around the ball from the front and from the side."""
     front, side = figure.subplots(1, 2)
     handles = []
     step = max(len(closed.shapes) // _SHAPES, 1)

@@ -1,9 +1,9 @@
 """
-Pure computation of the fishbone arm's experiments: unit, module, way around a ball (Zhou 2023).
+Computations for the fishbone arm's experiments: unit, module, path around a ball (Zhou 2023).
 
-The rod's axes are corrected throughout: unit 1 is soft about the axis its cable bends it about
-(the paper prints the stiff one). Simulated measurements come from the plant of the rig file, its
-parameters assumed, with the true tips read at rest.
+The rod's axes are corrected throughout: unit 1 is soft about the axis about which its cable bends
+it (the paper prints the stiff axis). Simulated measurements are true tips at rest of the rig
+file's plant, whose parameters are assumed.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import CycleOutput, Phase
 
 PRINTED_MODULUS_PA = 210e9
-STEEL_KG_M3, DRAWN_RADIUS_M = 7850.0, 0.01  # assumed: the paper has neither
+STEEL_KG_M3, DRAWN_RADIUS_M = 7850.0, 0.01  # assumed: the paper states neither
 UNIT_LOADS_KG = (0.05, 0.15, 0.25, 0.35, 0.45, 0.55)
 DISK_KG = 0.01546
 MODULE_TENSIONS_N = tuple((t1, t2) for t1 in (5.0, 10.0) for t2 in (3.0, 6.0, 9.0))
@@ -51,7 +51,7 @@ _REST_S = 8.0
 
 @dataclass(frozen=True)
 class UnitRow:
-    """Tip drop [m] of one lying unit under a mass [kg] beside its disk; tips in the plane (2,)."""
+    """Tip drop [m] of one horizontal unit under a mass [kg] and its disk; tips in plane (2,)."""
 
     mass_kg: float
     linear_m: float
@@ -65,13 +65,13 @@ class UnitRow:
 
     @property
     def error_m(self) -> float:
-        """Distance of the simulated tip from that of the rod with the strip's weight [m]."""
+        """Return the distance [m] of the simulated tip from that of the rod with strip weight."""
         return float(np.linalg.norm(self.simulated_tip - self.heavy_rod_tip))
 
 
 @dataclass(frozen=True)
 class ModuleRow:
-    """Tips O2 and O4 (3,) [m] of a module under two tensions, base frame."""
+    """Tips O2 and O4 (3,) [m] of a module under two tensions, in the base frame."""
 
     tensions_N: tuple[float, float]
     predicted: tuple[Array, Array]
@@ -81,7 +81,7 @@ class ModuleRow:
 
     @property
     def errors_m(self) -> tuple[float, float]:
-        """Distances of the simulated O2 and O4 from the predicted ones [m]."""
+        """Return the distances [m] of the simulated O2 and O4 from the predicted ones."""
         first, second = (
             float(np.linalg.norm(s - p)) for s, p in zip(self.simulated, self.predicted)
         )
@@ -90,7 +90,7 @@ class ModuleRow:
 
 @dataclass(frozen=True)
 class BendingLoop:
-    """Bending [rad] of one unit against tension [N], loading and then unloading."""
+    """Bending [rad] of one unit over tension [N], during loading and unloading."""
 
     tension_N: Array
     loading_rad: Array
@@ -101,7 +101,7 @@ class BendingLoop:
 
 @dataclass(frozen=True)
 class BallRun:
-    """One way around the ball: errors of the tip and clearances of the whole body [m]."""
+    """One run around the ball: errors of the tip and clearances of the whole body [m]."""
 
     label: str
     mean_m: float
@@ -113,7 +113,7 @@ class BallRun:
 
 
 def as_printed(rig: Rig) -> Rig:
-    """Return the rig with strips and cables as the paper has them, not as identified."""
+    """Return the rig with the paper's values for strips and cables instead of identified ones."""
     values = {}
     for k in range(len(TendonRodArm.of(rig).segments)):
         place = f'arm.segments[{k}]'
@@ -133,10 +133,10 @@ def strip_stiffness(rig: Rig) -> float:
 
 def elastica(force_N: float, length_m: float, stiffness_N_m2: float) -> tuple[float, float]:
     """
-    Return (reach, drop) [m] of a lying cantilever under a dead force across it at its end.
+    Return (reach, drop) [m] of a horizontal cantilever under a vertical force at its end.
 
-    Elliptic integrals: with the end's slope a, k^2 = (1 + sin a) / 2 and sin phi = 1/(k sqrt 2),
-    sqrt(F L^2/EI) = K(k) - F(phi, k).
+    Solved by elliptic integrals: with the slope a at the end, k^2 = (1 + sin a) / 2 and
+    sin phi = 1/(k sqrt 2), sqrt(F L^2/EI) = K(k) - F(phi, k).
     """
     if force_N == 0.0:
         return length_m, 0.0
@@ -161,9 +161,10 @@ def elastica(force_N: float, length_m: float, stiffness_N_m2: float) -> tuple[fl
 
 def unit_under_load(rig: Rig) -> list[UnitRow]:
     """
-    Return the unit with 50 to 550 g and its disk hanging where the strip ends.
+    Return the rows of the unit with 50 to 550 g and its disk attached to the strip's end.
 
-    The unit lies and bends downwards: the rig's second, as the paper turns it for the test.
+    The unit is horizontal and bends downwards. It is the rig's second unit, whose orientation is
+    that of the paper's test.
     """
     segment, real = (
         TendonRodArm.of(rig).segments[1],
@@ -211,13 +212,13 @@ def _without_weight(profile: object) -> RectangularProfile:
 
 
 def _bare_rod(segment: RodSegmentConfig, gravity: tuple[float, float, float]) -> CosseratArm:
-    """Return the flexible part of a segment alone, without connector and cables."""
+    """Return the rod of a segment's flexible part, without connector and cables."""
     alone = segment.model_copy(update={'connector': RigidConnector()})
     return CosseratArm(CosseratConfig(segments=(alone,), gravity_m_s2=gravity, steps=8))
 
 
 def _cable(rig: Rig, actuator: int, segment: int) -> PlantTendon:
-    """Return a cable of the rig in a plant in which its segment has another place."""
+    """Return a cable of the rig for a plant in which its segment has the index `segment`."""
     chosen = TendonRodArm.of(rig).actuators[actuator]
     return PlantTendon(chosen.name, chosen.routes, (segment,))
 
@@ -226,7 +227,7 @@ def _cable(rig: Rig, actuator: int, segment: int) -> PlantTendon:
 
 
 def module_grid(rig: Rig, seed: int) -> list[ModuleRow]:
-    """Return the module under all pairs of tensions: two units, the cables of the paper alone."""
+    """Return the two-unit module under all pairs of tensions of the paper's two cables."""
     rows = []
     for pair in MODULE_TENSIONS_N:
         shape = predicted_module(rig, pair)
@@ -247,7 +248,7 @@ def module_grid(rig: Rig, seed: int) -> list[ModuleRow]:
 
 
 def predicted_module(rig: Rig, tensions_N: tuple[float, float]) -> Shape:
-    """Return the paper's module: the disks' weight is taken where the strips end."""
+    """Return the predicted shape of the paper's module, with the disks' weight at strip ends."""
     segments = tuple(
         segment.model_copy(
             update={'connector': segment.connector.model_copy(update={'centre_of_mass_m': 0.0})}
@@ -272,7 +273,7 @@ def _module_plant(rig: Rig, seed: int) -> TendonRodPlant:
 
 
 def _pull_slowly(plant: TendonRodPlant, start: Array, end: Array) -> None:
-    """Ramp the tensions and let the arm come to rest."""
+    """Ramp the tensions [N] from start to end and let the arm come to rest."""
     duration = float(np.max(np.abs(end - start))) / _RAMP_N_S
     steps = max(int(duration / 0.05), 1)
     for k in range(1, steps + 1):
@@ -284,7 +285,7 @@ def _pull_slowly(plant: TendonRodPlant, start: Array, end: Array) -> None:
 
 
 def bending_loop(rig: Rig, seed: int) -> BendingLoop:
-    """Return the bending of a lying first unit, its cable pulled to 10 N and let go."""
+    """Return the bending of the first unit, its cable tension raised to 12 N and lowered again."""
     segment = TendonRodArm.of(rig).segments[0]
     radius = TendonRodArm.of(rig).actuators[0].routes[0].radius_m
     tension = np.array(SWEEP_N)
@@ -311,7 +312,7 @@ def bending_loop(rig: Rig, seed: int) -> BendingLoop:
 
 
 def _sideways(tip: Array) -> float:
-    """Return the angle [rad] of a tip's tangent from z, in the plane of x and z."""
+    """Return the angle [rad] between a tip's tangent and z, in the x-z plane."""
     return math.atan2(float(tip[0, 2]), float(tip[2, 2]))
 
 
@@ -319,7 +320,7 @@ def _sideways(tip: Array) -> float:
 
 
 def around_ball(rig: Rig, seeds: Sequence[int], open_loop: bool) -> list[BallRun]:
-    """Drive the tip around the ball; the clearance is that of the sleeve's surface."""
+    """Drive the tip around the ball; clearances are those of the sleeve's surface."""
     runs = []
     for seed in seeds:
         plant = build_plant(rig, seed)
@@ -360,17 +361,17 @@ def around_ball(rig: Rig, seeds: Sequence[int], open_loop: bool) -> list[BallRun
 
 
 def clearance(centrelines: Array, config: TendonRodPlantConfig) -> Array:
-    """Return the room (n,) [m] between ball and sleeve for centrelines (n, points, 3)."""
+    """Return the clearances (n,) [m] of ball and sleeve for centrelines (n, points, 3)."""
     distance = np.linalg.norm(centrelines - np.array(BALL_CENTRE_M), axis=-1).min(axis=-1)
     return np.asarray(distance - BALL_RADIUS_M - config.outer_radius_m)
 
 
-# -- what the controller and the drive make of it ------------------------------------------------
+# -- effects of drive, friction and model --------------------------------------------------------
 
 
 @dataclass(frozen=True)
 class Variant:
-    """The circle with one thing changed: mean and largest error [m], open and closed loop."""
+    """The circle with one change: mean and largest error [m] in open and closed loop."""
 
     label: str
     open_m: tuple[float, float]
@@ -378,7 +379,7 @@ class Variant:
 
 
 def variants(rig: Rig, seed: int) -> list[Variant]:
-    """Return the circle as the rig file has it and with other drives, friction and model."""
+    """Return the circle's errors for the rig file and with other drives, friction and model."""
 
     def with_plant(**values: object) -> Rig:
         return rig.model_copy(

@@ -1,14 +1,15 @@
 """
-Values of any fields of a rig file that explain measurements best.
+Fit any fields of a rig file to measurements.
 
     python -m softarm_reproduction.fit_fields RIG DATA... --rows 0,2,4:8
         --scale 'segments[*].profile.young_modulus_Pa'
         --shift 'recording.markers.p1.offset_m[0]=0.005'
 
-`--scale` multiplies all the values that match by one factor, known to a third before; `--shift`
-adds to each of them what is known to the number behind. The values of the file are the centre of
-that prior. Errors count with a soft L1 loss. Prints `--set` options, and what of the prior is
-left: close to 1, the data say nothing about a field. Formal intervals: real ones are wider.
+`--scale` multiplies all matching values by one factor, with a prior spread of about a third.
+`--shift` adds an offset to each matching value, with the prior spread behind the equals sign. The
+file's values are the centre of the prior. Errors have a soft L1 loss. The program prints `--set`
+options and the remaining share of the prior spread: if it is close to 1, the data do not determine
+the field. The intervals are formal; true ones are wider.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.yaml_document import read_yaml
 
 SCALE_SPREAD = 0.3  # of the logarithm
-SIGMA_M, SIGMA_AXIS = 0.003, 0.03  # errors that a good model may have
-_REFUSED = 10.0  # sigmas, of a row that the model refuses
+SIGMA_M, SIGMA_AXIS = 0.003, 0.03  # errors of a good model: positions [m], axes
+_REFUSED = 10.0  # error, in sigmas, of a row that the model cannot predict
 _MAX_ROWS = 600
 
 
@@ -48,7 +49,7 @@ class Field:
     scaled: bool
 
     def settings(self, x: float) -> list[str]:
-        """Return `field=value` for an unknown x, in units of the spread."""
+        """Return `field=value` settings for an unknown x in units of the spread."""
         move = float(self.spread * x)
         return [
             f'{path}={value * np.exp(move) if self.scaled else value + move:.9g}'
@@ -58,12 +59,12 @@ class Field:
 
 def fields_of(rig_file: Path, scaled: Sequence[str], shifted: Sequence[str]) -> list[Field]:
     """
-    Return the unknowns: one of each `--scale`, one of each value of a `--shift`.
+    Return the unknowns: one for each `--scale`, one for each value that a `--shift` matches.
 
     Raises
     ------
     ValueError
-        If nothing in the file has such a name.
+        If no number of the file matches a pattern.
 
     """
     data = read_yaml(rig_file).data
@@ -81,11 +82,11 @@ def fields_of(rig_file: Path, scaled: Sequence[str], shifted: Sequence[str]) -> 
 
 
 def fit(rig_name: str, paths: Sequence[Path], rows: str | None, unknowns: list[Field]) -> Any:
-    """Return scipy's result: 1 and the unknowns in units of their spreads."""
+    """Return scipy's result; its x is 1 plus the unknowns in units of their spreads."""
     file = find_rig(rig_name)
 
     def residuals(beside_one: Array) -> Array:
-        x = beside_one - 1.0  # differences are taken relative to the unknowns
+        x = beside_one - 1.0  # around 1, as `diff_step` is relative to x
         settings = [text for field, value in zip(unknowns, x) for text in field.settings(value)]
         rig = load_rig(file, settings)
         model = rig.model()
@@ -108,14 +109,14 @@ def _errors(rig: Rig, prediction: Any, run: MeasuredRun) -> Array:
         *((prediction.points[n] - v) / SIGMA_M for n, v in run.points.items()),
         *((prediction.axes[n] - v) / SIGMA_AXIS for n, v in run.axes.items()),
     ]
-    # Rows that follow each other closely are not independent.
+    # Rows close in time are not independent.
     share = min(1.0, 50.0 / len(run)) ** 0.5
     errors = share * np.concatenate([part.ravel() for part in parts])
     return np.nan_to_num(errors, nan=share * _REFUSED)
 
 
 def _matches(data: Any, pattern: str) -> dict[str, float]:
-    """Return paths and values of all numbers that a pattern with `*` for any index names."""
+    """Return path and value of all numbers that match a pattern; `*` matches any index."""
     found: dict[str, float] = {}
     parts = re.findall(r'[A-Za-z_]\w*|\[(?:\d+|\*)\]', pattern)
 
@@ -139,7 +140,7 @@ def _matches(data: Any, pattern: str) -> dict[str, float]:
 
 
 def main() -> None:
-    """Print what was found."""
+    """Fit the fields and print their values and intervals."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('rig')
     parser.add_argument('data', type=Path, nargs='+')

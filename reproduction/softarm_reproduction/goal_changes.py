@@ -1,7 +1,7 @@
 """
-Targets that change in mid-motion: what the reference, the command and the plant do.
+Change targets in mid-motion and check the motion of reference, command and plant.
 
-With `--one-step`: what a single step of a motor does to the tip of an arm that stands.
+With `--one-step`, measure how a single motor step moves the tip of an arm at rest.
 """
 
 from __future__ import annotations
@@ -41,58 +41,58 @@ RIGS = (
     'pam_arm',
 )
 _START_S = 0.5
-_STARTED_S = 5.0  # by when the swing that a start sets off has died away
-_LATE_S = 120.0  # within which the last goal comes to its end, and the reference to rest
+_STARTED_S = 5.0  # until the swing of the start has decayed
+_LATE_S = 120.0  # limit for the last goal to end and the reference to come to rest
 _STREAM_S = 3.0
-_SHORT_S, _LONG_S, _LONG_SHARE = 0.3, 3.0, 0.1  # until the next target comes
+_SHORT_S, _LONG_S, _LONG_SHARE = 0.3, 3.0, 0.1  # longest waits between targets, share of long
 _STILL_M = 1e-9
-# The tracker bounds speed and acceleration of actuators to first order of their mechanics.
+# The tracker limits actuator speed and acceleration by a first-order approximation.
 _FIRST_ORDER = 0.01
-# What the plant did is differentiated by cubics over so long: a step of 0.01 N of a load cell
-# within 10 ms is already more than the acceleration that fishbone_arm may have.
+# The plant's motion is differentiated by cubic fits over this window: a load cell's step of 0.01 N
+# within 10 ms already exceeds the acceleration limit of fishbone_arm.
 _WINDOW_S = 0.1
-_LOOK_S, _SETTLED_S, _ANSWER_S = 0.01, 5.0, 1.0  # of an arm that makes one step
+_LOOK_S, _SETTLED_S, _ANSWER_S = 0.01, 5.0, 1.0  # of a single motor step
 
 
 @dataclass(frozen=True)
 class Changes:
     """
-    What a run with changing targets did; limits beside each, plant's side last.
+    The largest motions of a run with changing targets, compared with their limits.
 
     Attributes
     ----------
     asked, reported : int
-        Goals, and those of them with exactly one final report.
+        Number of goals, and of goals with exactly one final report.
     states : dict
-        How many goals ended in each state.
+        Number of goals that ended in each state.
     speed, acceleration, jerk : (float, float)
-        Largest of the reference [m/s, m/s^2, m/s^3] and the limit.
+        Largest value of the reference [m/s, m/s^2, m/s^3] and its limit.
     command_speed, command_acceleration : float
-        Largest share of any actuator's limit, of the commands from cycle to cycle.
+        Largest command change between cycles, as a share of the actuator's limit.
     plant_speed, plant_acceleration : float
-        Likewise of the plant's actuators as their drivers report them, over `window_s`.
+        The same for the plant's actuators as their drivers report them, over `window_s`.
     window_s : float
-        0.1 s, of valves that open for pulses a cycle of theirs.
+        0.1 s; for valves that open in pulses, one valve cycle.
     left_m : float
-        How far actuators on valves were from their commands; none of others.
+        Largest distance of valve-driven actuators from their commands; None for others.
     tip_m_s, tip_m_s2, tip_m_s3 : float
-        Largest speed, acceleration and jerk of the plant's true tip, over 0.1 s, from
-        `_STARTED_S` after the start on.
+        Largest speed, acceleration and jerk of the plant's true tip, over 0.1 s, later than
+        `_STARTED_S` after the start.
     start_m_s2, start_m_s3 : float
-        Acceleration and jerk likewise until then: of a loop that takes over, whatever the goals.
+        The same acceleration and jerk before that time, when the loop takes over the arm.
     tip_step_m : float
-        Furthest that tip went in one look of the supervisor, 10 ms.
+        Largest tip motion within one supervisor step of 10 ms.
     error_m : float
         Largest tracking error.
     fault : str
-        Why the supervisor stopped the arm; empty if it did not.
+        Reason why the supervisor stopped the arm; empty if it did not.
     held_s, stands_s : float
-        After the last target of a stream: when it was held, and when the reference stood still;
-        of a fresh arm, where the first was stopped.
+        Times from the last target of a stream until the stream was held and until the reference
+        stood still. If the first arm was stopped, they are those of a fresh arm.
     servo : (float, float) or None
-        Largest share of the limits of servo drives, which press water into the chambers: speed of
-        a shaft and torque. Their pressures also move with a body that swings (on the circle of
-        hydraulic_arm by 1.5 of the limit of the commands), so none of those limits is theirs.
+        Largest shaft speed and torque of servo drives that press water into the chambers, as
+        shares of their limits. Chamber pressures also change as the body swings (on the circle of
+        hydraulic_arm by 1.5 times the command limit), so command limits do not apply to them.
 
     """
 
@@ -121,7 +121,7 @@ class Changes:
     servo: tuple[float, float] | None
 
     def problems(self) -> list[str]:
-        """Return what is not as it has to be."""
+        """Return a description of each violated requirement."""
         found = []
         if self.reported != self.asked:
             found.append(f'{self.asked - self.reported} of {self.asked} goals without one end')
@@ -153,27 +153,27 @@ class Changes:
 
 @dataclass
 class _Run:
-    """An arm, and what it did in each cycle."""
+    """An arm and the record of its cycles."""
 
     arm: SupervisedArm
     loop: GoalLoop
     led: list[bool] = field(default_factory=list)
     reference: list[Array] = field(default_factory=list)
     command: list[Array] = field(default_factory=list)
-    position: list[Array] = field(default_factory=list)  # of the actuators, at every look
-    tip: list[Array] = field(default_factory=list)  # of the plant, at every look
-    shaft_rad_s: list[Array] = field(default_factory=list)  # of servo drives, at every look
+    position: list[Array] = field(default_factory=list)  # of actuators, every supervisor step
+    tip: list[Array] = field(default_factory=list)  # of the plant, every supervisor step
+    shaft_rad_s: list[Array] = field(default_factory=list)  # of drives, every supervisor step
     torque_N_m: list[Array] = field(default_factory=list)
     ended: dict[int, list[GoalState]] = field(default_factory=dict)
     fault: str = ''
     worst_m: float = 0.0
-    begun: int = 0  # looks before the first goal
+    begun: int = 0  # supervisor steps before the first goal
 
     def cycle(self) -> None:
         """Run one control period."""
         arm = self.arm
         output = arm.cycle()
-        if self.fault:  # what a held arm does is no motion towards a goal
+        if self.fault:  # a held arm does not move towards a goal
             return
         for report in self.loop.take_reports():
             states = self.ended.setdefault(report.number, [])
@@ -197,7 +197,7 @@ class _Run:
             self.fault = f'after {arm.now_s:.2f} s: {arm.status.reason}'
 
     def until(self, time_s: float, *, while_busy: bool = False) -> None:
-        """Run to a simulated time [s], a fault, or the end of the goal under way."""
+        """Run to a simulated time [s], a fault, or with `while_busy` the end of the goal."""
         while self.arm.now_s < time_s and not self.fault:
             if while_busy and not self.loop.goal_state:
                 return
@@ -205,7 +205,7 @@ class _Run:
 
 
 def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
-    """Give an arm random targets within reach, mostly in mid-motion, then a stream that is cut."""
+    """Send random reachable targets, mostly in mid-motion, then a stream that stops abruptly."""
     rng = np.random.default_rng(seed)
     run = _started(rig, seed)
     loop = run.loop
@@ -219,7 +219,7 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
     ends = [run.ended.get(number, []) for number in range(1, changes + 1)]
     states = Counter(state.value for end in ends for state in end)
     held, stands = (np.nan, np.nan) if run.fault else _cut_stream(run, changes + 1, rng)
-    if not np.isfinite(stands):  # the arm was stopped: the stream once more, from one goal
+    if not np.isfinite(stands):  # arm stopped: repeat the stream on a fresh arm
         fresh = _started(rig, seed)
         fresh.loop.submit(point_goal(1, targets[0]))
         fresh.until(fresh.arm.now_s + _LATE_S, while_busy=True)
@@ -261,16 +261,16 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
 @dataclass(frozen=True)
 class OneStep:
     """
-    What one step of the motor that moves the tip most does, of an arm that stands.
+    The largest response of a resting arm's tip to a single motor step.
 
     Attributes
     ----------
     way_m : float
-        From rest to rest.
+        Displacement of the tip from rest to rest.
     tip_m_s2, tip_m_s3 : float
-        Largest acceleration and jerk of the true tip, over 0.1 s as those of `Changes`.
+        Largest acceleration and jerk of the true tip, over 0.1 s as in `Changes`.
     limits : (float, float)
-        Of the reference [m/s^2, m/s^3].
+        Limits of the reference [m/s^2, m/s^3].
 
     """
 
@@ -282,9 +282,9 @@ class OneStep:
 
 def one_step(rig: Rig) -> OneStep:
     """
-    Let each motor make a single step, its backlash taken up before, and return the largest answer.
+    Move each motor by one step with its backlash taken up; return the largest response.
 
-    Nothing is measured and nothing controlled: no controller can do with less than one step.
+    No sensor or controller is involved: one step is the smallest motion a controller can command.
 
     Raises
     ------
@@ -323,7 +323,7 @@ def one_step(rig: Rig) -> OneStep:
 
 
 def _started(rig: Rig, seed: int) -> _Run:
-    """Return a run whose supervisor lets the arm move."""
+    """Return a run whose supervisor has reached the state RUNNING."""
     loop = build_goal_loop(rig)
     run = _Run(SupervisedArm(rig, seed=seed, loop=loop), loop)
     while run.arm.status.state is not SafetyState.RUNNING:
@@ -335,7 +335,7 @@ def _started(rig: Rig, seed: int) -> _Run:
 
 
 def _cut_stream(run: _Run, number: int, rng: np.random.Generator) -> tuple[float, float]:
-    """Lead the tip by 30 targets a second, stop sending; return when it is held and stands [s]."""
+    """Stream 30 targets per second, then stop; return the times until held and at rest [s]."""
     arm, loop = run.arm, run.loop
     at, way = run.reference[-1], rng.normal(size=3)
     way *= loop.speed_m_s / np.linalg.norm(way)
@@ -348,7 +348,7 @@ def _cut_stream(run: _Run, number: int, rng: np.random.Generator) -> tuple[float
             number += 1
         run.cycle()
     held = stands = np.nan
-    # A held arm lets no time pass here, so a fault has to end it.
+    # After a fault, `cycle` no longer advances the time, so a fault has to end the loop.
     while arm.now_s < sent + _LATE_S and not np.isfinite(stands) and not run.fault:
         run.cycle()
         if not loop.goal_state and not np.isfinite(held):
@@ -360,13 +360,13 @@ def _cut_stream(run: _Run, number: int, rng: np.random.Generator) -> tuple[float
 
 
 def _derivatives(run: _Run, rig: Rig) -> list[tuple[float, float]]:
-    """Return the largest speed, acceleration and jerk of the reference, each with its limit."""
+    """Return the reference's largest speed, acceleration and jerk, each with its limit."""
     place, led, period = np.array(run.reference), np.array(run.led), run.loop.period_s
     limits = (goal_speed_m_s(rig), rig.tracker.max_acceleration_m_s2, rig.tracker.max_jerk_m_s3)
     found = []
     for order, limit in enumerate(limits, 1):
         change = np.diff(place, order, axis=0) / period**order
-        # Before feedback has set in, the reference is where the model has the tip.
+        # Outside tracking, the reference is the model's tip, so those cycles do not count.
         both = np.all([led[k : len(led) - order + k] for k in range(order + 1)], axis=0)
         found.append((float(np.max(np.linalg.norm(change, axis=1)[both])), float(limit)))
     return found
@@ -405,23 +405,23 @@ def _servo_shares(run: _Run, rig: Rig) -> tuple[float, float] | None:
 
 
 def _window_s(rig: Rig) -> float:
-    """Return over which time [s] the actuators have a speed."""
+    """Return the time window [s] over which actuator speeds are computed."""
     if not isinstance(rig.arm, MuscleArm):
         return _WINDOW_S
-    # An open valve lets through more than the limit of the commands, which is what it moves where
-    # it is slowest. It has a speed over a cycle: longest pulse, guard time, then the next command.
+    # While open, a valve moves its muscle faster than the command limit, which is its slowest
+    # speed. The mean speed is that over a cycle: longest pulse, guard time, next command.
     valves = rig.arm.valves
     return valves.longest_pulse_s + valves.guard_s + 1.0 / rig.tracker.rate_hz
 
 
 def _left(run: _Run) -> float:
-    """Return the largest distance [m] of an actuator from the command it has."""
+    """Return the largest distance [m] of an actuator from its command."""
     at = np.array(run.position)[run.arm.looks - 1 :: run.arm.looks]
     return float(np.max(np.abs(at - np.array(run.command)[: len(at)])))
 
 
 def _smooth(run: _Run, rows: list[Array], order: int, window_s: float = _WINDOW_S) -> Array:
-    """Return a derivative of what was noted at every look, of cubics over a window."""
+    """Return a derivative of rows recorded at every supervisor step, by cubics over a window."""
     return _smoothed(rows, order, run.loop.period_s / run.arm.looks, window_s)
 
 
@@ -441,7 +441,7 @@ def _line(name: str, step: OneStep) -> str:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Print a line an arm; status 1 if one is not as it has to be."""
+    """Print one line for each arm; return 1 if an arm violates a requirement."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('rigs', nargs='*', default=list(RIGS))
     parser.add_argument('--changes', type=int, default=1000)

@@ -1,4 +1,4 @@
-"""The experiments of Chen et al. 2022 on the simulated hydraulic arm, as pages show them."""
+"""The experiments of Chen et al. 2022 on the simulated hydraulic arm, for the report page."""
 
 from __future__ import annotations
 
@@ -30,15 +30,15 @@ from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.run_record import ErrorStatistics, RunRecord
 
-SEGMENTS = 5  # of set B as the finer model
-# Largest sectional and cumulative error of section 4.3 [m].
+SEGMENTS = 5  # segments per section of the finer model with set B
+# Largest sectional and cumulative errors in section 4.3 [m].
 PAPER_ERRORS_M = {'4.3.1': (0.0305, 0.0565), '4.3.2': (0.0245, 0.042)}
 PAPER_EXTENT_M = 0.5
 PAPER_SETTLED_S = {'3.2.1': 1.0, '3.2.2': 1.5}
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` is told what is being done."""
+    """Run all experiments of the paper; `progress` receives the name of each step."""
     rig = load_rig_of(HydraulicArm, 'hydraulic_arm', NOMINAL)
     progress('workspace of one section')
     result = [_workspace(), _limits()]

@@ -13,7 +13,7 @@ from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
 
 
 def draw_workspace(figure: Figure, found: Workspace) -> None:
-    """Draw the tips of one section from the side and from below."""
+    """Plot the tips of one section from the side and along z."""
     tips = 1e3 * found.tips
     for ax, (i, j), title in zip(figure.subplots(1, 2), ((0, 2), (0, 1)), ('side', 'along z')):
         ax.scatter(tips[:, i], tips[:, j], s=3.0, c=PALETTE[0], linewidths=0.0)
@@ -25,7 +25,7 @@ def draw_workspace(figure: Figure, found: Workspace) -> None:
 
 
 def draw_static(figure: Figure, poses: Sequence[StaticPose]) -> None:
-    """Draw the centrelines at rest, plant and model, an actuator a panel."""
+    """Plot the centrelines of plant and model at rest, one panel per actuator."""
     actuators = sorted({pose.actuator for pose in poses})
     lines: list[Line2D] = []
     for ax, actuator in zip(
@@ -46,7 +46,7 @@ def draw_static(figure: Figure, poses: Sequence[StaticPose]) -> None:
 
 
 def draw_curvatures(figure: Figure, records: Sequence[tuple[str, Record]]) -> None:
-    """Draw the mean curvatures of both sections over time, a motion a panel."""
+    """Plot the mean curvatures of both sections over time, one panel per motion."""
     axes = figure.subplots(1, len(records), sharey=True)
     lines: list[Line2D] = []
     for ax, (name, record) in zip(axes, records):
@@ -64,7 +64,7 @@ def draw_curvatures(figure: Figure, records: Sequence[tuple[str, Record]]) -> No
 
 
 def draw_errors(figure: Figure, motions: Sequence[tuple[str, MotionError]]) -> None:
-    """Draw the distances of model and plant (eq. 37) over time, a motion a panel."""
+    """Plot the distances between model and plant (eq. 37) over time, one panel per motion."""
     axes = figure.subplots(1, len(motions), sharey=True)
     lines: list[Line2D] = []
     for ax, (name, found) in zip(axes, motions):

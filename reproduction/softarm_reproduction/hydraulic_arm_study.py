@@ -1,9 +1,9 @@
 """
-Numbers behind the experiments of Chen et al. 2022 on the simulated hydraulic arm.
+Computations for the experiments of Chen et al. 2022 on the simulated hydraulic arm.
 
-The paper's own model (coupled arm and water, parameters of set B) stands beside the rig's plant,
-which is the same kind of arm with other parameters, friction and a tilted base. In the paper the
-motors are under torque control and the chambers without preload: so is the plant here.
+The paper's own model (coupled arm and water, parameters of set B) is compared with the rig's
+plant, the same kind of arm with other parameters, friction and a tilted base. As in the paper, the
+plant's motors are torque-controlled and its chambers have no preload.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ from softarm_ros.runtime.run_record import RunRecord
 
 MODEL_STEP_S = 0.002
 SAMPLE_S = 0.02
-RAMP_S = 2.0  # in which the torques of the static poses are put on
+RAMP_S = 2.0  # ramp time of the torques of the static poses
 REST_S = 3.0
 TORQUES_N_M = (0.5, 1.0, 1.5, 2.0)
 
 
 def torque_controlled(rig: Rig) -> Rig:
-    """Return the rig as in the paper: no pressure loop, no preload."""
+    """Return the rig without pressure loop and preload, as in the paper."""
     return rig.with_arm(pressure_loop=PressureLoopConfig(gain=0.0), preload_Pa=0.0)
 
 
@@ -57,9 +57,9 @@ def torque_controlled(rig: Rig) -> Rig:
 @dataclass(frozen=True)
 class Workspace:
     """
-    Tips (k, 3) [m] of one hanging section under a grid of pressures, and how far they extend.
+    Tips (k, 3) [m] of one hanging section under a grid of pressures.
 
-    `lost` counts pressures without a stable equilibrium that could be followed from rest.
+    `lost` counts the pressures for which no stable equilibrium was found.
     """
 
     tips: Array
@@ -67,7 +67,7 @@ class Workspace:
 
     @property
     def extent_m(self) -> Array:
-        """Size (3,) of the box around the tips [m]."""
+        """Return the size (3,) [m] of the bounding box of the tips."""
         return np.asarray(np.ptp(self.tips, axis=0))
 
 
@@ -78,7 +78,7 @@ def sweep_workspace(levels: int = 11, segments: int = 5) -> Workspace:
     tips, lost, guess = [], 0, None
     steps = np.linspace(0.0, LIMIT_PRESSURE_PA, levels)
     for k, (first, second) in enumerate(product(range(levels), repeat=2)):
-        # Back and forth along the third chamber: every equilibrium starts from a neighbour's.
+        # Back and forth along the third chamber, so each solution starts from a neighbour's.
         for third in range(levels) if k % 2 == 0 else reversed(range(levels)):
             pressures = steps[[first, second, third]]
             rest = equilibrium(arm, loads._replace(drive=drive.drive(pressures)), guess)
@@ -92,7 +92,7 @@ def sweep_workspace(levels: int = 11, segments: int = 5) -> Workspace:
 
 @dataclass(frozen=True)
 class LimitPose:
-    """Length [m], bending angle [deg] and radius [m] of one section at 1 MPa, with the paper's."""
+    """Length [m], angle [deg] and radius [m] of one section at 1 MPa, ours and the paper's."""
 
     actuators: str
     length_m: float
@@ -103,7 +103,7 @@ class LimitPose:
 
     @property
     def radius_m(self) -> float:
-        """Radius of the arc [m]."""
+        """Return the radius of the arc [m]."""
         return self.length_m / float(np.radians(self.angle_deg))
 
 
@@ -127,13 +127,14 @@ def limit_poses(segments: int = 5) -> list[LimitPose]:
 @dataclass(frozen=True)
 class StaticPose:
     """
-    One actuator alone under a torque, arm at rest.
+    The arm at rest with a torque on one actuator.
 
     Attributes
     ----------
     actuator : int
-        Counted from 1, as in the paper.
+        Number of the actuator from 1, as in the paper.
     torque_N_m : float
+        Torque of its motor [N m].
     plant, model : (k, 3)
         Centrelines of the simulated arm and of the controller's model [m].
     sectional_m : (2,)
@@ -152,7 +153,7 @@ class StaticPose:
 
 
 def static_poses(rig: Rig, seed: int, points: int = 41) -> list[StaticPose]:
-    """Return the poses of section 4.2: actuators 1 and 4 alone, 0.5 to 2 N m."""
+    """Return the poses of section 4.2: torques of 0.5 to 2 N m on actuator 1 or 4 alone."""
     bare = torque_controlled(rig)
     model, coarse = bare.model(), coarse_statics(bare)
     ratio = np.array([a.torque_per_pressure_N_m_Pa for a in HydraulicArm.of(rig).actuators])
@@ -181,14 +182,14 @@ def static_poses(rig: Rig, seed: int, points: int = 41) -> list[StaticPose]:
 
 
 def segments_per_section(rig: Rig) -> int:
-    """Return how finely the statics of the rig's file is resolved."""
+    """Return the number of segments per section in the rig's statics model."""
     _, settings = chosen_part('model', rig.chosen_model)
     assert isinstance(settings, HydraulicStaticsSettings)
     return settings.segments_per_section
 
 
 def coarse_statics(rig: Rig) -> HydraulicStatics:
-    """Return the statics with one segment a section, identified for it: the paper's n = 1."""
+    """Return the statics with one segment per section and its own set B: the paper's n = 1."""
     values = SET_B[1]
     sections = [
         section.model_copy(
@@ -213,13 +214,14 @@ def coarse_statics(rig: Rig) -> HydraulicStatics:
 @dataclass(frozen=True)
 class MotionError:
     """
-    A model's section tips beside the plant's, over time (eq. 37).
+    Section tips of a model and of the plant over time (eq. 37).
 
     Attributes
     ----------
     segments : int
-        Of the model, a section.
+        Segments per section of the model.
     time_s : (k,)
+        Times [s].
     plant, model : (k, 2, 3)
         Section tips [m].
 
@@ -232,24 +234,24 @@ class MotionError:
 
     @property
     def errors_m(self) -> Array:
-        """Distances (k, 2) [m]."""
+        """Return the distances (k, 2) [m] between model and plant."""
         return np.asarray(np.linalg.norm(self.plant - self.model, axis=2))
 
     @property
     def sectional_m(self) -> float:
-        """Largest distance of any section at any time [m]."""
+        """Return the largest distance [m] of any section at any time."""
         return float(self.errors_m.max())
 
     @property
     def cumulative_m(self) -> float:
-        """Largest sum of the sections' distances at any time [m]."""
+        """Return the largest sum [m] of the sections' distances at any time."""
         return float(self.errors_m.sum(axis=1).max())
 
 
 def motion_errors(
     rig: Rig, motion: Motion, seed: int, segments: Sequence[int] = (1, 5)
 ) -> list[MotionError]:
-    """Return the errors of set B with some numbers of segments in a motion of the paper."""
+    """Return the errors of set B in a motion of the paper, for each number of segments."""
     plant = build_plant(torque_controlled(rig), seed)
     assert isinstance(plant, HydraulicPlant)
     times, tips = _plant_motion(plant, rig, motion)
@@ -273,19 +275,19 @@ def _plant_motion(plant: HydraulicPlant, rig: Rig, motion: Motion) -> tuple[Arra
 
 
 def motion(number: str) -> Motion:
-    """Return the motion of a section of the paper: '3.2.1' to '3.2.3', '4.3.1', '4.3.2'."""
+    """Return the motion of a section of the paper: '3.2.1' to '3.2.3', '4.3.1' or '4.3.2'."""
     for found in paper_motions():
         if found.name.startswith(number):
             return found
     raise ModelError(f'no motion {number!r} is known')
 
 
-# -- what weight, torsion and segments are worth ----------------------------------------------
+# -- effects of weight, torsion and segments --------------------------------------------------
 
 
 @dataclass(frozen=True)
 class OpenLoopByModel:
-    """Open and closed loop of one path with one model."""
+    """Runs of one path with one model, in open and closed loop."""
 
     label: str
     opened: RunRecord
@@ -295,7 +297,7 @@ class OpenLoopByModel:
 def compare_models(
     rig: Rig, path: str, seed: int, progress: Callable[[str], None]
 ) -> list[OpenLoopByModel]:
-    """Drive a path with the rig's model, with one segment a section, and without weight."""
+    """Drive a path with the rig's model, with one segment per section, and without weight."""
     coarse = coarse_statics(rig)
     variants = (
         (f'statics, n = {segments_per_section(rig)}', rig, 'hydraulic_statics'),

@@ -1,4 +1,4 @@
-"""One water-hydraulic axis alone: its eigenvalues, its step response, the method's error."""
+"""A single water-hydraulic axis: eigenvalues, step response and integration error."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 
 
 def print_axis(console: Console) -> None:
-    """Print one axis alone: the step of 2.5 N m, and the error of the method against the step."""
+    """Print the response of one axis to 2.5 N m and the integration error over the step size."""
     table = Table(title='one axis alone, eq. (36) with the wall as printed: step of 2.5 N m')
     for heading in ('damping N s/m', 'eigenvalues 1/s', 'peak MPa', 'settled to 2 % after ms'):
         table.add_column(heading, justify='right')

@@ -1,4 +1,4 @@
-"""Motions of Chen et al. 2022 on the hydraulic arm: torques over time, their runs, settling."""
+"""Motions of Chen et al. 2022 on the hydraulic arm: torques, simulations and settling."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from softarm_ros.models.hydraulics.identified_arm import (
 
 Torques = Callable[[float], Array]
 SETTLED = 0.05
-# First-order lag that stands for the hydraulics where they are simulated apart [s].
+# First-order lag [s] that replaces the hydraulics if the arm is simulated alone.
 LAG_S = 0.020
 BLOWN_UP_PA = 1e8
 
 
 @dataclass(frozen=True)
 class Experiment:
-    """One experiment of the paper: motor torques (6,) [N m] over time, what was reported."""
+    """One experiment of the paper: motor torques (6,) [N m] over time and reported result."""
 
     name: str
     torques: Torques
@@ -42,7 +42,7 @@ class Experiment:
 
 @dataclass(frozen=True)
 class Record:
-    """Time (k,), mean curvatures (k, 2) [1/m], tips (k, 2, 3) [m], pressures (k, 6) [Pa]."""
+    """Times (k,), mean curvatures (k, 2) [1/m], tips (k, 2, 3) [m], pressures (k, 6) [Pa]."""
 
     time: Array
     curvature: Array
@@ -54,11 +54,12 @@ class Record:
 @dataclass(frozen=True)
 class Settling:
     """
-    Settling after the last change of the command, and how much the tip swings.
+    Settling times after the last change of the command, overshoot and tip speed.
 
-    Curvatures: within 5 % of the larger final one; tip of section 2: within 5 % of its
-    displacement. `overshoot` is the largest excursion of a curvature beyond its end value once
-    the command rests, relative to the larger end value; `tip_speed` the largest of the run [m/s].
+    A curvature has settled within 5 % of the larger final curvature, the tip of section 2 within
+    5 % of its displacement. `overshoot` is the largest excursion of a curvature beyond its end
+    value after the last change, relative to the larger end value; `tip_speed` is the largest tip
+    speed of the run [m/s].
     """
 
     curvature_s: tuple[float, float]
@@ -68,7 +69,7 @@ class Settling:
 
 
 def on_motors(*which: int, torque_N_m: float = 1.5) -> Array:
-    """Return the torques (6,) [N m] of motors, counted from 1."""
+    """Return the torques (6,) [N m] with the given motors on, numbered from 1."""
     torque = np.zeros(6)
     torque[[i - 1 for i in which]] = torque_N_m
     return torque
@@ -79,7 +80,7 @@ def _ramp(t: float, start: float, stop: float) -> float:
 
 
 def experiments() -> list[Experiment]:
-    """Return simulations 3.2.1 to 3.2.3 and experiments 4.3.1, 4.3.2."""
+    """Return the simulations 3.2.1 to 3.2.3 and the experiments 4.3.1 and 4.3.2."""
     return [
         Experiment(
             '3.2.1 step, 1 5 6', lambda t: on_motors(1, 5, 6), 0.0, 0.0, 4.0, 'steady < 1 s'
@@ -122,7 +123,7 @@ def experiments() -> list[Experiment]:
 
 def simulate_coupled(system: HydraulicArm, experiment: Experiment, dt_s: float) -> Record:
     """
-    Return the motion of arm and axes from the hanging equilibrium.
+    Return the coupled motion of arm and axes from the hanging equilibrium.
 
     Raises
     ------
@@ -147,7 +148,7 @@ def simulate_coupled(system: HydraulicArm, experiment: Experiment, dt_s: float) 
 
 def simulate_apart(values: ArmSet, experiment: Experiment, dt_s: float) -> Record:
     """
-    Return the motion of the arm alone, pressures lagging the torque by 20 ms (first order).
+    Return the motion of the arm alone; pressures follow the torque with a 20 ms lag (order 1).
 
     Raises
     ------
@@ -219,10 +220,10 @@ def settling(record: Record, experiment: Experiment) -> Settling:
 
 def simulate_in_turn(values: ArmSet, experiment: Experiment, dt_s: float) -> Record | None:
     """
-    Return the motion when arm and water are stepped in turn, or None once it has blown up.
+    Return the motion if arm and water are stepped alternately, or None if it diverges.
 
-    The usual co-simulation: the axes take the chamber flow of the last arm step, the arm the
-    pressures of the hydraulic step, both held.
+    This is the usual co-simulation: the axes use the chamber flow of the last arm step, the arm
+    uses the pressures of the hydraulic step, and both inputs are held during the step.
     """
     system = build_hydraulic_arm(values)
     arm, hydraulics, drive = system.arm, system.hydraulics, system.drive

@@ -1,5 +1,5 @@
 """
-The hydraulic arm of Chen et al. 2022: limit poses, static tips, its experiments, its axes.
+The hydraulic arm of Chen et al. 2022: limit poses, static tips, experiments and axes.
 
 The experiments run with arm and water coupled, and with the arm alone under pressures that lag
 the motor torque by 20 ms. `python -m softarm_reproduction.hydraulic_study` prints the tables of
@@ -44,7 +44,7 @@ from softarm_ros.models.hydraulics.identified_arm import (
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print all tables."""
     console = Console(width=170)
     _print_limit_poses(console)
     _print_static_tips(console)
@@ -54,7 +54,7 @@ def main() -> None:
 
 
 def _print_limit_poses(console: Console) -> None:
-    """Print the identified sets, and what the one for n = 1 does with five segments."""
+    """Print the limit poses of the identified sets, and of the set for n = 1 with 5 segments."""
     table = Table(title='set B, identified; limit poses of one hanging section at 1 MPa')
     for heading in ('set for n', 'segments', 'l0 m', 'EI N m^2', 'excess', 'actuators'):
         table.add_column(heading, justify='right')
@@ -150,7 +150,7 @@ def _apart(values: ArmSet, experiment: Experiment) -> Callable[[], Record]:
 
 
 def _print_steps(console: Console, values: ArmSet) -> None:
-    """Print accuracy, speed and stability against the step."""
+    """Print accuracy, speed and stability over the step size."""
     experiment = replace(experiments()[0], duration_s=1.0)
     system = build_hydraulic_arm(values)
     truth = simulate_coupled(system, experiment, 1.25e-4)

@@ -1,12 +1,12 @@
 """
-Do stated intervals hold the truth? Machines drawn from the priors, identified.
+Check how often identified intervals contain the truth, on machines drawn from the priors.
 
 `python -m softarm_reproduction.identification_coverage RIG [--machines 100] [--first 0]
-[--groups A,B]`: machines, the first of which has that number. Each is the rig with other values,
-seen at rest in poses spread over what it may do, with an error of every pose that a tracker would
-have. The rig as it is does not know the machine. Prints, of each parameter, in how many machines
-the truth lay inside the 95 % interval, and how wide the intervals are, in units of the prior. The
-machine is the identified model's own: what a model cannot be is no part of this.
+[--groups A,B]` draws machines, numbered from `--first`. Each is the rig with other parameter
+values, recorded at rest in poses spread over its range, with the pose errors of a tracker. The rig
+without these values is then identified from the recording. The program prints for each parameter
+in how many machines the 95 % interval contains the truth, and the width of the intervals in units
+of the prior. Machine and identified model have the same equations, so model errors are excluded.
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
 
-NOISE_SHARE = 0.002  # of the arm's length, of each coordinate of each pose
-_DRAWN = 2.0  # spreads: priors are cut off there, and what is no arm then is drawn again
-_DRAWS = 20
-_REFUSED = 20  # commands of each pose: an arm that refuses more of them cannot be recorded
+NOISE_SHARE = 0.002  # standard deviation of each coordinate, as a share of the arm's length
+_DRAWN = 2.0  # spreads at which the priors are truncated
+_DRAWS = 20  # attempts to draw values that form a valid arm
+_REFUSED = 20  # commands tried per pose before recording fails
 
 
 @dataclass(frozen=True)
 class Machine:
-    """What was drawn, and what was found of it."""
+    """The drawn parameters of a machine and their identified intervals."""
 
     truth: Array
     ends: Array
@@ -46,14 +46,14 @@ class Machine:
 
     @property
     def inside(self) -> Array:
-        """Whether each truth lies in its interval."""
+        """Return whether each true value lies in its interval."""
         return np.asarray((self.ends[:, 0] <= self.truth) & (self.truth <= self.ends[:, 1]))
 
 
 def identified_machine(
     rig: Rig, parameters: tuple[Parameter, ...], seed: int, poses: int
 ) -> Machine:
-    """Draw a machine, record it at rest, identify it."""
+    """Draw a machine, record it at rest and identify it."""
     rng = np.random.default_rng(seed)
     known = values_of(rig, list(dict.fromkeys(f for p in parameters for f in p.fields)))
     bounds = np.array([p.bounds(known) for p in parameters])
@@ -63,7 +63,7 @@ def identified_machine(
         try:
             run = record(with_values(rig, moved_by(parameters, known, x)), rng, poses)
             break
-        except ValueError:  # no arm: it buckles, or its cables leave a bend free
+        except ValueError:  # not a valid arm: it buckles, or its cables leave a bend undetermined
             continue
     else:
         raise SystemExit(f'{rig.name}: none of {_DRAWS} draws is an arm')
@@ -80,7 +80,7 @@ def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
     Raises
     ------
     ModelError
-        If it refuses nearly all commands.
+        If the machine's model refuses nearly all commands.
 
     """
     model = machine.physics()
@@ -109,9 +109,9 @@ def record(machine: Rig, rng: np.random.Generator, poses: int) -> MeasuredRun:
 
 
 def _command(machine: Rig, rng: np.random.Generator) -> Array:
-    """Return a command (m,) that an arm of this kind can be given."""
+    """Return a random command (m,) that suits the kind of arm."""
     if machine.mechanics_name == 'muscles':
-        # Lengths drawn one by one set muscles against each other, with ten times their force.
+        # Independent lengths would oppose muscles with ten times their force.
         return np.asarray(machine.sample_configurations(rng, 1)[0])
     limits = machine.actuator_limits()
     share = rng.beta(0.7, 1.4, len(limits.names)) * (rng.random(len(limits.names)) < 0.6)
@@ -121,7 +121,7 @@ def _command(machine: Rig, rng: np.random.Generator) -> Array:
 
 
 def main() -> None:
-    """Print the counts."""
+    """Print the coverage and width of the intervals of each parameter."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('rig')
     parser.add_argument('--machines', type=int, default=100)

@@ -1,9 +1,9 @@
 """
-Arms of other laboratories, identified and predicted: set x model x error, on rows never used.
+Identify arms of other laboratories; tabulate prediction errors on held-out rows by model.
 
 `python -m softarm_reproduction.identification_table DATA_DIR [--only NAME] [--write DIR]` prints a
-Markdown table. Rows are held back by time or by file, never interleaved. `--write` identifies each
-arm from all of its rows and writes the rig files; no row of the table comes from those.
+Markdown table. Rows are held out by time or by file, never interleaved. `--write` identifies each
+arm from all of its rows and writes the rig files, which are not used for the table.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ RIGS = Path(__file__).parents[1] / 'rigs'
 
 @dataclass(frozen=True)
 class Part:
-    """Rows of a file: as `--rows` says, and of these the half that `hold_out` leaves."""
+    """Rows of a file: the selection `rows` (as `--rows`), split by `hold_out`."""
 
     file: str
     rows: str | None = None
@@ -39,24 +39,24 @@ class Part:
 
 @dataclass(frozen=True)
 class Case:
-    """One identification: what it is made from, what is predicted, and how."""
+    """One identification: training data, test data and settings."""
 
     name: str
     rig: str
     train: tuple[Part, ...]
-    test: tuple[Part, ...] = ()  # beside what `train` holds out
+    test: tuple[Part, ...] = ()  # in addition to the rows that `train` holds out
     groups: tuple[str, ...] = ()
-    features: tuple[tuple[str, ...], ...] = ()  # choices; folds decide
+    features: tuple[tuple[str, ...], ...] = ()  # choices, selected by cross-validation
     settings: tuple[str, ...] = ()
     most_rows: int = 600
     prior_factor: float = 1.0
-    written: str | None = None  # name of the rig file from all rows, if one is written
-    window: tuple[Part, ...] = ()  # a few rows that identify `window_groups` once more
+    written: str | None = None  # name of the rig file to write from all rows, if any
+    window: tuple[Part, ...] = ()  # a few rows to re-identify `window_groups`
     window_groups: tuple[str, ...] = ()
 
     @property
     def files(self) -> tuple[str, ...]:
-        """Files that rows are used or predicted of, each once."""
+        """Return the files with training or test rows, each once."""
         return tuple(dict.fromkeys(part.file for part in (*self.train, *self.test)))
 
 
@@ -83,7 +83,7 @@ _ROD = (
     'rest_curvature', 'mount', 'markers',
 )  # fmt: skip
 _FEW = ('stiffness', 'weight', 'angles', 'mount', 'markers')
-# Values stated with the measurements: those of the rig file are of both tendons.
+# Values stated with the measurements; those of the rig file were identified from both tendons.
 _STATED = (
     *(f'arm.segments[{k}].profile.density_kg_m3=1318' for k in range(5)),
     *(f'arm.actuators[0].routes[{k}].angle_deg=30' for k in range(4)),
@@ -96,8 +96,8 @@ _TENDON_1, _TENDON_2 = Part(_TENTACLE, '0:7'), Part(_TENTACLE, '7:14')
 _LEVERS = ('stiffness', 'levers', 'mount')
 _AIR = (('linear', 'lag 0.1', 'lag 0.6', 'lag 1.5', 'highest 0.6', 'worked 0.6'),)
 _LOCAL = ('local', 'linear')
-# Delay and constants of the valves: by these, commands predict the measured pressures best,
-# of jan10's first half, and of all of jan10.
+# Delay and valve constants with which commands predict the measured pressures best: _HALF for the
+# first half of jan10, _WHOLE for all of jan10.
 _WIDTHS = (0.1, 0.05, 0.2, 0.4)
 _HALF = (*((*_LOCAL, 'valve 0.37 0.98', f'stiffened {w}') for w in _WIDTHS), *_AIR)
 _WHOLE = (*((*_LOCAL, 'valve 0.29 1.02', f'stiffened {w}') for w in _WIDTHS), *_AIR)
@@ -116,7 +116,7 @@ CASES = (
         (Part(_TRUNK, hold_out='later'), Part(f'{_LOADED}:tip_load_kg=0.1', hold_out='later')),
         groups=(*_PAIRS, 'compliance'), most_rows=1200, written='asl_trunk',
     ),
-    # The rig file was identified from the first half: priors so wide that this tells nothing.
+    # The rig file was identified from the first half; wide priors remove that information.
     Case(
         'trunk, first half from the second', 'asl_trunk', (Part(_TRUNK, '30s:'),),
         (Part(_TRUNK, ':29.5s'),), _PAIRS, prior_factor=20.0,
@@ -210,7 +210,7 @@ CASES = (
 
 
 def recordings(rig: Rig, data: Path, parts: Sequence[Part], use: bool) -> list[Recorded]:
-    """Return files of which rows are used, or all of them only predicted."""
+    """Return the recordings of parts, for training or, without `use`, only for prediction."""
     found = []
     for part in parts:
         one = read_recordings(rig, [data / part.file], part.hold_out, part.rows)[0]
@@ -219,7 +219,7 @@ def recordings(rig: Rig, data: Path, parts: Sequence[Part], use: bool) -> list[R
 
 
 def parameters_of(case: Case, rig: Rig) -> tuple[Parameter, ...] | None:
-    """Return what poses are to tell, if anything, as sure of it as the case says."""
+    """Return the parameters to identify with priors widened by the case, or None if none."""
     if not case.groups:
         return None
     found = chosen(all_parameters(rig), case.groups)
@@ -227,7 +227,7 @@ def parameters_of(case: Case, rig: Rig) -> tuple[Parameter, ...] | None:
 
 
 def learned_of(case: Case, rig: Rig, recorded: Sequence[Recorded], after: Rig) -> Learned:
-    """Return the residual of an identified rig; `rig` is the one before."""
+    """Learn the residual of the identified rig `after`; `rig` is the rig before identification."""
 
     def again(rows: Sequence[Recorded]) -> Rig:
         return identified(rig, rows, parameters_of(case, rig), case.most_rows).rig
@@ -236,7 +236,7 @@ def learned_of(case: Case, rig: Rig, recorded: Sequence[Recorded], after: Rig) -
 
 
 def lines_of(case: Case, data: Path) -> Iterator[str]:
-    """Identify and yield the lines of a Markdown table."""
+    """Identify a case and yield its lines of the Markdown table."""
     rig = spelled_out(load_rig(RIGS / f'{case.rig}.yaml', case.settings))
     recorded = [
         *recordings(rig, data, case.train, True),
@@ -266,14 +266,14 @@ def lines_of(case: Case, data: Path) -> Iterator[str]:
 
 
 def from_all_rows(case: Case, data: Path) -> tuple[Rig, list[Recorded], Identified]:
-    """Identify an arm from all rows of a case's files; return the rig before, and these files."""
+    """Identify an arm from all rows of a case; return the original rig, recordings and result."""
     rig = spelled_out(load_rig(RIGS / f'{case.rig}.yaml', case.settings))
     recorded = recordings(rig, data, [Part(file) for file in case.files], True)
     return rig, recorded, identified(rig, recorded, parameters_of(case, rig), case.most_rows)
 
 
 def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
-    """Identify an arm from all rows of a case and write its rig file."""
+    """Identify an arm from all rows of a case, write its rig file, and return the paths."""
     source = load_rig(RIGS / f'{case.rig}.yaml')
     rig, recorded, after = from_all_rows(case, data)
     settings = values_of(rig, [s.partition('=')[0] for s in case.settings if 'delay' in s])
@@ -290,7 +290,7 @@ def write_rigs(case: Case, data: Path, folder: Path) -> list[Path]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table, or write the rig files."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path)
     parser.add_argument('--only', default='', help='cases whose name begins so')

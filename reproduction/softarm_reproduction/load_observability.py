@@ -1,13 +1,14 @@
 """
-What can be known of a load at the tip at all: `python -m softarm_reproduction.load_observability`.
+Bound the accuracy of tip load estimates: `python -m softarm_reproduction.load_observability`.
 
-A simulated arm drives its default path in closed loop. The same machine is then given the same
-commands once more, with a tenth of its mass hung onto its tip on the way: how far the tip goes for
-that, and when, stands beside what the controller's model says. And: within a second after a load
-has come, an estimator can tell it from a change of the model's error in that second by its
-direction alone. From the covariance of such changes follows the least standard deviation of an
-unbiased linear estimate, of a weight and of the force along gravity where the force may have any
-direction; even if the arm were at rest under the load at once (Gauss-Markov).
+A simulated arm follows its default path in closed loop. The same machine then repeats the same
+commands with a tenth of its mass attached to the tip midway. The tip displacement by the load over
+time is compared with that of the controller's model.
+
+Within a second after the load, an estimator can distinguish the load from a change of the model
+error only by direction. The covariance of such changes bounds the standard deviation of an
+unbiased linear estimate (Gauss-Markov), for a pure weight and for the force along gravity if the
+force may have any direction. The bound holds even if the arm settled under the load immediately.
 """
 
 from __future__ import annotations
@@ -38,23 +39,23 @@ AFTER_S = (0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0)
 SECOND_S, EVERY_S = (
     1.0,
     0.5,
-)  # of a change of the model's error; between places of the model's give
+)  # span of a change of the model error; interval between evaluations of the model's compliance
 MACHINES = (1, 2)
 
 
 @dataclass
 class Driven:
     """
-    A run.
+    The record of a run.
 
     Attributes
     ----------
     commands : list of (m,)
-        Of every cycle.
+        Command of every cycle.
     tips : list of (4, 4)
-        True.
+        True tip poses.
     measured : list of (m,)
-        Actuators, without pretension.
+        Measured actuators, without pretension.
     began : int
         Cycle in which tracking began.
 
@@ -67,7 +68,7 @@ class Driven:
 
 
 def driven(rig: Rig, loop: ControlLoop, seed: int) -> Driven:
-    """Return a run of the default path without load, until some seconds after one would come."""
+    """Run the default path without load, until some seconds after the time of the load."""
     plant, intake = build_plant(rig, seed), build_pose_intake(rig, loop.model)
     run, end = Driven([], [], [], -1), HUNG_S + AFTER_S[-1]
     loop.start(plant.time_s)
@@ -91,7 +92,7 @@ def driven(rig: Rig, loop: ControlLoop, seed: int) -> Driven:
 def under_load(
     rig: Rig, loop: ControlLoop, seed: int, run: Driven, hung: int, mass_kg: float
 ) -> Driven:
-    """Return the same commands with a load [kg] from cycle `hung` on."""
+    """Repeat the commands of a run with a load [kg] attached from cycle `hung` on."""
     plant, again = build_plant(rig, seed), Driven([], [], [], run.began)
     for k, command in enumerate(run.commands):
         if k == hung:
@@ -103,7 +104,7 @@ def under_load(
 
 
 def lines(name: str, seed: int) -> list[str]:
-    """Return what one machine says."""
+    """Return the results of one machine as text."""
     rig = loaded_rig(name, 'force')
     loop = build_control_loop(rig, None, laps=1)
     run, model = driven(rig, loop, seed), loop.model
@@ -117,11 +118,11 @@ def lines(name: str, seed: int) -> list[str]:
     observer = TipForceObserver(model, beyond, 10.0 * size, 0.0, 1.0)
 
     def slope_at(actuation: Array) -> Array:
-        """Return the derivative (6, 3) of the tip's pose by a force, around the weight."""
+        """Return the derivative (6, 3) of the tip pose by a force, at the weight."""
         return observer._give(model.configuration_of(actuation), actuation, weight).slope
 
     def moved(k: int) -> Array:
-        """Return the tip's way (3,) for the load, less what the actuators did for it."""
+        """Return the tip displacement (3,) by the load, without that of the actuators."""
         by_load = loaded.tips[k][:3, 3] - run.tips[k][:3, 3]
         bare, other = (model.forward(one.measured[k]).tip for one in (run, loaded))
         way: Array = by_load - (other - bare)[:3, 3]
@@ -146,7 +147,7 @@ def lines(name: str, seed: int) -> list[str]:
 def bounds(
     run: Driven, loop: ControlLoop, slope_at: Callable[[Array], Array], weight: Array
 ) -> tuple[float, float]:
-    """Return the least standard deviations of a weight and of the force along it, as shares."""
+    """Return the least standard deviations of a weight and a force along it, as load shares."""
     tracked = range(run.began, len(run.tips))
     errors = np.array(
         [displacement(loop.model.forward(run.measured[k]).tip, run.tips[k]) for k in tracked]
@@ -161,14 +162,14 @@ def bounds(
 
 def least_sds(changes: Array, slope: Array, along: Array) -> tuple[float, float]:
     """
-    Return the least standard deviations of a weight and of a force's part along it [N].
+    Return the least standard deviations of a weight and of a force's component along it [N].
 
     Parameters
     ----------
     changes : (n, 6)
-        Of the model's error, position [m] and rotation vector [rad].
+        Changes of the model error: position [m] and rotation vector [rad].
     slope : (6, 3)
-        Derivative of the tip's pose by a force.
+        Derivative of the tip pose by a force.
     along : (3,)
         Unit vector of the weight.
 
@@ -182,7 +183,7 @@ def least_sds(changes: Array, slope: Array, along: Array) -> tuple[float, float]
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print what each arm says."""
+    """Print the results of each arm."""
     given = loads_parser(__doc__, MACHINES).parse_args(arguments)
     for name in given.rigs:
         for seed in given.seeds:

@@ -1,11 +1,11 @@
 """
-How an arm swings on a load: `python -m softarm_reproduction.load_swing`.
+Measure the swing of an arm under a load: `python -m softarm_reproduction.load_swing`.
 
-The experiment of a laboratory: the arm drives its default path, stops on it with its commands
-held, and comes to rest. A tenth of its mass is hung onto its tip, whose pose is then read for some
-seconds, as the rig's filter has it. A step response of a damped oscillator is fitted to how far
-the tip goes, less what the model says of the measured actuators. Beside it stands the frequency
-that a filter which looks for a weight expects there, by the model's give and the mass that swings.
+The experiment can be repeated in a laboratory. The arm follows its default path, stops midway with
+its commands held, and comes to rest. A tenth of its mass is attached to the tip, and the filter's
+tip pose is recorded for some seconds. The step response of a damped oscillator is fitted to the
+tip displacement relative to the model at the measured actuators. Its frequency is compared with
+the one that a weight-estimating filter expects from the model's compliance and the swinging mass.
 Every seed is another machine.
 """
 
@@ -28,13 +28,13 @@ from softarm_ros.runtime.assembly import build_control_loop, build_pose_intake
 from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.pose_intake import measure
 
-REST_S, SEEN_S = 6.0, 4.0  # until the arm hangs at rest, and for which its tip is then read
-STARTS_HZ = (0.4, 0.7, 1.2, 2.0, 3.5)  # of the fit
-MACHINES = (1, 2)  # which no table of loads is of
+REST_S, SEEN_S = 6.0, 4.0  # time to come to rest; time of recording
+STARTS_HZ = (0.4, 0.7, 1.2, 2.0, 3.5)  # initial frequencies of the fits
+MACHINES = (1, 2)  # seeds that the load tables do not use
 
 
 def expected_hz(rig: Rig, model: ArmModel, load_kg: float, actuation: Array) -> float:
-    """Return the frequency [Hz] that the model's give and the mass that swings have."""
+    """Return the frequency [Hz] expected from the model's compliance and the swinging mass."""
     gravity = np.array(rig.gravity_m_s2)
     down = gravity / np.linalg.norm(gravity)
     weight = load_kg * float(np.linalg.norm(gravity))
@@ -45,9 +45,9 @@ def expected_hz(rig: Rig, model: ArmModel, load_kg: float, actuation: Array) -> 
 
 def swung(name: str, seed: int) -> tuple[Array, Array, float]:
     """
-    Return times since a load was hung on (n,) [s], where the tip is then (n, 3) [m].
+    Return times since the load (n,) [s], tip displacements (n, 3) [m], and expected [Hz].
 
-    And the frequency that was to be expected [Hz].
+    Displacements are relative to the model and to their mean before the load.
     """
     rig = loaded_rig(name, 'weight')
     loop, plant = build_control_loop(rig, None, laps=1), build_plant(rig, seed)
@@ -87,12 +87,12 @@ def swung(name: str, seed: int) -> tuple[Array, Array, float]:
 
 def swing(since_s: Array, apart: Array) -> tuple[float, float, float]:
     """
-    Return frequency [Hz], damping ratio and what is left, as a share of the way, of a swing.
+    Return frequency [Hz], damping ratio and rms residual (share of the displacement) of a swing.
 
     Parameters
     ----------
     since_s, apart : (n,), (n, 3)
-        Times since the load came [s], and the tip's way [m].
+        Times since the load [s], and tip displacements [m].
 
     """
     since_s, apart = since_s[since_s >= 0.0], apart[since_s >= 0.0]
@@ -115,7 +115,7 @@ def swing(since_s: Array, apart: Array) -> tuple[float, float, float]:
 
 
 def main(arguments: Sequence[str] | None = None) -> None:
-    """Print the swing of each arm."""
+    """Print fitted and expected swing of each arm."""
     given = loads_parser(__doc__, MACHINES).parse_args(arguments)
     for name in given.rigs:
         runs = [swung(name, seed) for seed in given.seeds]

@@ -1,4 +1,4 @@
-"""How long the planner of goals takes at most."""
+"""Measure the longest processor times of the goal planner."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ _PLACES, _HOUR_S = 20, 3600.0
 
 
 def _timed(planner: Planner, goal: Goal, start: Array) -> tuple[float, str]:
-    """Return the processor time [s] of a plan, and why it was refused, or nothing."""
+    """Return the processor time [s] of a plan, and its refusal text (empty if accepted)."""
     began = time.process_time()
     plan = planner.plan(goal, start)
     return time.process_time() - began, plan.refusal
 
 
 def _leads(planner: Planner, rest: Array, place: Array) -> bool:
-    """Return whether the actuators can hold what is between rest and a place."""
+    """Return whether the actuators can hold all configurations between rest and a place."""
     return all(
         allowed(planner.model, planner.room, planner.limits, rest + share * (place - rest))
         for share in np.linspace(0.05, 1.0, 20)
@@ -44,24 +44,24 @@ def longest_plans(
     rig: Rig, *, targets: int, points: int, lasts_s: float = _HOUR_S, seed: int = 0
 ) -> dict[str, tuple[float, str]]:
     """
-    Return the processor time [s] of the longest plan to a target, of a path and of a trajectory.
+    Return the processor times [s] of the longest plan to a target, of a path and a trajectory.
 
-    Places are drawn among those that the arm can hold. Path and trajectory lead from rest to each
-    of up to 20 places and back, the trajectory within `lasts_s` [s]. Beside each time: why it was
-    refused, or nothing.
+    Targets are random configurations that the arm can hold. Path and trajectory lead from rest to
+    each of up to 20 configurations and back, the trajectory within `lasts_s` [s]. Each time comes
+    with the plan's refusal text, empty if accepted.
     """
     planner = build_planner(rig, build_tracker(rig, rig.model()))
     model, rng = planner.model, np.random.default_rng(seed)
     places = rig.arm.sample_configurations(model, rng, targets + 1)
     tips = model.tips_of(places)
-    _timed(planner, point_goal(1, tips[0]), places[1])  # compiled from here on
+    _timed(planner, point_goal(1, tips[0]), places[1])  # compile the planner before timing
     singles = [
         _timed(planner, point_goal(1, tip), start)
         for tip, start in zip(tips[1:], places[:-1], strict=True)
     ]
     rest = model.rest_configuration
     legs = [place for place in places if _leads(planner, rest, place)][:_PLACES]
-    along = len(legs) * (np.arange(points) + 0.3) / points  # no two at one place, there and back
+    along = len(legs) * (np.arange(points) + 0.3) / points  # out and back at distinct points
     there = np.sin(np.pi * along)[:, None] ** 2  # 0 at rest, 1 at the place of the leg
     way = rest + there * (np.array(legs)[along.astype(int)] - rest)
     path = _timed(planner, path_goal(2, model.tips_of(way)), way[0])

@@ -1,11 +1,11 @@
 """
-Hysteresis identified on simulated machines, and what it is worth in the loop.
+Identify hysteresis on simulated machines and measure its benefit in the control loop.
 
-`python -m softarm_reproduction.memory_study RIG [--machines 0,1,2,3,4,5] [--paths NAME,...]`: each
-machine is excited in steps, `hysteresis` is identified from rows that stood (the second half is
-predicted), alone or with `--groups`, and the machine drives its paths without and with
-it. Printed: errors of the tip on predicted rows, weights, the mean (largest) error of the true
-tip, and the median time of a cycle.
+`python -m softarm_reproduction.memory_study RIG [--machines 0,1,2,3,4,5] [--paths NAME,...]`
+excites each machine in steps and identifies `hysteresis`, alone or with `--groups`, from the rows
+at rest of the recording's first half. Each machine then drives its paths without and with the
+hysteresis. The program prints tip prediction errors on the second half, the weights, the mean
+(largest) error of the true tip, and the median time of a cycle.
 """
 
 from __future__ import annotations
@@ -30,16 +30,16 @@ from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.excite import excite, plan_excitation
 
 _MOST_ROWS = 300
-_STOOD_S = 0.5  # longer than any of these arms swings or answers
+_STOOD_S = 0.5  # longer than the swing and response of any of these arms
 
 
 def machine(rig: Rig, number: int, folder: Path, groups: Sequence[str]) -> tuple[Rig, Rig, str]:
-    """Return the rig identified without and with hysteresis on a machine, and what was found."""
+    """Return a rig identified on a machine without and with hysteresis, and results as text."""
     path = folder / f'{rig.name}{number}.csv'
     if not path.is_file():
         plan = plan_excitation(rig, 'steps', count=20, amplitude=0.6, dwell_s=2.5, seed=number)
         write_excitation(rig, excite(rig, plan, seed=number), path)
-    # Weights of zero stay out of the way of whatever else is identified.
+    # Hysteresis weights of zero do not affect the identification of the other groups.
     known = spelled_out(rig)
     (one,) = recorded = read_recordings(known, [path], 'later', stood_s=_STOOD_S)
     before = known
@@ -78,7 +78,7 @@ def _driven(rig: Rig, path: str, number: int, *, open_loop: bool) -> tuple[float
 def lines(
     rig: Rig, machines: Sequence[int], paths: Sequence[str], folder: Path, groups: Sequence[str]
 ) -> Iterator[str]:
-    """Yield what is printed, as it comes; last the medians over the machines but the nominal."""
+    """Yield the output lines as results arrive, then medians over all but the nominal machine."""
     ratios: dict[tuple[str, bool], list[float]] = {}
     for number in machines:
         before, after, found = machine(rig, number, folder, groups)

@@ -1,5 +1,5 @@
 """
-Prints what the minimum-energy models reach: accuracy, the paper's curves, the worked example.
+Print the results of the minimum-energy models: accuracy, paper's curves, worked example.
 
 `python -m softarm_reproduction.minimum_energy_study`
 """
@@ -29,7 +29,7 @@ _FINE = 1280
 
 @dataclass(frozen=True)
 class CurveRow:
-    """One curve under one load: points solved and stable, muscle lengths, what the model adds."""
+    """One curve under one load: solved and stable points, muscle lengths, tip error."""
 
     curve: str
     load_N: float
@@ -44,8 +44,9 @@ def curve_points(name: str) -> Array:
     """
     Return the points (20, 3) [m] of a curve of the paper.
 
-    Their sizes are lost with the figures. Here, at a height of 0.9 m, a circle of radius 0.2 m and
-    curves about as wide: muscles of 22.8 N carry 0.5 N at the tip there, and not much lower.
+    The sizes in the paper are lost with its figures. Here the circle has a radius of 0.2 m at a
+    height of 0.9 m, and the other curves are about as wide: there, muscles of 22.8 N can carry
+    0.5 N at the tip, but hardly any lower.
     """
     t = np.linspace(0.0, 2.0 * math.pi, POINTS, endpoint=False)
     if name == 'circle':
@@ -63,7 +64,7 @@ def curve_points(name: str) -> Array:
 
 
 def accuracy(intervals: int) -> tuple[float, float]:
-    """Return the largest node error [m] of energy and of least squares in the example."""
+    """Return the example's largest node errors [m] of minimum energy and of least squares."""
     fine = MinimumEnergyRod(BackboneConfig(), _FINE).reach(EXAMPLE).positions
     exact = fine[:: _FINE // intervals]
     rod = MinimumEnergyRod(BackboneConfig(), intervals)
@@ -77,8 +78,8 @@ def accuracy(intervals: int) -> tuple[float, float]:
 
 
 def follow_curve(name: str, load_N: float, intervals: int = 40) -> CurveRow:
-    """Solve a curve: every point cold and warm, held at the tip and by muscles."""
-    config = ParallelModulesConfig(muscle_stiffness_N_m=1e5)  # lengths are as commanded
+    """Solve every point of a curve cold and warm, for a held tip and for muscles."""
+    config = ParallelModulesConfig(muscle_stiffness_N_m=1e5)  # keeps lengths as commanded
     arm = MinimumEnergyArm(BackboneConfig(), config, intervals)
     force = (0.0, 0.0, load_N)
     solved = inverse_solved = 0
@@ -102,16 +103,18 @@ def follow_curve(name: str, load_N: float, intervals: int = 40) -> CurveRow:
 @dataclass(frozen=True)
 class ModulusRow:
     """
-    Gas springs of the paper's 22.7 N around a backbone of a modulus, at points of all curves.
+    Gas springs with the paper's 22.7 N around a backbone, at points of all curves.
 
     Attributes
     ----------
+    modulus_Pa
+        Young's modulus of the backbone [Pa].
     reached
-        Points of `points` that are within what vacuum and supply can do.
+        Number of the `points` that vacuum and supply pressure can reach.
     pull_share
-        Largest share of its pull that a muscle needs there.
+        Largest share of its maximum pull that a muscle needs at these points.
     mean_miss_m
-        Of the paper's command, its lengths taken for what gas gives a muscle without load.
+        Mean tip error of the paper's command, which treats held-tip lengths as unloaded lengths.
 
     """
 
@@ -123,7 +126,7 @@ class ModulusRow:
 
 
 def gas_springs_on(modulus_Pa: float, every: int = 4) -> ModulusRow:
-    """Solve some points of the curves without load; shear modulus in the paper's proportion."""
+    """Solve some points of the curves without load; the shear modulus scales with Young's."""
     backbone = BackboneConfig(
         youngs_modulus_Pa=modulus_Pa, shear_modulus_Pa=modulus_Pa * PAPER_SHEAR_SHARE
     )
@@ -143,7 +146,7 @@ def gas_springs_on(modulus_Pa: float, every: int = 4) -> ModulusRow:
 
 
 def main() -> None:
-    """Print the tables."""
+    """Print all tables."""
     print('largest node error in the worked example [mm]')
     for intervals in (20, 40, 80, 160):
         energy, squares = accuracy(intervals)

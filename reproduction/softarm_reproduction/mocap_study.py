@@ -1,13 +1,13 @@
 """
-Real motion capture with flipped bodies, through the checks that every sensor's poses pass.
+Apply the pose plausibility checks to real motion capture with flipped bodies.
 
-`python -m softarm_reproduction.mocap_study DATA_DIR` with the folder `asu_pneumatic` of
-measurements: for each run and body the share of poses whose orientation is rejected, the largest
-turn between neighbouring samples before and after, whether positions are kept, and the bend of
-each segment from positions alone against that from the orientations that were accepted.
+`python -m softarm_reproduction.mocap_study DATA_DIR` reads the folder `asu_pneumatic` of
+measurements. It prints for each run and body the share of rejected orientations, the largest turn
+between neighbouring samples before and after the checks, and the number of rejected positions. It
+also compares the bend of each segment from positions with that from accepted orientations.
 
-Bends from positions: a segment is a rigid piece, an arc, a rigid piece, in the plane x-z; the
-pieces are those that the source states.
+For bends from positions, a segment consists of a rigid piece, an arc and a rigid piece in the
+plane x-z; the lengths of the pieces are those stated by the source.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from softarm_ros.perception.config import PlausibilityConfig
 from softarm_ros.perception.plausibility import Plausibility
 
 BODIES = ('rb1', 'rb2', 'rb3')
-MAX_BEND_DEG = 120.0  # of this arm: its segments make 66 degrees at most
-# Rigid pieces before and behind the arc of each segment [m].
+MAX_BEND_DEG = 120.0  # for this arm, whose segments bend by at most 66 degrees
+# Lengths [m] of the rigid pieces before and behind the arc of each segment.
 PIECES = ((0.03721, 0.03192), (0.02199, 0.04633))
 
 
 @dataclass(frozen=True)
 class Run:
-    """A recording: time (n,) [s] of the host, and poses (n, 4, 4) of each body by name."""
+    """A recording: host times (n,) [s], and poses (n, 4, 4) of each body by name."""
 
     name: str
     time_s: Array
@@ -43,18 +43,18 @@ class Run:
 @dataclass(frozen=True)
 class Checked:
     """
-    What the checks make of a body in a run.
+    The result of the checks for one body in a run.
 
     Attributes
     ----------
     position, orientation : (n,)
-        Whether each was accepted.
+        Whether each position and orientation was accepted.
     largest_deg : float
-        Turn between neighbouring samples, as recorded.
+        Largest turn between neighbouring samples of the recording.
     accepted_deg : float
-        The same over accepted samples that are neighbours in the recording.
+        Largest turn between neighbouring samples that are both accepted.
     across_deg : float
-        The same over accepted samples that follow each other, however long after.
+        Largest turn between successive accepted samples, across any gaps.
 
     """
 
@@ -66,12 +66,12 @@ class Checked:
 
     @property
     def rejected(self) -> float:
-        """Share of the orientations that were rejected."""
+        """Return the share of rejected orientations."""
         return float(1.0 - np.mean(self.orientation))
 
 
 def read(path: Path) -> Run:
-    """Return a recording."""
+    """Read a recording from a CSV file."""
     with path.open(encoding='utf-8') as file:
         names = file.readline().strip().split(',')
     data = np.genfromtxt(path, delimiter=',', skip_header=1)
@@ -83,14 +83,14 @@ def read(path: Path) -> Run:
 
 
 def turns_deg(poses: Array) -> Array:
-    """Return the turns [deg] between neighbours (n - 1,) of poses (n, 4, 4)."""
+    """Return the turns (n - 1,) [deg] between neighbours of poses (n, 4, 4)."""
     cosine = 0.5 * (np.einsum('nij,nij->n', poses[1:, :3, :3], poses[:-1, :3, :3]) - 1.0)
     found: Array = np.degrees(np.arccos(np.clip(cosine, -1.0, 1.0)))
     return found
 
 
 def check(run: Run) -> dict[str, Checked]:
-    """Return what the checks make of each body: the base followed, the others judged in it."""
+    """Check each body: follow the base body, and judge the others in its frame."""
     count = len(run.time_s)
     accepted = {body: np.zeros((2, count), dtype=bool) for body in BODIES}
     base, plausibility = (
@@ -124,21 +124,21 @@ def check(run: Run) -> dict[str, Checked]:
 
 def bend_from_positions(start: Array, heading: Array, end: Array, pieces: tuple) -> Array:
     """
-    Return the bends (n,) [rad] of a segment.
+    Return the bends (n,) [rad] of a segment from the positions of its ends.
 
     Parameters
     ----------
     start, end : (n, 2)
-        Where it begins and ends, in the plane, x and downwards [m].
+        Start and end in the plane: x and downwards [m].
     heading : (n,)
-        Where it points at its beginning, from downwards towards x [rad].
+        Direction at the start, from downwards towards x [rad].
     pieces : (before, behind)
         Rigid lengths [m].
 
     """
     before, behind = pieces
     bend = np.zeros(len(start))
-    for _ in range(100):  # the chord of an arc lies at half its bend
+    for _ in range(100):  # the chord of an arc points along half its bend
         rest = end - start - before * _along(heading) - behind * _along(heading + bend)
         chord = np.arctan2(rest[:, 0], rest[:, 1]) - heading
         bend = 0.5 * bend + chord
@@ -150,13 +150,13 @@ def _along(heading: Array) -> Array:
 
 
 def bends(run: Run, checked: dict[str, Checked]) -> list[tuple[Array, Array]]:
-    """Return for each segment its bends [rad] from positions, and from quaternions (nan: none)."""
+    """Return each segment's bends [rad] from positions and from quaternions (nan if rejected)."""
     in_plane = {b: run.poses[b][:, :3, 3] @ np.array([[1, 0], [0, 0], [0, -1.0]]) for b in BODIES}
     heading, found = np.zeros(len(run.time_s)), []
     turn = {}
     for body in BODIES:
         rotation = run.poses[body][:, :3, :3]
-        # Of the body's axis, which points up at rest, in the plane.
+        # In-plane angle of the body's axis that points up at rest.
         turn[body] = np.where(
             checked[body].orientation, np.arctan2(-rotation[:, 0, 2], rotation[:, 2, 2]), np.nan
         )
@@ -169,7 +169,7 @@ def bends(run: Run, checked: dict[str, Checked]) -> list[tuple[Array, Array]]:
 
 
 def report(folder: Path) -> str:
-    """Return the table of all runs in a folder."""
+    """Return the tables of all runs in a folder as text."""
     lines = [
         'orientation rejected; largest turn [deg] between neighbours, recorded -> accepted, and '
         'between accepted samples however far apart',
@@ -214,7 +214,7 @@ def _cell(checked: Checked) -> str:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the report on all runs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('data', type=Path, metavar='DATA_DIR')
     print(report(folder_of(parser.parse_args().data, 'asu_pneumatic', '*.csv')))

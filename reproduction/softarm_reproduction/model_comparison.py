@@ -1,9 +1,9 @@
 """
-All models of a cable-driven section on one arm: `python -m softarm_reproduction.model_comparison`.
+Compare all models of a cable-driven section: `python -m softarm_reproduction.model_comparison`.
 
-A silicone rod of 0.2 m with three cables, one of them pulled. The Cosserat rod gets the tension;
-its cable contractions and tip go to the models that start from those. Without
-weight all must agree; with weight the difference is what each model leaves out.
+The arm is a silicone rod of 0.2 m with three cables, one of them under tension. The Cosserat rod
+and the dynamics receive the tension; the other models receive the Cosserat rod's contractions or
+tip pose. Without weight all models must agree; with weight, differences show what each neglects.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class ModelShape:
 
 
 def compare(gravity: Vector, repeats: int = REPEATS) -> list[ModelShape]:
-    """Return the shapes of all models under the same cable tension; Cosserat rod first."""
+    """Return the shapes of all models under the same cable tension, Cosserat rod first."""
     one_segment = two_segment_arm(steps=20, extensible=False, segments=1)
     cosserat = CosseratArm(one_segment.model_copy(update={'gravity_m_s2': gravity}))
     reference = cosserat.rod.solve(TENSIONS)
@@ -104,7 +104,7 @@ def compare(gravity: Vector, repeats: int = REPEATS) -> list[ModelShape]:
 
 
 def distance_from(shape: ModelShape, reference: ModelShape) -> float:
-    """Return the largest distance [m] between points at the same share of the length."""
+    """Return the largest distance [m] between points at equal shares of the centreline."""
     share = np.linspace(0.0, 1.0, len(shape.centerline))
     even = np.linspace(0.0, 1.0, len(reference.centerline))
     same = np.stack([np.interp(share, even, reference.centerline[:, k]) for k in range(3)], axis=1)
@@ -118,7 +118,7 @@ def _of_shape(name: str, given: str, solve: Callable[[], Shape], repeats: int) -
 
 
 def _section() -> SectionConfig:
-    # Cables in guides that do not give way: a cutting-in stiffness far above the modulus.
+    # Rigid cable guides: the cutting-in stiffness is far above the modulus.
     return SectionConfig(
         name='rod',
         length_m=LENGTH,
@@ -141,7 +141,7 @@ def _dynamic_arm() -> tuple[ArmDynamics, CableDrive]:
         density_kg_m3=DENSITY,
         segments=SEGMENTS,
     )
-    # The others do not stretch: neither does this one.
+    # Nearly inextensible, like the other models.
     stiffness = np.array(section.stiffness)
     stiffness[0, 0] *= 1e4
     stiff = section.model_copy(update={'stiffness': tuple(map(tuple, stiffness.tolist()))})
@@ -152,7 +152,7 @@ def _dynamic_arm() -> tuple[ArmDynamics, CableDrive]:
 
 
 def lines(results: Mapping[str, Sequence[ModelShape]]) -> list[str]:
-    """Return the table, a line per model and weight."""
+    """Return the lines of the table, one per model and weight."""
     out = [f'{"":<16}{"model":<32}{"from":<14}{"tip mm":<28}{"off mm":>8}{"call us":>10}']
     for weight, shapes in results.items():
         for shape in shapes:
@@ -166,7 +166,7 @@ def lines(results: Mapping[str, Sequence[ModelShape]]) -> list[str]:
 
 
 def draw(results: Mapping[str, Sequence[ModelShape]], path: Path) -> Path:
-    """Write the picture: the bending plane, a panel per weight."""
+    """Plot the shapes in the bending plane, one panel per weight, and return the file."""
     from softarm_ros.cli.report_plotting import LINE_STYLES, PALETTE, new_figure, save
 
     figure = new_figure(4.2)
@@ -192,7 +192,7 @@ def draw(results: Mapping[str, Sequence[ModelShape]], path: Path) -> Path:
 
 
 def main(arguments: Sequence[str]) -> None:
-    """Print the table; write the picture to the path given, if any."""
+    """Print the table; with a path argument, also write the picture."""
     results = {name: compare(gravity) for name, gravity in WEIGHTS.items()}
     print('\n'.join(lines(results)))
     if arguments:

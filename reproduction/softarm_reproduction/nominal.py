@@ -1,7 +1,7 @@
 """
-The simulated arm of a paper is the one its rig file states; a seed changes noise alone.
+Settings that make a study simulate the nominal machine, so that a seed changes only noise.
 
-A study passes these settings to `load_rig`. How arms of one drawing differ: `softarm machines`.
+A study passes these settings to `load_rig`. `softarm machines` shows how machines of a rig differ.
 """
 
 from __future__ import annotations

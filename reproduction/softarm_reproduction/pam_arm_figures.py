@@ -1,4 +1,4 @@
-"""Figures of the muscle arm: its tables, shapes, points and errors."""
+"""Figures of the muscle arm: valve tables, shapes, points and errors."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PAPER_ERROR_PERCENT = {'circle': 2.457, 'square': 2.477, 'cardioid': 2.514}
 
 
 def draw_table(figure: Figure, rig: Rig) -> None:
-    """Draw both tables of the drive."""
+    """Plot the inflating and deflating tables of the valves."""
     ax = figure.subplots()
     table = MuscleArm.of(rig).valves.table()
     lines = []
@@ -39,7 +39,7 @@ def draw_table(figure: Figure, rig: Rig) -> None:
 
 
 def draw_shapes(figure: Figure, rig: Rig) -> None:
-    """Draw the backbones of the three curves, without load, from the side."""
+    """Plot the backbones at the points of the three curves, without load, from the side."""
     axes = figure.subplots(1, len(CURVES), sharey=True)
     model = muscle_model(rig)
     for ax, curve in zip(axes, CURVES):
@@ -56,7 +56,7 @@ def draw_shapes(figure: Figure, rig: Rig) -> None:
 
 
 def draw_points(figure: Figure, runs: Sequence[PointRun]) -> None:
-    """Draw targets and tips of every curve and load, seen along the axis of the arm."""
+    """Plot targets and tips of every curve and load, seen along the axis of the arm."""
     axes = figure.subplots(1, len(CURVES), sharey=True)
     lines: list[Line2D] = []
     for ax, curve in zip(axes, CURVES):
@@ -73,7 +73,7 @@ def draw_points(figure: Figure, runs: Sequence[PointRun]) -> None:
 
 
 def draw_errors(figure: Figure, runs: Sequence[PointRun]) -> None:
-    """Draw the error of each point, a panel a curve, a line a load, with the paper's mean."""
+    """Plot point errors and the paper's mean: one panel per curve, one line per load."""
     axes = figure.subplots(1, len(CURVES), sharey=True)
     lines: list[Line2D] = []
     for ax, curve in zip(axes, CURVES):

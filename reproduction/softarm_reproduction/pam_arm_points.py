@@ -1,4 +1,4 @@
-"""Curves driven point by point on the muscle arm, and how its valves are used for them."""
+"""Drive curves point by point on the muscle arm and evaluate the use of its valves."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ from softarm_ros.runtime.arm_assembly import build_plant
 
 GRAVITY_M_S2 = 9.81
 DWELL_S = 2.0
-_SEEN_S = 0.5  # of the end of a dwell, over which the tip is averaged
+_SEEN_S = 0.5  # at the end of a dwell, over which the tip is averaged
 _SPEED_SHARE = 0.7
 
 
 @dataclass(frozen=True)
 class PointRun:
     """
-    A curve driven point by point in open loop, from the rod of the paper.
+    A curve driven point by point in open loop.
 
     Attributes
     ----------
     targets, tips : (20, 3)
-        Points and measured tips [m].
+        Target points and measured tips [m].
     model_miss_m : (20,)
-        Distance by which these lengths miss, by the controller's own model.
+        Distance of the controller model's tip from the target at the commanded lengths [m].
     pulses
-        Of all valves.
+        Pulses of all valves.
 
     """
 
@@ -52,13 +52,13 @@ class PointRun:
 
     @property
     def errors_percent(self) -> Array:
-        """Normalised errors (20,) of eq. 55."""
+        """Return the normalised errors (20,) [%] of eq. 55."""
         return 100.0 * np.linalg.norm(self.tips - self.targets, axis=1) / self.length_m
 
 
 @dataclass(frozen=True)
 class ValveUse:
-    """How valves were switched over some runs; times in s."""
+    """Statistics of the valve pulses over some runs; times in s."""
 
     pulses: int
     shortest_on_s: float
@@ -69,12 +69,12 @@ class ValveUse:
 
 
 def with_load(rig: Rig, load_N: float) -> Rig:
-    """Return the rig with a weight at the tip, known to the controller."""
+    """Return the rig with a weight [N] at the tip that the controller knows."""
     return rig.model_copy(update={'tip_load_kg': load_N / GRAVITY_M_S2})
 
 
 def muscle_model(rig: Rig) -> MinimumEnergyArm:
-    """Return the model of the arm."""
+    """Return the minimum-energy model of the rig's muscle arm."""
     return MuscleArm.of(rig).muscle_model(rig.around)
 
 
@@ -82,10 +82,10 @@ def drive_points(
     rig: Rig, curve: str, load_N: float, seed: int, corrected: bool = False
 ) -> PointRun:
     """
-    Drive the 20 points of a curve one after the other, each with a dwell; no feedback.
+    Drive the 20 points of a curve one after the other in open loop, with a dwell at each.
 
-    With gas that has the moments of the rod held at its tip, which is the paper's model, or
-    `corrected` so that this model is on the points.
+    The gas commands reproduce the moments of a rod held at its tip, as in the paper's model. With
+    `corrected`, they are those for which the forward model reaches the points.
     """
     loaded = with_load(rig, load_N)
     model = muscle_model(loaded)
@@ -119,7 +119,7 @@ def drive_points(
 
 
 def valve_use(runs: Sequence[PointRun]) -> ValveUse:
-    """Return the use of the valves from their logs: pulses, gaps, delays, both valves open."""
+    """Return pulses, gaps, delays and times with both valves open, from the valve logs."""
     gaps, together, pulses = [], 0, [p for run in runs for p in run.pulses]
     for run in runs:
         last: dict[int, Pulse] = {}
@@ -143,9 +143,9 @@ def valve_use(runs: Sequence[PointRun]) -> ValveUse:
 
 def pull_share(rig: Rig, curve: str, load_N: float) -> float:
     """
-    Return the largest share of its pull that a muscle needs at the points of a curve.
+    Return the largest share of its maximum pull that a muscle needs at a curve's points.
 
-    A folded skeleton takes a part of what the vacuum can do: all of it in an empty muscle.
+    The folded skeleton reduces the pull of the vacuum, to zero for an empty muscle.
     """
     model, law = muscle_model(with_load(rig, load_N)), MuscleArm.of(rig).valves.law
     largest = 0.0

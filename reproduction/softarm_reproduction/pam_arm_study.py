@@ -43,7 +43,7 @@ _HEAVIEST_N = max(LOADS_N)
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` is told what is being done."""
+    """Run all experiments of the paper; `progress` receives the name of each step."""
     rig = load_rig_of(MuscleArm, 'pam_arm', NOMINAL)
     found = [_force(), _valve_table(rig), _stiffness(), _example(rig)]
     progress('curves of the model')

@@ -1,4 +1,4 @@
-"""The experiments of Gong et al. 2018 on the simulated pneumatic arm, as pages show them."""
+"""The experiments of Gong et al. 2018 on the simulated pneumatic arm, for the report page."""
 
 from __future__ import annotations
 
@@ -31,14 +31,14 @@ from softarm_ros.rigs.loader import load_rig_of
 from softarm_ros.rigs.schema import Rig
 
 PAPER_REDUCTION_PERCENT = {30.0: 85.0, 60.0: 87.0, 90.0: 96.0}
-# Bending stiffness of the arcs at rest [N m^2]: as stiff as the paper takes them, in between, a
-# solid bar as the rig has it, half of that.
+# Bending stiffness of the arcs at rest [N m^2]: as stiff as the paper assumes, intermediate, that
+# of a solid bar (the rig's value), and half of that.
 STIFFNESSES_N_M2 = (1.6, 0.4, 0.0433, 0.0217)
 _RED, _BLUE = PALETTE[1], PALETTE[0]
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Run all experiments of the paper; `progress` is told what is being done."""
+    """Run all experiments of the paper; `progress` receives the name of each step."""
     rig = load_rig_of(PneumaticArm, 'pneumatic_arm', NOMINAL)
     result = []
     for text, run in (
@@ -313,7 +313,7 @@ def _error_table(unit: str, found: Sequence[LocationErrors]) -> Table:
 
 
 def draw_errors(figure: Figure, found: Sequence[LocationErrors], x: str) -> None:
-    """Draw errors with and without correction, one panel a motion."""
+    """Plot errors with and without correction, one panel per motion."""
     axes = np.atleast_1d(figure.subplots(1, len(found), sharey=True))
     for ax, e in zip(axes, found):
         ax.plot(
@@ -329,7 +329,7 @@ def draw_errors(figure: Figure, found: Sequence[LocationErrors], x: str) -> None
 
 
 def draw_workspace(figure: Figure, two: WorkspaceShell, three: WorkspaceShell) -> None:
-    """Draw tips seen from the side, over the distance from the axis."""
+    """Plot the depth of the tips over their distance from the axis."""
     axes = figure.subplots(1, 2, sharey=True)
     for ax, shell, title in zip(axes, (two, three), ('two chambers a section', 'all three')):
         r = np.hypot(shell.tips[:, 0], shell.tips[:, 1])
@@ -345,7 +345,7 @@ def draw_workspace(figure: Figure, two: WorkspaceShell, three: WorkspaceShell) -
 
 
 def draw_strokes(figure: Figure, found: Sequence[Strokes]) -> None:
-    """Draw peak force and torque over the half stroke, with the reported ones."""
+    """Plot simulated and reported peak force and torque over the half stroke."""
     axes = figure.subplots(1, 2)
     for colour, strokes in zip(PALETTE, found):
         f = strokes.frequency_hz
@@ -364,7 +364,7 @@ def draw_strokes(figure: Figure, found: Sequence[Strokes]) -> None:
 
 
 def draw_task(figure: Figure, found: PickAndPlace) -> None:
-    """Draw the path of the fingers from above and from the side."""
+    """Plot the path of the fingers from above and from the side."""
     axes = figure.subplots(1, 2)
     path = 1e3 * found.fingers
     held = np.where(found.held[:, None], path, np.nan)

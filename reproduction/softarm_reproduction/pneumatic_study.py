@@ -1,8 +1,8 @@
 """
-Numbers of the experiments of Gong et al. 2018 on the simulated pneumatic arm.
+Computations for the experiments of Gong et al. 2018 on the simulated pneumatic arm.
 
-Pure functions; `pneumatic_experiments` sets them beside the paper's. Models only predict; the
-plant is simulated with the assumed parameters of its rig file.
+All functions are pure; `pneumatic_experiments` compares their results with the paper's. Models
+only predict; the plant is simulated with the assumed parameters of its rig file.
 """
 
 from __future__ import annotations
@@ -28,21 +28,21 @@ from softarm_ros.runtime.direct import run_direct
 
 CORRECTED, UNCORRECTED = 'angle_correction', 'constant_curvature'
 PRESSURES_KPA = tuple(float(p) for p in range(30, 91, 5))
-RESTS_S = 2.0  # at each pressure and attitude: what lags is over, creep goes on
-_LOOKS_S = 0.5  # of that the cameras' frames are averaged
+RESTS_S = 2.0  # dwell per pressure and attitude: lags have decayed, creep continues
+_LOOKS_S = 0.5  # end of the dwell, over which camera frames are averaged
 _CYCLE_S = 0.01
-_FILTER_S = 0.1  # of the force sensor's signal
+_FILTER_S = 0.1  # averaging window of the force sensor's signal
 
 
 @dataclass(frozen=True)
 class Motion:
-    """Which chambers one pressure fills, as in figure 3: `chambers` (m,) of 0 and 1."""
+    """The chambers with pressure in a motion of figure 3: `chambers` (m,) of 0 and 1."""
 
     name: str
     chambers: tuple[int, ...]
 
 
-# The figure is not legible to us: three motions like those it speaks of.
+# The figure is not legible; these are three motions like those that it describes.
 MOTIONS = (
     Motion('one chamber of each section, same side', (1, 0, 0, 1, 0, 0)),
     Motion('one chamber of the first, two of the second', (1, 0, 0, 0, 1, 1)),
@@ -56,7 +56,7 @@ class LocationErrors:
     """
     Distance [m] of the measured tip from the model's with and without correction, each (n,).
 
-    `asked` is how many were asked for; the others are out of the chambers' reach.
+    `asked` is the number of requested points; those missing are out of the chambers' reach.
     """
 
     label: str
@@ -66,13 +66,13 @@ class LocationErrors:
     asked: int
 
     def reduction_percent(self, at: float) -> float:
-        """Return by how much the correction lowers the error at one of the pressures or angles."""
+        """Return the error reduction [%] by the correction, at the point nearest `at`."""
         i = int(np.argmin(np.abs(self.at - at)))
         return float(100.0 * (1.0 - self.corrected[i] / self.uncorrected[i]))
 
 
 def chamber_arm(rig: Rig, name: str) -> ChamberArm:
-    """Return a model of the rig as what it is."""
+    """Return a model of the rig, checked to be a `ChamberArm`."""
     model = rig.model(name)
     if not isinstance(model, ChamberArm):
         raise TypeError(f'model {name!r} of rig {rig.name!r} is not set by chambers')
@@ -80,7 +80,7 @@ def chamber_arm(rig: Rig, name: str) -> ChamberArm:
 
 
 def simulated(rig: Rig, seed: int) -> PneumaticPlant:
-    """Return the plant of the rig as what it is."""
+    """Return the plant of the rig, checked to be a `PneumaticPlant`."""
     plant = build_plant(rig, seed)
     if not isinstance(plant, PneumaticPlant):
         raise TypeError(f'plant of rig {rig.name!r} is not pneumatic')
@@ -88,7 +88,7 @@ def simulated(rig: Rig, seed: int) -> PneumaticPlant:
 
 
 def rest_and_look(plant: PneumaticPlant, pressures: Array) -> Array:
-    """Let the plant come to rest under pressures (m,) [Pa]; return the tip (3,) seen [m]."""
+    """Let the plant rest under pressures (m,) [Pa]; return the mean measured tip (3,) [m]."""
     plant.step(pressures, RESTS_S - _LOOKS_S)
     plant.poll_poses()
     seen = []
@@ -99,7 +99,7 @@ def rest_and_look(plant: PneumaticPlant, pressures: Array) -> Array:
 
 
 def location_errors(rig: Rig, motion: Motion, seed: int) -> LocationErrors:
-    """Fill the chambers of a motion step by step; compare the tip with both models."""
+    """Raise the pressure of a motion's chambers in steps; compare the tip with both models."""
     plant, models = simulated(rig, seed), _models(rig)
     errors = []
     for kilopascals in PRESSURES_KPA:
@@ -114,9 +114,9 @@ def attitude_sweep(
     rig: Rig, pose_deg: Sequence[float], seed: int, step_deg: float = 15.0
 ) -> LocationErrors:
     """
-    Turn phi1 from 0 to 360 degrees in open loop, the other angles as in a pose.
+    Turn phi1 from 0 to 360 degrees in open loop, with the other angles of a pose.
 
-    Attitudes that the chambers cannot give at their largest pressure are left out.
+    Attitudes that the chambers cannot reach at their largest pressure are left out.
     """
     plant, models = simulated(rig, seed), _models(rig)
     _, theta1, phi2, theta2 = pose_deg
@@ -150,7 +150,7 @@ def _errors(models: tuple[ChamberArm, ChamberArm], pressures: Array, tip: Array)
 
 
 def with_stiffness(rig: Rig, bending_stiffness_N_m2: float) -> Rig:
-    """Return the rig with arcs of another stiffness at rest in its plant."""
+    """Return the rig with another bending stiffness at rest of its plant's arcs."""
     plant = rig.plant_of(PneumaticPlantConfig)
     sections = tuple(
         s.model_copy(
@@ -204,7 +204,7 @@ class WorkspaceShell:
 
 
 def workspace_shell(rig: Rig, three: bool, seed: int, n: int = 4000) -> WorkspaceShell:
-    """Sample pressures of two chambers a section, or of all three, up to their limit."""
+    """Sample pressures up to their limit in two chambers per section, or in all three."""
     model, rng = chamber_arm(rig, CORRECTED), np.random.default_rng(seed)
     most = rig.actuator_limits().position_max
     pressures = rng.random((n, most.size))
@@ -230,7 +230,7 @@ class Strokes:
     torque: Array
 
     def at(self, half_stroke: float) -> tuple[float, float] | None:
-        """Return force and torque at a half stroke by interpolation, None beyond its range."""
+        """Return force and torque interpolated at a half stroke [m], or None beyond the range."""
         if not self.half_stroke[0] <= half_stroke <= self.half_stroke[-1]:
             return None
         return (
@@ -240,7 +240,7 @@ class Strokes:
 
 
 def under_water(rig: Rig) -> Rig:
-    """Return the arm in water, in truth and as its controller knows it."""
+    """Return the rig with plant and controller's model in water."""
     water = PartBlock(kind='water')
     plant = rig.plant_for('sim').model_copy(update={'medium': water})
     return rig.model_copy(update={'medium': 'water', 'plant': plant})
@@ -255,12 +255,11 @@ def strokes_in_water(
     switched: bool = False,
 ) -> Strokes:
     """
-    Let the arm stroke to and fro in water.
+    Move the arm to and fro in water.
 
-    Pressures follow half sines on one side and then on the other, or valves that are `switched`
-    twice a period. The stroke is that of the end of the gripper; force and torque are the largest
-    of the last two of three periods at the base, less what hangs on it at rest, as means over
-    0.1 s.
+    Pressures follow half sines on alternate sides, or constant pressures `switched` twice per
+    period. The stroke is that of the gripper's end. Force and torque are the peaks at the base
+    over the last two of three periods, relative to those at rest, averaged over 0.1 s.
     """
     wet = under_water(rig)
     rows = []
@@ -270,7 +269,7 @@ def strokes_in_water(
         gripper = rig.plant_of(PneumaticPlantConfig).gripper
         assert gripper is not None
         end = np.array([0.0, 0.0, 0.5 * gripper.length_m])
-        # Every step is looked at: their mean has no integration noise.
+        # Sampled at every step, so that the average has no integration noise.
         h = rig.plant_of(PneumaticPlantConfig).time_step_s
         cycles, window = round(3.0 / frequency_hz / h), round(_FILTER_S / h)
         reach, felt = 0.0, np.empty((cycles, 6))
@@ -298,7 +297,7 @@ def strokes_in_water(
 
 @dataclass(frozen=True)
 class PickAndPlace:
-    """How the task went: whether the object was taken and put down, where [m], when [s]."""
+    """Result of the task: object taken and put down, placing error [m], duration [s], path."""
 
     completed: bool
     taken: bool
@@ -312,10 +311,10 @@ class PickAndPlace:
 
 def pick_and_place(rig: Rig, seed: int, task: str = 'pick_and_place') -> PickAndPlace:
     """
-    Drive the task in open loop, as the paper does, in water, with a shell of 20 g.
+    Drive the task in water in open loop, as in the paper, with a shell of 20 g.
 
-    The shell lies where the model has the fingers in the first attitude; the placing error is
-    from where the model has them in the fifth.
+    The shell lies at the model's finger position in the task's first attitude. The placing error
+    is relative to the model's finger position in the fifth attitude.
     """
     wet = under_water(rig)
     model, plant = chamber_arm(wet, CORRECTED), simulated(wet, seed)

@@ -1,8 +1,8 @@
 """
-Whether the recorder loses anything: six topics at 500 Hz, published beside recorded.
+Check whether the recorder loses messages of six topics published at 500 Hz.
 
 `python -m softarm_reproduction.recorder_soak [--seconds 60] [--kill]`; with `--kill` the recorder
-is killed (SIGKILL) at the end, and its bag repaired.
+is killed (SIGKILL) at the end, and its bag is repaired.
 """
 
 from __future__ import annotations
@@ -30,16 +30,17 @@ NAMES = tuple(f'cable_{i}' for i in range(6))
 POSES = ('tip/pose', 'sections/poses', 'second/poses')
 JOINTS = ('actuators/command', 'actuators/state', 'configuration/command')
 _STARTING_S, _ARRIVING_S = 60.0, 10.0
-_IDLE = 12  # messages within four heartbeats: of nobody but the recorder itself
+_IDLE = 12  # messages within four heartbeats if only the recorder itself publishes
 
 
 @dataclass(frozen=True)
 class Outcome:
     """
-    What came of a soak.
+    The result of a soak test.
 
-    `published` and `recorded` count messages by topic; `missing_before_s` is how long before the
-    end the last message that is missing was published (0: none is).
+    `published` and `recorded` count messages by topic. `missing_before_s` is the time from the
+    publication of the first missing message to the end (0 if none is missing). `late_ms` is the
+    largest delay of the publisher.
     """
 
     published: dict[str, int]
@@ -50,12 +51,12 @@ class Outcome:
 
 def soak(folder: Path, seconds: float, *, kill: bool = False) -> Outcome:
     """
-    Publish for so long beside a recorder that writes into `folder`.
+    Publish for a time [s] while a recorder writes into `folder`.
 
     Raises
     ------
     RuntimeError
-        If the recorder does not come up or ends by itself.
+        If the recorder does not start or ends by itself.
 
     """
     import rclpy
@@ -89,7 +90,7 @@ def soak(folder: Path, seconds: float, *, kill: bool = False) -> Outcome:
             counts.append(int(values.get('messages', 0)))
 
     def hears_all() -> bool:
-        # Its readers may know of writers later than these of them.
+        # The recorder's readers may discover the writers later than the writers the readers.
         _publish(publishers, 1.0 / RATE_HZ)
         return heard >= {f'/{NAMESPACE}/{topic}' for topic in publishers}
 
@@ -146,7 +147,7 @@ def soak(folder: Path, seconds: float, *, kill: bool = False) -> Outcome:
 
 
 def _publish(publishers: dict[str, Any], seconds: float) -> tuple[dict[str, list[int]], float]:
-    """Return the stamps [ns] published on every topic, and how late the latest was [s]."""
+    """Publish for a time [s]; return the stamps [ns] by topic and the largest delay [s]."""
     stamps: dict[str, list[int]] = {topic: [] for topic in publishers}
     rows, values = np.tile([0.0, 0.0, 0.3, 0.0, 0.0, 0.0, 1.0], (2, 1)), np.zeros(6)
     begin, late = time.monotonic(), 0.0
@@ -168,7 +169,7 @@ def _publish(publishers: dict[str, Any], seconds: float) -> tuple[dict[str, list
 
 
 def _recorded(bag: Path) -> dict[str, set[int]]:
-    """Return the stamps [ns] recorded on every topic."""
+    """Return the recorded stamps [ns] by topic."""
     from rosbags.highlevel import AnyReader
 
     from softarm_ros.nodes.wire import read_pose
@@ -187,7 +188,7 @@ def _recorded(bag: Path) -> dict[str, set[int]]:
 
 
 def main() -> int:
-    """Print published and recorded; the exit status says whether they are the same."""
+    """Print published and recorded counts; return 0 if no message was lost, else 1."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('--seconds', type=float, default=60.0)
     parser.add_argument('--kill', action='store_true', help='kill the recorder at the end')

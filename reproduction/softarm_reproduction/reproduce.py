@@ -1,4 +1,4 @@
-"""`softarm reproduce`: the experiments of the arms' papers, a page an arm."""
+"""`softarm reproduce`: run the experiments of the arms' papers, one page per arm."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ class Study:
     Attributes
     ----------
     module : str
-        With `experiments(progress, seed)`; imported when it is run.
+        Module with the function `experiments(progress, seed)`; imported when it runs.
     title, lead : str
-        Of its page.
+        Title and introduction of the page.
     tracked : tuple of str
-        Trajectories of the rig that are driven in open and in closed loop.
+        Trajectories of the rig to drive in open and in closed loop.
     tracking_text : str
-        What the paper says of tracking.
+        The paper's statements on tracking.
     tracking_rows : callable
-        From the tracked paths to the paper's numbers beside ours.
+        Returns rows with the paper's numbers and ours, from the tracked paths.
 
     """
 
@@ -104,7 +104,7 @@ def reproduce(
     arms: Sequence[str], folder: Path, console: Console, *, seeds: int = 5, seed: int = 0
 ) -> None:
     """
-    Run the experiments of some arms (all without any), print tables, write a page for each.
+    Run the experiments of the given arms (default: all), print tables, write a page for each.
 
     Raises
     ------
@@ -134,7 +134,7 @@ def reproduce(
 
 
 def run_study(arm: str, console: Console, *, seeds: int, seed: int) -> list[Experiment]:
-    """Run all experiments of one arm, its tracking first."""
+    """Run all experiments of one arm, tracking first."""
     study, rig = STUDIES[arm], load_rig(arm, NOMINAL)
     compile_kernels(rig, console)
     module: Any = importlib.import_module(study.module)

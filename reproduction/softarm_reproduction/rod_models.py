@@ -1,9 +1,9 @@
 """
-The Cosserat rod as a model of arms with chambers, beside their other models.
+Compare the Cosserat rod with the other models of arms with chambers.
 
-`python -m softarm_reproduction.rod_models [RIG ...]` prints, for each model of a rig: how far it
-misses the simulated arm at rest in random poses, the error of the true tip along the shipped paths
-in open and closed loop, and what a call costs. Seed 0, the nominal machine.
+`python -m softarm_reproduction.rod_models [RIG ...]` prints for each model of a rig: the distance
+of its tip from that of the simulated arm at rest in random poses, the error of the true tip along
+the shipped paths in open and closed loop, and the time of a call. Seed 0, the nominal machine.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ PATHS = {
     'hydraulic_arm': ('circle', 'circle_large', 'line', 'ramps'),
     'pneumatic_arm': ('circle', 'line', 'sweep'),
 }
-# Models that say what the experiment of the arm identifies.
+# Models whose values the chamber experiment of the arm can identify.
 IDENTIFIED = {'pneumatic_arm': ('angle_correction', 'cosserat')}
 POSES, POSES_SEED = 40, 7
 RAMP_S, REST_S, STEP_S = 3.0, 5.0, 0.02
@@ -48,7 +48,7 @@ class AtRest:
     tips: Array
 
     def misses_of(self, model: ArmModel) -> Array:
-        """Return how far a model misses the tips (n,) [m]; NaN where it refuses the command."""
+        """Return a model's distances (n,) [m] from the tips; NaN if it refuses the command."""
         found = np.full(len(self.commands), np.nan)
         for k, (command, tip) in enumerate(zip(self.commands, self.tips)):
             try:
@@ -62,8 +62,8 @@ def poses_at_rest(rig: Rig, count: int = POSES, seed: int = POSES_SEED) -> AtRes
     """
     Return the simulated arm at rest in random poses.
 
-    Commands are those of configurations drawn over all that the rig may do; each is ramped up from
-    rest in 3 s and held for 5 s, with the machine's hysteresis, friction and errors of its drives.
+    Commands belong to random configurations within the rig's limits. Each is ramped up from rest
+    in 3 s and held for 5 s, with the machine's hysteresis, friction and drive errors.
     """
     model = rig.model()
     drawn = rig.sample_configurations(np.random.default_rng(seed), count)
@@ -80,7 +80,7 @@ def poses_at_rest(rig: Rig, count: int = POSES, seed: int = POSES_SEED) -> AtRes
 
 
 def cost_ms(model: ArmModel, configuration: Array) -> float:
-    """Return the CPU time [ms] of all that the tracker asks of a posture, near the one before."""
+    """Return the CPU time [ms] of a tracker's queries on a posture near the previous one."""
     posture: Posture | None = None
     sway = 1e-3 * model.configuration_scale * np.resize((1.0, -1.0), len(configuration))
     times = []
@@ -94,12 +94,12 @@ def cost_ms(model: ArmModel, configuration: Array) -> float:
 
 
 def _with(rig: Rig, model: str) -> Rig:
-    """Return the rig of the same file with another model, a name or a block."""
+    """Return the rig of the same file with another model, given as name or YAML block."""
     return load_rig(str(rig.source or rig.name), [f'model={model}'])
 
 
 def resolution(rig: Rig) -> list[tuple[str, int, float]]:
-    """Return model, steps or segments a section, and the largest miss [m] of a fine rod."""
+    """Return model, steps or segments per section, and largest distance [m] from a fine rod."""
     limits = rig.actuator_limits()
     reach = 0.6 * (limits.position_max - limits.position_min)
     draws = np.random.default_rng(3).uniform(size=(_DRAWS, len(reach)))
@@ -122,13 +122,13 @@ def resolution(rig: Rig) -> list[tuple[str, int, float]]:
 
 
 def own_values(rig: Rig, model: str) -> Rig:
-    """Return the rig with the values that a model finds in the experiment on its chambers."""
+    """Return the rig with the values that a model identifies in the chamber experiment."""
     fresh = _with(rig, model)
     return with_identified(fresh, identify_chambers(fresh, measure_chambers(fresh, 0)))
 
 
 def inverse_ms(rig: Rig, model: ArmModel) -> float:
-    """Return the median CPU time [ms] of an inverse without a guess, over tips within reach."""
+    """Return the median CPU time [ms] of an inverse without a guess, over reachable tips."""
     drawn = rig.arm.sample_configurations(model, np.random.default_rng(0), _TIPS)
     times = []
     for tip in model.tips_of(drawn):
@@ -184,7 +184,7 @@ def _print_rig(name: str, laps: bool, identify: bool) -> None:
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Print the tables."""
+    """Print the tables of all rigs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('rigs', nargs='*', default=list(RIGS), metavar='RIG|FILE')
     parser.add_argument('--no-laps', action='store_true', help='at rest and cost alone')

@@ -1,19 +1,20 @@
 """
-How far each model of an arm on cables misses the simulated arm at rest, as it was and identified.
+Compare cable-driven models with the simulated arm at rest, as shipped and identified.
 
     python -m softarm_reproduction.rod_on_cables [CASE ...]
 
-An arm is led to 40 places drawn within its limits and read at rest, twice. Every model is
-identified from the first file (`softarm identify`) and predicts the second. The simulated arm is
-the shipped one, with friction of its threads, of the nominal machine. What a laboratory would
-weigh is told: masses of bodies and endcaps. Axial stiffness and stretch of the rod begin at
-stated guesses, which identification leaves behind.
+An arm is moved to 40 random places within its limits and measured at rest; this is done twice with
+different places. Every model is identified from the first recording (`softarm identify`) and
+predicts the second. The simulated arm is the shipped nominal machine with cable friction. The
+models know the masses of bodies and endcaps, as a laboratory would weigh them. The rod's axial
+stiffness and cable stretch start from stated guesses, which identification replaces.
 
     python -m softarm_reproduction.rod_on_cables --own-numbers
 
-What is left where nothing is to be identified: models with the simulated cable_arm's own numbers,
-without friction, in 12 poses to 75 degrees wound by 2 mm; then in poses bent by 60 to 150 degrees.
-With `--falls` who falls aside of both, pushed as in `cable_arm_weight`.
+Show the errors that remain without any unknown: the models have the simulated cable_arm's own
+numbers and no friction, in 12 poses up to 75 degrees with 2 mm pretension, then in poses bent by
+60 to 150 degrees. With `--falls`, count in which poses plant and rod fall aside, pushed as in
+`cable_arm_weight`.
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.excite import excite, plan_excitation
 
-SEEDS = (11, 12)  # of the places that identify, and of those that are predicted
+SEEDS = (11, 12)  # of the places for identification and for prediction
 COUNT, MOST_ROWS = 40, 600
 NOMINAL = 'plant.machine.number=0'
 
 
 @dataclass(frozen=True)
 class Model:
-    """A model, what it is told beside the rig file, and what is identified of it."""
+    """A model: its name, settings over the rig file, and parameter groups to identify."""
 
     name: str
     told: tuple[str, ...]
@@ -72,7 +73,7 @@ class Model:
 
 @dataclass(frozen=True)
 class Case:
-    """An arm: rig, settings of its simulation, and models of it."""
+    """An arm: rig, settings of the simulation, and models to compare."""
 
     rig: str
     plant: tuple[str, ...]
@@ -138,7 +139,7 @@ CASES = {
 
 
 def lines_of(name: str, folder: Path) -> Iterator[str]:
-    """Yield the lines of the table of one arm."""
+    """Yield the table lines of one arm."""
     case = CASES[name]
     simulated = load_rig(case.rig, case.plant)
     paths = []
@@ -177,7 +178,7 @@ def lines_of(name: str, folder: Path) -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Twins:
-    """The simulated cable_arm without friction, and models with its own numbers."""
+    """The simulated cable_arm without friction, and models with the same numbers."""
 
     plant: PlantConfig
     wires: tuple[PlantCable, ...]
@@ -185,9 +186,9 @@ class Twins:
     models: tuple[CableRodArm, HeavyCableStaticsArm]
 
     def misses(self, wound: Array) -> list[float]:
-        """Return by how much (m) the tip of each model misses on cables wound so (m,) [m]."""
+        """Return each model's tip error [m] at cable contractions (m,) [m]; NaN if refused."""
         body = SoftArm(self.plant, self.wires, self.gravity)
-        for share in (0.25, 0.5, 0.75):  # not past its own length in a swing
+        for share in (0.25, 0.5, 0.75):  # in stages, so that no cable swings beyond its length
             body.settle(contraction=share * wound, tolerance=1e-2)
         tip = body.settle(contraction=wound, tolerance=1e-5).section_tips[-1, :3, 3]
         found = []
@@ -199,7 +200,7 @@ class Twins:
         return found
 
     def stand(self, wound: Array) -> tuple[bool, bool] | None:
-        """Return whether plant and rod stand on these cables; None if the plant breaks down."""
+        """Return whether plant and rod stand at contractions (m,) [m]; None if the plant fails."""
         body = SoftArm(self.plant, self.wires, self.gravity)
         try:
             for share in (0.25, 0.5, 0.75):
@@ -217,7 +218,7 @@ class Twins:
 
 
 def twins_of(rig: Rig, mass_kg: float, cutting_in: float) -> Twins:
-    """Return plant and models with these masses and this stiffness of the silicone."""
+    """Return plant and models with the given body mass and cutting-in stiffness [N/m^2]."""
     plant, arm = rig.plant_of(PlantConfig).nominal(), CableArm.of(rig)
     changes = {'body_mass_kg': mass_kg, 'cutting_in_stiffness_N_m2': cutting_in}
     bodies = tuple(s.model_copy(update=changes) for s in plant.sections)
@@ -243,7 +244,7 @@ def twins_of(rig: Rig, mass_kg: float, cutting_in: float) -> Twins:
 
 
 def own_numbers() -> Iterator[str]:
-    """Yield the lines of the table of models with the plant's own numbers."""
+    """Yield the table lines of models with the plant's own numbers."""
     rig = load_rig('cable_arm')
     arcs, rng = rig.model('constant_curvature'), np.random.default_rng(5)
     drawn = []
@@ -262,7 +263,7 @@ def own_numbers() -> Iterator[str]:
     for where, places in (('to 75 deg', drawn), ('60 to 150 deg', far)):
         for mass, cutting in ((0.020, 1e7), (0.020, own), (0.058, 1e7), (0.058, own)):
             if places is far and (mass > 0.02 or cutting == 1e7):
-                continue  # the plant falls aside, or its cables have no length left inside
+                continue  # the plant falls aside, or a cable has no length left inside
             twins = twins_of(rig, mass, cutting)
             found = 1e3 * np.array([twins.misses(wound) for wound in places])
             cells = [
@@ -273,7 +274,7 @@ def own_numbers() -> Iterator[str]:
 
 
 def falls() -> Iterator[str]:
-    """Yield the lines of the table of who falls aside, in poses of one plane."""
+    """Yield the table lines that count falls of plant and rod, in poses of one plane."""
     rig = load_rig('cable_arm')
     arcs = rig.model('constant_curvature')
     wound = [
@@ -292,7 +293,7 @@ def falls() -> Iterator[str]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the chosen table."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('cases', nargs='*', default=tuple(CASES), metavar='CASE')
     parser.add_argument('--own-numbers', action='store_true')

@@ -1,8 +1,8 @@
 """
-Another formulation of the same Cosserat rod, by plain scipy, and arms to try both on.
+An independent formulation of the Cosserat rod in plain scipy, and arms to compare both on.
 
-Rucker & Webster's (2011) distributed cable loads with all six base reactions unknown, by
-`solve_ivp` and `root`.
+It uses the distributed cable loads of Rucker & Webster (2011), with all six base reactions as
+unknowns, solved by `solve_ivp` and `root`.
 """
 
 from __future__ import annotations
@@ -27,10 +27,10 @@ def two_segment_arm(
     steps: int = 5, extensible: bool = True, segments: int = 2, cables_each: int = 3
 ) -> CosseratConfig:
     """
-    Return segments of 0.2 m, r 10 mm, E 1 MPa, G = E/3, 1000 kg/m3, hanging, with cables.
+    Return hanging segments of 0.2 m, r 10 mm, E 1 MPa, G = E/3, 1000 kg/m3, with cables.
 
-    Each segment has its own cables at 8 mm from the centre; those of distal segments run through
-    the proximal ones too.
+    Each segment has its own cables at 8 mm from the centre; cables of distal segments also run
+    through the proximal segments.
     """
     profile = RoundProfile(
         young_modulus_Pa=1e6, poisson_ratio=0.5, density_kg_m3=1000.0, radius_m=0.01
@@ -59,7 +59,7 @@ def two_segment_arm(
 
 
 def random_cases(count: int, seed: int) -> list[tuple[Array, Array, Array]]:
-    """Return tensions 0-5 N (a third slack), tip forces to 0.2 N and moments to 0.01 N m."""
+    """Return tensions up to 5 N (a third slack), tip forces to 0.2 N, moments to 0.01 N m."""
     rng = np.random.default_rng(seed)
     return [
         (
@@ -82,7 +82,7 @@ def reference_tip(
     """
     Return tip position (3,) [m], rotation (3, 3) and base reactions (6,) by plain scipy.
 
-    Connectors must have no length, mass or rotation, as nothing here knows of them.
+    Connectors must have no length, mass or rotation, because this formulation ignores them.
 
     Raises
     ------
@@ -95,7 +95,7 @@ def reference_tip(
     wrench = np.concatenate([tip_force, tip_moment])
 
     def cables_at(k: int, fraction: float) -> tuple[Array, Array, Array]:
-        """Return tensions (c,), offsets and slopes (c, 3) in a segment."""
+        """Return tensions (c,), offsets and slopes (c, 3) of the cables in a segment."""
         segment = config.segments[k]
         present = [i for i, of_segment in enumerate(routes) if segment.name in of_segment]
         paths = [routes[i][segment.name].offset(fraction, segment.length_m) for i in present]
@@ -116,7 +116,7 @@ def reference_tip(
         u = stretch[:3] + segment.rest_curvature_1_m
         v = stretch[3:] + np.array([0.0, 0.0, 1.0])
         hat_u, hat_v = hat(u), hat(v)
-        # Linear in (u', v'): derivative of the law, then balance with the cable loads.
+        # Linear in (u', v'): derivative of the material law, then balance with the cable loads.
         weight = rotation.T @ gravity * segment.profile.mass_per_length(fraction)
         turned = np.concatenate(
             [hat_u @ wrench_local[:3] + hat_v @ wrench_local[3:], hat_u @ wrench_local[3:]]
@@ -147,7 +147,7 @@ def reference_tip(
         return out
 
     def pulls(k: int, fraction: float, rotation: Array, n: Array, m: Array) -> Array:
-        """Return force and moment (6,) of the cables over a cut, base frame."""
+        """Return force and moment (6,) of the cables across a cut, in the base frame."""
         segment = config.segments[k]
         stretch = np.linalg.solve(
             segment.profile.stiffness(fraction), np.concatenate([rotation.T @ m, rotation.T @ n])
@@ -173,8 +173,8 @@ def reference_tip(
                 method='DOP853',
             ).y[:, -1]
             rotation = y[3:12].reshape(3, 3)
-            # Over the join rod and cables together carry the same; the strain of the rod jumps,
-            # and with it the direction of cables that go on.
+            # Across a joint the total load of rod and cables is continuous; the strain of the rod
+            # jumps, and with it the direction of the continuing cables.
             total = y[12:] + pulls(k, 1.0, rotation, y[12:15], y[15:])
             carried = total.copy()
             for _ in range(60 if k < last else 0):
@@ -189,7 +189,7 @@ def reference_tip(
         lambda x: integrate(x * scale)[1] / scale,
         guess / scale,
         tol=1e-12,
-        # Steps of its differences: what is integrated is no more exact.
+        # Finite-difference step: the integration is not more accurate than `tolerance`.
         options={'eps': tolerance},
     )
     y, miss = integrate(found.x * scale)

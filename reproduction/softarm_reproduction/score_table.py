@@ -1,8 +1,8 @@
 """
-The arms of other laboratories, scored: rig files of `reproduction/rigs`, measurements in DATA_DIR.
+Score the rig files of other laboratories' arms against their measurements in DATA_DIR.
 
-`python -m softarm_reproduction.score_table DATA_DIR [--report DIR] [--json FILE]`; a set whose
-folder is not there is left out, with a word.
+`python -m softarm_reproduction.score_table DATA_DIR [--report DIR] [--json FILE]` scores the rig
+files in `reproduction/rigs`. A missing data file is reported and skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RIGS = Path(__file__).parents[1] / 'rigs'
 
 @dataclass(frozen=True)
 class Case:
-    """One file of one arm: rows that were never used to identify it, unless `used` says so."""
+    """One data file of an arm; its rows did not identify the arm unless `used` says so."""
 
     rig: str
     file: str
@@ -52,7 +52,7 @@ CASES = (
 
 
 def run_case(case: Case, data: Path, report: Path | None = None) -> list[scoring.Score]:
-    """Return the scores of one case; the baselines come first."""
+    """Return the scores of one case, baselines first."""
     rig = load_rig(RIGS / f'{case.rig}.yaml')
     run = scoring.chosen_rows(read_run(rig, data / case.file), case.rows, case.every)
     models = scoring.check_models(rig, case.models)
@@ -65,7 +65,7 @@ def run_case(case: Case, data: Path, report: Path | None = None) -> list[scoring
 
 
 def rows_of(case: Case, scores: list[scoring.Score]) -> list[str]:
-    """Return the lines of a Markdown table."""
+    """Return the lines of a case in the Markdown table."""
     what = f'{Path(case.file).stem}' + (f' ({case.used})' if case.used else '')
     return [
         f'| {case.rig}, {what} | {score.by} | {e.what} | {e.rms:.2f} | {e.median:.2f} | '
@@ -76,7 +76,7 @@ def rows_of(case: Case, scores: list[scoring.Score]) -> list[str]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table; optionally write figures and a JSON file."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path)
     parser.add_argument('--report', type=Path, help='folder for figures')

@@ -1,4 +1,4 @@
-"""What becomes of commands at 100 Hz to six moving motors: nothing lost, or what."""
+"""Send commands at 100 Hz to six moving motors and count the losses."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from softarm_ros.drivers.messages import Counters
     from softarm_ros.drivers.serial_counters import SerialCounts
 
-_USE = 0.5  # of the greatest speed, in the sustained run
+_USE = 0.5  # share of the largest speed in the sustained run
 _SWING_HZ = 0.27
 _STATES_HZ = 100.0
 _SETTLE_S = 1.0
@@ -38,24 +38,24 @@ class Endurance:
     Attributes
     ----------
     emulator :
-        What ran the firmware.
+        Emulator that ran the firmware.
     duration_s, counted_s :
-        Of the commands; between the two readings of the counters.
+        Duration of the commands; time between the two readings of the counters.
     commands, refused :
-        Given to the driver, and not taken by it.
+        Commands given to the driver, and those it refused.
     frames_sent, frames_accepted :
-        By the driver's and by the board's count, pings and questions included.
+        Frames counted by the driver and by the board, including pings and queries.
     frames_lost :
-        Gaps the board saw in the sequence, damaged and stale frames.
+        Sequence gaps, damaged frames and stale frames counted by the board.
     frames_refused :
-        Not followed by the board.
+        Frames that the board refused.
     states, states_lost, states_skipped :
-        State frames that arrived, were missing or damaged, or were never sent as the line was
-        busy.
+        State frames that arrived, that were missing or damaged, and that the board did not send
+        because the line was busy.
     steps_commanded, steps_executed :
-        Positions at the end: as commanded, and as counted on the coils [microsteps].
+        Final positions as commanded and as counted on the coils [microsteps].
     late_p99_s, late_max_s :
-        By how much the driver's cycles began late.
+        Delays of the driver's cycles.
     """
 
     emulator: str
@@ -77,22 +77,22 @@ class Endurance:
 
     @property
     def pace(self) -> float:
-        """Speed of the emulated board; one below 1 had not enough of the processor."""
+        """Return the speed of the emulated board; below 1, it lacked processor time."""
         sent = self.states + self.states_lost + self.states_skipped
         return sent / _STATES_HZ / self.counted_s
 
     @property
     def lossless(self) -> bool:
-        """Whether every command and every state arrived, and every step was made."""
+        """Return whether all commands and states arrived and all steps were made."""
         return (
             self.refused == self.frames_lost == self.frames_refused == self.states_lost == 0
-            # One may be under way when either is counted; the board counts what it misses.
+            # One frame may be in transit at the counting; the board counts lost frames itself.
             and abs(self.frames_sent - self.frames_accepted) <= 1
             and self.steps_commanded == self.steps_executed
         )
 
     def lines(self) -> Iterator[str]:
-        """Yield it for people."""
+        """Yield the counts as readable text."""
         yield (
             f'steppers at 100 Hz for {self.duration_s:.1f} s ({self.emulator}): '
             f'{"nothing lost" if self.lossless else "LOSS"}; pace {self.pace:.2f}'
@@ -115,12 +115,12 @@ class Endurance:
 
 def endure(duration_s: float) -> Endurance:
     """
-    Swing all cables for some time and count.
+    Swing all cables for a time [s] and return the counts.
 
     Raises
     ------
     InterruptedError
-        If the driver stops for a problem.
+        If the driver stops because of a problem.
 
     """
     rig = cable_rig()
@@ -177,7 +177,7 @@ def endure(duration_s: float) -> Endurance:
 
 
 def _settled_counts(driver: CableSteppers) -> SerialCounts:
-    """Return the counts at a moment when the board has just reported its own."""
+    """Return the driver's counts right after the board has reported its own."""
     end = time.monotonic() + READY_S
     known = driver.counts().board
     while time.monotonic() < end:

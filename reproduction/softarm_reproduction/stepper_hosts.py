@@ -1,4 +1,4 @@
-"""The stepper board's own binary, and the two ways to it: our driver, and frames by hand."""
+"""Run the stepper board's firmware and command it by the driver or by handwritten frames."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
 
 RIG = 'cable_arm'
-PERIOD_S = 0.01  # of the commands
+PERIOD_S = 0.01  # between commands
 READY_S = 10.0
 
 
 @contextlib.contextmanager
 def running_board() -> Iterator[tuple[str, FirmwareBoard]]:
-    """Yield a board that runs, and its port before it."""
+    """Yield the port and the object of a running board."""
     from softarm_ros.emulation.firmware_board import FirmwareBoard
 
     board = FirmwareBoard('steppers')
@@ -41,7 +41,7 @@ def running_board() -> Iterator[tuple[str, FirmwareBoard]]:
 
 @contextlib.contextmanager
 def homed_driver(rig: Rig, port: str) -> Iterator[CableSteppers]:
-    """A driver that is connected and homed."""
+    """Yield a connected and homed driver."""
     from softarm_ros.drivers.cable_steppers import CableSteppers
     from softarm_ros.drivers.problems import DriverError
     from softarm_ros.rigs.arms.cable_devices import cable_limits
@@ -68,7 +68,7 @@ def homed_driver(rig: Rig, port: str) -> Iterator[CableSteppers]:
 
 
 class Driven:
-    """Through the driver, as the loop does."""
+    """Host that commands the board through the driver, like the control loop."""
 
     def __init__(self, rig: Rig, driver: CableSteppers) -> None:
         config = steppers_of(rig)
@@ -77,12 +77,12 @@ class Driven:
         self._driver = driver
 
     def send(self, microsteps: list[int]) -> None:
-        """Command contractions that are these targets, one for each motor of the rig."""
+        """Command the contractions for targets in microsteps, one for each motor of the rig."""
         self._driver.follow(np.array(microsteps) * self.steps)
 
 
 class ByHand:
-    """Frames written by hand: nothing else is done, read or watched."""
+    """Host that writes frames directly and does not evaluate the replies."""
 
     def __init__(self, rig: Rig, port: str) -> None:
         import serial
@@ -109,7 +109,7 @@ class ByHand:
         self._write(Type.ARM)
 
     def send(self, microsteps: list[int]) -> None:
-        """Send targets, one for each motor of the rig."""
+        """Send targets in microsteps, one for each motor of the rig."""
         from softarm_ros.drivers import messages
 
         targets = [0] * messages.MOTORS
@@ -119,7 +119,7 @@ class ByHand:
         self._line.read(4096)
 
     def close(self) -> None:
-        """Let the port go."""
+        """Close the serial port."""
         self._line.close()
 
     def _write(self, frame_type: Type, payload: bytes = b'') -> None:
@@ -145,7 +145,7 @@ class ByHand:
 
 
 def cable_rig() -> Rig:
-    """Return the rig whose board is measured."""
+    """Return the rig with the measured board."""
     from softarm_ros.rigs.arms.cable_driven import CableArm
     from softarm_ros.rigs.loader import load_rig_of
 
@@ -153,6 +153,6 @@ def cable_rig() -> Rig:
 
 
 def steppers_of(rig: Rig) -> SteppersConfig:
-    """Return its board."""
+    """Return the stepper configuration of a rig."""
     assert rig.devices is not None
     return rig.devices.steppers

@@ -1,12 +1,12 @@
 """
-Real stereo images: a calibration, why it fits or does not, and two markers on a moving disk.
+Calibrate from real stereo images, assess the fit, and measure two markers on a moving disk.
 
     python -m softarm_reproduction.stereo_real_study DATA_DIR
 
 DATA_DIR holds `calib/left_NN.png` and `calib/right_NN.png` (chessboard, 9 by 6 inner corners of
 5.5 mm) and the tracks `T1_medianResults.csv`, `T1_raw.csv`: github
 rasdm/A-Quantitative-Comparison-of-Analytical-Models-for-Helical-Tendon-Driven-Continuum-Robots,
-Apache-2.0. Its authors give a baseline of 72.99 mm.
+Apache-2.0. Its authors state a baseline of 72.99 mm.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from softarm_ros.perception.stereo.triangulation import triangulate
 BOARD = Board('chessboard', 9, 6, 5.5e-3)
 SOURCE_BASELINE_MM = 72.99
 SIZE = (840, 600)
-# Clicked or tracked markers: what the misfit of their two images is judged by.
+# Standard deviation of clicked or tracked markers, by which their misfit is judged.
 MARKER_SD_PX = 1.0
 GATE = 10.83
 USUAL_WINDOW_PX = 11
@@ -39,7 +39,7 @@ USUAL_WINDOW_PX = 11
 
 @dataclass(frozen=True)
 class Track:
-    """Two markers over n images: their distance [mm] and misfit [px], and which can be right."""
+    """Two markers over n images: distance [mm], misfit [px], and a mask of plausible images."""
 
     distance_mm: Array
     misfit_px: Array
@@ -47,7 +47,7 @@ class Track:
 
 
 def corner_pairs(data: Path, window_px: int | None = None) -> list[tuple[BoardView, BoardView]]:
-    """Return the corners of every pair; refined in a window of our own size, or of this one."""
+    """Return the corners of every pair, refined in the default window or in `window_px`."""
     pairs = []
     for name, files in matched_files([str(data / f'calib/{s}_*.png') for s in ('left', 'right')]):
         images = [grey(read_image(file)) for file in files]
@@ -79,18 +79,18 @@ def corner_pairs(data: Path, window_px: int | None = None) -> list[tuple[BoardVi
 
 
 def fitted(pairs: Sequence[tuple[BoardView, BoardView]]) -> StereoFit:
-    """Return the cameras that fit these pairs best."""
+    """Return the stereo calibration of the pairs."""
     return calibrate_stereo(BOARD, pairs, (SIZE, SIZE))
 
 
 def held(fit: StereoFit, pairs: Sequence[tuple[BoardView, BoardView]]) -> float:
-    """Return the baseline [m] with the lens of each camera as it fits its own images."""
+    """Return the baseline [m] with each camera's lens fixed at the fit to its own images."""
     lenses = (fit.left.camera, fit.right.camera)
     return calibrate_stereo(BOARD, pairs, (SIZE, SIZE), lenses=lenses).cameras.baseline_m
 
 
 def track(cameras: StereoCameras, file: Path) -> Track:
-    """Return the distance of two markers, from rows Lx1,Ly1,Lx2,Ly2,Rx1,Ry1,Rx2,Ry2."""
+    """Return the track of two markers from rows Lx1,Ly1,Lx2,Ly2,Rx1,Ry1,Rx2,Ry2."""
     rows = np.genfromtxt(file, delimiter=',', skip_header=1)
     spread = np.broadcast_to(MARKER_SD_PX**2 * np.eye(2), (len(rows), 2, 2))
     first, second = (
@@ -106,7 +106,7 @@ def track(cameras: StereoCameras, file: Path) -> Track:
 
 
 def left_out(pairs: Sequence[tuple[BoardView, BoardView]]) -> Array:
-    """Return the baseline (n,) [mm] with each pair left out in turn."""
+    """Return the baselines (n,) [mm] with each pair left out in turn."""
     return np.array(
         [
             1e3 * fitted([p for k, p in enumerate(pairs) if k != n]).cameras.baseline_m
@@ -116,7 +116,7 @@ def left_out(pairs: Sequence[tuple[BoardView, BoardView]]) -> Array:
 
 
 def report(data: Path) -> list[str]:
-    """Return all lines."""
+    """Return the lines of the report."""
     pairs = corner_pairs(data)
     fit = fitted(pairs)
     usual_pairs = corner_pairs(data, USUAL_WINDOW_PX)

@@ -1,12 +1,12 @@
 """
-How exactly two cameras see the tip of an arm: rendered images, true places known.
+Measure the accuracy of stereo tip tracking on rendered images with known true positions.
 
     python -m softarm_reproduction.stereo_study [--shapes N] [--pictures FOLDER]
 
-An arm of 0.28 m with a ball at the tip and three along it, 0.6 m before two cameras of 1280 x 960
-pixels (focal length 1370 px, 50 degrees) that are 0.3 m apart. Every image is drawn, blurred,
-given noise, and read by the detector, matcher and labeller that the driver uses; then 0.2 px are
-added to the centres, since a drawn ball is found better than a real one.
+The arm of 0.28 m has a ball at the tip and three along its length. It is 0.6 m in front of two
+cameras of 1280 x 960 pixels (focal length 1370 px, 50 degrees) that are 0.3 m apart. Every image
+is rendered with blur and noise, and processed by the driver's detector, matcher and labeller.
+Noise of 0.2 px is added to the centres, because rendered balls are located better than real ones.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ NOISE_PX = 0.2
 NO_LENS, LENS = (0.0, 0.0, 0.0, 0.0), (-0.18, 0.06, 4e-4, -3e-4, -0.008)
 NAMES = ('middle_1', 'end_1', 'middle_2', 'tip')
 MARKER_M, OUT_M = 0.008, 0.016
-WRONG_M = 0.005  # a point so far off is no noise: it is another marker, or none
+WRONG_M = 0.005  # larger errors are not noise: the point is another marker, or none
 WINDOW = FlatWindow(np.array([0.0, 0.0, 1.0]), 0.25, 0.01)
-# The arm hangs: base at the top, its z downwards in the image.
+# The arm hangs: its base is at the top of the image, with z downwards.
 X_LB = pose(np.column_stack([[1, 0, 0], [0, 0, -1.0], [0, 1, 0]]), (0.0, -0.14, DISTANCE_M))
 BASE_MARKERS = np.array([[0.04, 0, 0], [-0.04, 0, 0.01], [0, 0.03, 0], [0.02, 0.02, 0.05]])
 
 
 @dataclass(frozen=True)
 class Case:
-    """What is rendered, and with what it is read."""
+    """The rendered scene and the cameras assumed for reading it."""
 
     name: str
     lens: tuple[float, ...] = NO_LENS
@@ -71,7 +71,7 @@ CASES = (
 
 @dataclass(frozen=True)
 class Outcome:
-    """Errors (n,) [mm] of the tip where it was seen; counts over all images and markers."""
+    """Errors (n,) [mm] of the visible tip; counts over all images and markers."""
 
     case: Case
     tip_mm: Array
@@ -83,7 +83,7 @@ class Outcome:
 
 
 def cameras_of(lens: tuple[float, ...], window: FlatWindow | None) -> StereoCameras:
-    """Return the pair that looks at a point `DISTANCE_M` before the left one."""
+    """Return a camera pair that looks at a point `DISTANCE_M` in front of the left camera."""
     K = np.array([[FOCAL_PX, 0, 643.0], [0, FOCAL_PX, 476.0], [0, 0, 1]])
     turn = np.arctan2(BASELINE_M, DISTANCE_M)
     X_LR = pose(exp_so3(np.array([0.0, -turn, 0.0])), (BASELINE_M, 0.0, 0.0))
@@ -92,7 +92,7 @@ def cameras_of(lens: tuple[float, ...], window: FlatWindow | None) -> StereoCame
 
 
 def shapes(count: int, seed: int) -> Iterator[tuple[Array, Array]]:
-    """Yield centreline (39, 3) and markers (4, 3) of an arm of two sections, bent every way."""
+    """Yield centreline (39, 3) and markers (4, 3) of a two-section arm with random bends."""
     rng = np.random.default_rng(seed)
     for _ in range(count):
         tips = np.empty((2, 4, 4))
@@ -111,7 +111,7 @@ def shapes(count: int, seed: int) -> Iterator[tuple[Array, Array]]:
 
 
 def hiding_bar(rng: np.random.Generator, markers: Array) -> Array:
-    """Return the outline (4, 3) of a bar, 30 mm before the arm, near one of its markers."""
+    """Return the outline (4, 3) of a bar 30 mm in front of the arm, near one of its markers."""
     at = markers[rng.integers(len(markers))] + rng.uniform(-0.008, 0.008, 3)
     at[1] += 0.03
     turn = rng.uniform(0.0, np.pi)
@@ -128,7 +128,7 @@ def hiding_bar(rng: np.random.Generator, markers: Array) -> Array:
 
 
 def reading_cameras(case: Case, true: StereoCameras) -> StereoCameras:
-    """Return the cameras as the reader believes them to be."""
+    """Return the cameras that the reader assumes."""
     if case.window is None or case.window_known:
         return true
     blind = replace(true, window=None)
@@ -140,7 +140,7 @@ def reading_cameras(case: Case, true: StereoCameras) -> StereoCameras:
 
 
 def run(case: Case, count: int, seed: int, pictures: Path | None = None) -> Outcome:
-    """Render, read and compare."""
+    """Render images of a case, read them, and compare with the truth."""
     true = cameras_of(case.lens, case.window)
     renderer = StereoRenderer(true, ArmLooks(marker_diameter_m=MARKER_M), seed)
     config = StereoCamerasConfig(
@@ -166,7 +166,7 @@ def run(case: Case, count: int, seed: int, pictures: Path | None = None) -> Outc
         if case.window is not None and not case.window_known:
             points = _unlabelled(true, reading, markers, (left, right))
         else:
-            # Each shape by itself: expected where a model that is 5 mm wrong has it.
+            # Each shape on its own, with expected positions from a model that is 5 mm off.
             tracker = MarkerTracker(config, reading)
             guess = markers + rng.normal(0.0, 0.005, markers.shape)
             tracker.expect(1, dict(zip(NAMES, guess)))
@@ -194,9 +194,10 @@ def _unlabelled(
     true: StereoCameras, reading: StereoCameras, markers: Array, marks: tuple[Marks, Marks]
 ) -> tuple[PointSighting, ...]:
     """
-    Return every marker that both images show, whatever the reader's gates say.
+    Return every marker visible in both images, without the reader's gates.
 
-    Cameras that are wrong by centimetres would refuse most: what they are wrong by is asked here.
+    With camera errors of centimetres the gates would reject most points, whose errors are the
+    result sought here.
     """
     points_L = markers @ X_LB[:3, :3].T + X_LB[:3, 3]
     X_BL = inverse_pose(reading.base_pose())
@@ -224,7 +225,7 @@ def _save(path: Path, shown: tuple[Image, Image]) -> None:
 
 
 def report(outcomes: list[Outcome]) -> list[str]:
-    """Return the table."""
+    """Return the lines of the table."""
     lines = [
         f'tip error [mm]; {NOISE_PX} px noise, {DISTANCE_M} m away, cameras {BASELINE_M} m apart',
         f'{"":30s}  tip seen     rms    mean     p95     max  bar (rms)  wrong points  NEES/3',
@@ -242,7 +243,7 @@ def report(outcomes: list[Outcome]) -> list[str]:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the table of all cases."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
     parser.add_argument('--shapes', type=int, default=60, help='arms a case')
     parser.add_argument('--seed', type=int, default=0)

@@ -1,11 +1,12 @@
 """
-Identifies a real pneumatic module without load and predicts it under load.
+Identify a real pneumatic module without load and predict it under load.
 
-`python -m softarm_reproduction.stiffflop_study DATA_DIR` with the folder `stiffflop_pneumatic` of
-measurements (Sadati et al. 2020): curves are identified on `noload.csv` alone, the compliance
-under load follows from them and the geometry of the chambers, `load1.csv` is only predicted.
-The models are static: samples within a second of a change of pressure are left out of both.
-The force is measured by a sensor on the tip, in its frame, and turns with it.
+`python -m softarm_reproduction.stiffflop_study DATA_DIR` reads the folder `stiffflop_pneumatic` of
+measurements (Sadati et al. 2020). The curves are identified from `noload.csv` alone. The
+compliance under load follows from the curves and the geometry of the chambers; `load1.csv` is only
+predicted. The models are static, so samples within a second after a change of pressure are left
+out of both files. A sensor on the tip measures the force in its own frame, which turns with the
+tip.
 """
 
 from __future__ import annotations
@@ -38,19 +39,19 @@ TIP_MASS_KG = 13.47e-3
 DIAMETER_M = 0.025
 CHAMBER_AREA_M2 = 2.0 * math.pi * 2.5e-3**2  # a pair of bores
 CHAMBER_RADIUS_M = 8.5e-3
-YOUNGS_MODULUS_PA = 120e3  # of the source; only its Yeoh curve's shape depends on it here
+YOUNGS_MODULUS_PA = 120e3  # of the source; affects only the shape of the Yeoh curve here
 KNOTS_PA = np.array([0.0, 0.35e5, 0.72e5, 1.12e5])
 COLUMN_OF_CHAMBER = (0, 2, 1)  # p1, p3, p2 sit at 90, 210 and 330 degrees
 PRESSED_N = 0.06
 _NO_MOUNT, _ROD_STEPS = MountConfig(deforming_length_m=1e-9), 4
 _TURNS, _RELAXATIONS = 100, (0.7, 0.3, 0.1)
 SETTLING_S, STEADY_PA = 1.0, 3e3
-BEYOND = 0.01  # share of the last knot by which a pressure may exceed it; taken at the knot
+BEYOND = 0.01  # share by which a pressure may exceed the last knot, to which it is clipped
 
 
 @dataclass(frozen=True)
 class Recording:
-    """Gauge pressures (m, 3) [Pa] at 90, 210, 330 deg; tip over base (m, 3) [m]; force (m, 3)."""
+    """Gauge pressures (m, 3) [Pa] at 90, 210, 330 deg; tip minus base (m, 3) [m]; force [N]."""
 
     pressures: Array
     tip: Array
@@ -60,11 +61,11 @@ class Recording:
 @dataclass(frozen=True)
 class Identified:
     """
-    Values identified on `noload`.
+    Values identified from `noload.csv`.
 
-    `radius` [m] is the effective radius of the chambers, `yaw` [rad] the turn of the base about
-    its axis, `base` and `tip` (3,) [m] where the trackers sit: before the module in the tracker's
-    frame, and on the tip in that of the tip.
+    `radius` [m] is the effective radius of the chambers and `yaw` [rad] the rotation of the base
+    about its axis. `base` (3,) [m] is the module's base relative to the base tracker, in the
+    tracker's frame; `tip` (3,) [m] is the tip tracker's position in the tip's frame.
     """
 
     curves: tuple[PressureCurveConfig, ...]
@@ -77,7 +78,7 @@ class Identified:
 
 @dataclass(frozen=True)
 class Row:
-    """One model: RMS distance of the tip [m] on noload, load1, and load1 while pressed or not."""
+    """Tip RMS errors [m] of one model on noload, load1, and load1 while pressed or free."""
 
     model: str
     noload_m: float
@@ -87,7 +88,7 @@ class Row:
 
 
 def read_recording(path: Path) -> Recording:
-    """Return the settled samples of a recording; raise `ValueError` if columns lack."""
+    """Return the settled samples of a recording; raise `ValueError` if a column is missing."""
     table = np.genfromtxt(path, delimiter=',', names=True)
     columns = table.dtype.names or ()
     for name in ('p1_bar', 'p2_bar', 'p3_bar', 'base_x_mm', 'tip_x_mm'):
@@ -113,12 +114,12 @@ def read_recording(path: Path) -> Recording:
 
 def within_knots(recording: Recording, name: str) -> tuple[Recording, int]:
     """
-    Return a recording with pressures barely above the last knot at it, and how many rows have one.
+    Clip pressures slightly above the last knot; return the recording and number of clipped rows.
 
     Raises
     ------
     ValueError
-        If a pressure is further above: the curves say nothing there.
+        If a pressure exceeds the last knot by more than `BEYOND`: the curves are undefined there.
 
     """
     last = float(KNOTS_PA[-1])
@@ -133,7 +134,7 @@ def within_knots(recording: Recording, name: str) -> tuple[Recording, int]:
 
 
 def identify(recording: Recording, knots_Pa: Array = KNOTS_PA) -> Identified:
-    """Return curves and tracker offsets by least squares on a recording without load."""
+    """Identify curves and tracker offsets by least squares from a recording without load."""
     intervals = len(knots_Pa) - 1
 
     def unpack(unknown: Array) -> Identified:
@@ -169,7 +170,7 @@ def module(
     bend_per_moment: float = 0.0,
     softens_as_one: bool = False,
 ) -> PneumaticArm:
-    """Return the identified module, hanging; its own mass is in the curves already."""
+    """Return the identified hanging module; its own mass is already part of the curves."""
     section = ChamberSectionConfig(
         name='module',
         bending_length_m=LENGTH_M,
@@ -186,17 +187,17 @@ def module(
 def module_as_rod(
     found: Identified, bend_per_moment: float, softens_as_one: bool = False
 ) -> PneumaticArm:
-    """Return the identified module as a Cosserat rod of the same give, without a mount."""
+    """Return the identified module as a Cosserat rod of equal compliance, without a mount."""
     arm = module(found, None, 0.0, bend_per_moment, softens_as_one)
     return RodOfChambers(arm.sections, _NO_MOUNT, arm.gravity, 0.0, 0.0, 0.0, _ROD_STEPS)
 
 
 def compliance_of_curves(found: Identified) -> float:
     """
-    Return L / (E I) [rad/(N m)]: bending per moment, from bending per pressure.
+    Return L / (E I) [rad/(N m)], the bending per moment, from the bending per pressure.
 
-    A chamber pushes with p A at its radius: M = p A r. The mean of the three curves counts, over
-    their whole range.
+    A chamber exerts the force p A at its radius: M = p A r. The slope is the mean of the three
+    curves over their whole range.
     """
     slopes = [c.extension_m[-1] / c.pressure_Pa[-1] for c in found.curves]
     bend_per_pressure = 2.0 / (3.0 * found.radius) * float(np.mean(slopes))
@@ -205,10 +206,10 @@ def compliance_of_curves(found: Identified) -> float:
 
 def mount_of_compliance(bend_per_moment: float) -> MountConfig:
     """
-    Return the mount that lets the tip give way to a lateral force as the bending part does.
+    Return the mount with the same lateral tip compliance as the bending part.
 
-    A beam of length L with a rigid part l: d/F = (L/EI) ((l + L/2)^2 + L^2/12); a mount: (L+l)^2
-    times its tilt per moment.
+    For a beam of length L with a rigid part l, d/F = (L/EI) ((l + L/2)^2 + L^2/12); for a mount,
+    d/F = (L+l)^2 times its tilt per moment.
     """
     beam = (TIP_LENGTH_M + 0.5 * LENGTH_M) ** 2 + LENGTH_M**2 / 12.0
     tilt_per_moment = bend_per_moment * beam / (LENGTH_M + TIP_LENGTH_M) ** 2
@@ -218,7 +219,7 @@ def mount_of_compliance(bend_per_moment: float) -> MountConfig:
 
 
 def study(folder: Path) -> tuple[Identified, list[Row]]:
-    """Return what was identified, and the errors of every model."""
+    """Return the identified values and the errors of every model."""
     noload, _ = within_knots(read_recording(folder / 'noload.csv'), 'noload.csv')
     load1, _ = within_knots(read_recording(folder / 'load1.csv'), 'load1.csv')
     if load1.force is None:
@@ -286,7 +287,7 @@ def study(folder: Path) -> tuple[Identified, list[Row]]:
 
 
 def main() -> None:
-    """Print what was identified and the table."""
+    """Print the identified values and the table of errors."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data_dir', type=Path, help='folder stiffflop_pneumatic, or its parent')
     folder = folder_of(parser.parse_args().data_dir, 'stiffflop_pneumatic', 'noload.csv')
@@ -313,7 +314,7 @@ def main() -> None:
 
 
 def _predict(found: Identified, pressures: Array) -> Array:
-    """Return tip positions (m, 3) [m] of constant curvature, all samples at once."""
+    """Return tip positions (m, 3) [m] by constant curvature, vectorised over the samples."""
     extensions = np.stack(
         [
             PchipInterpolator(curve.pressure_Pa, curve.extension_m)(pressures[:, j])
@@ -336,8 +337,8 @@ def _simulate(arm: PneumaticArm, found: Identified, recording: Recording, force:
     """
     Return tip positions (m, 3) [m] by the arm model under forces (m, 3) [N] in the tip's frame.
 
-    The force turns with the tip it bends: iterated to a fixed point, in shorter steps where it
-    swings. NaN without equilibrium.
+    The force turns with the tip, so each pose is a fixed point; if the iteration fails, it is
+    repeated with smaller steps. A sample without equilibrium is NaN.
     """
     yaw = Rotation.from_euler('z', found.yaw).as_matrix()
     tips = np.full_like(recording.tip, np.nan)
@@ -354,7 +355,7 @@ def _simulate(arm: PneumaticArm, found: Identified, recording: Recording, force:
 def _under_following(
     arm: PneumaticArm, pressures: Array, force: Array, share: float
 ) -> Array | None:
-    """Return the tip (4, 4) under a force in its own frame, turned on by a share each time."""
+    """Return the tip (4, 4) under a force in the tip's frame; relax its rotation by `share`."""
     turn = arm.forward(pressures).tip[:3, :3]
     for _ in range(_TURNS):
         try:
@@ -368,7 +369,7 @@ def _under_following(
 
 
 def _toward(first: Array, second: Array, share: float) -> Array:
-    """Return the rotation a part of the way from one to another."""
+    """Return the rotation at a share of the way from the first to the second."""
     return exp_so3(share * log_so3(second @ first.T)) @ first
 
 

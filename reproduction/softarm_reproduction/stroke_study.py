@@ -1,9 +1,9 @@
 """
-Base force and torque of a stroking arm under water, beside those Gong et al. 2018 measured.
+Compare base force and torque of a stroking arm under water with Gong et al. 2018.
 
 `python -m softarm_reproduction.stroke_study` prints the tables of docs/models_hydrodynamics.md.
-The arm hangs from its sensor and swings in a plane; force and torque are those the sensor feels,
-peak values over a period, as in their figure 4b.
+The arm hangs from its sensor and swings in a plane. Force and torque are the peak values at the
+sensor over a period, as in figure 4b of the paper.
 """
 
 from __future__ import annotations
@@ -42,19 +42,19 @@ MEASURED: dict[tuple[float, float], tuple[float | None, float]] = {
 
 STEADY_CYLINDER = WaterConfig(drag_across=1.2, added_mass_across=1.0)
 
-# From time [s] and frequency [Hz] to a value in -1..1 and its first and second time derivative.
+# Maps time [s] and frequency [Hz] to a value in -1..1 and its first two time derivatives.
 Signal = Callable[[Array, float], tuple[Array, Array, Array]]
-# Bent part of the arm: from, to [m] along it; what lies outside stays straight.
+# Bent part of the arm: start and end [m] along it; the rest stays straight.
 Bending = tuple[float, float]
 
 
 @dataclass(frozen=True)
 class StrokeModel:
     """
-    How the arm is taken to move and what is counted.
+    The assumed motion of the arm and the loads to include.
 
-    `half_stroke`: whether the stroke is counted from the middle, else from end to end. `about_m`:
-    how far along the arm from its mount the point lies that the torque is taken about.
+    `half_stroke`: whether the stroke is measured from the middle instead of from end to end.
+    `about_m`: reference point of the torque, as a distance [m] along the arm from its mount.
     """
 
     name: str
@@ -76,12 +76,12 @@ class Peaks:
 
     @property
     def lever(self) -> float:
-        """Torque over force [m]."""
+        """Return torque / force [m]."""
         return self.torque / self.force
 
 
 def sine(time: Array, frequency_hz: float) -> tuple[Array, Array, Array]:
-    """Return the harmonic signal."""
+    """Return the harmonic signal and its first two time derivatives."""
     omega = 2.0 * math.pi * frequency_hz
     phase = omega * time
     return np.sin(phase), omega * np.cos(phase), -(omega**2) * np.sin(phase)
@@ -89,10 +89,10 @@ def sine(time: Array, frequency_hz: float) -> tuple[Array, Array, Array]:
 
 def switched(lag_s: float) -> Signal:
     """
-    Return the signal of valves that switch twice a period, behind two equal lags [s].
+    Return the signal of valves that switch twice a period, filtered by two equal lags [s].
 
-    Position and velocity have no jump, as of an arm with mass behind a pressure regulator. The
-    steady periodic response, not the first one.
+    Position and velocity are continuous, as for an arm with mass behind a pressure regulator. The
+    signal is the steady periodic response.
     """
 
     def signal(time: Array, frequency_hz: float) -> tuple[Array, Array, Array]:
@@ -116,14 +116,14 @@ def motion_of(model: StrokeModel, frequency_hz: float, stroke_m: float) -> list[
     """
     Return the motion of the pieces at instants over a period.
 
-    Without `bending` the profile is linear, w = z / L, for small displacements. With it, that part
-    bends with one curvature and its angle follows the signal; the tip's largest side displacement
-    is the stroke.
+    Without `bending` the profile is linear, w = z / L, for small displacements. With `bending`,
+    that part has constant curvature and its angle follows the signal; the stroke is the tip's
+    largest lateral displacement.
 
     Raises
     ------
     ValueError
-        If the arm cannot reach so far to the side.
+        If the arm cannot reach the lateral displacement.
 
     """
     time = np.linspace(0.0, 1.0 / frequency_hz, INSTANTS, endpoint=False)
@@ -156,7 +156,7 @@ def motion_of(model: StrokeModel, frequency_hz: float, stroke_m: float) -> list[
 
 
 def _angle_of(bending: Bending, side_m: float) -> float:
-    """Return the bending angle [rad] at which the tip stands a distance to the side."""
+    """Return the bending angle [rad] at a lateral displacement [m] of the tip."""
     tip = np.array([LENGTH_M])
 
     def side(angle: float) -> float:
@@ -171,13 +171,13 @@ def _angle_of(bending: Bending, side_m: float) -> float:
 
 
 def _arc(bending: Bending, s: Array, angle: float) -> tuple[Array, Array, Array, Array]:
-    """Return points, tangents, first and second derivative of the points by the angle."""
+    """Return points, tangents, and first and second derivatives of the points by the angle."""
     start, end = bending
     share = np.clip((s - start) / (end - start), 0.0, 1.0)
     arc, beyond = share * (end - start), np.maximum(s - end, 0.0)
     straight = np.minimum(s, start)
-    # With sigma the share of the arc up to a point, its tangent is (sin, 0, cos)(angle sigma);
-    # points and derivatives are integrals over the arc, and the end's direction beyond it.
+    # At the share sigma of the arc, the tangent is (sin, 0, cos)(angle sigma). Points and their
+    # derivatives are integrals of it over the arc; beyond the arc, the tangent is constant.
     nodes, weights = np.polynomial.legendre.leggauss(12)
     out = np.zeros((3, len(s), 3))
     for node, weight in (*zip(0.5 + 0.5 * nodes, 0.5 * weights), (1.0, None)):
@@ -197,7 +197,7 @@ def _arc(bending: Bending, s: Array, angle: float) -> tuple[Array, Array, Array,
 
 
 def peaks(model: StrokeModel, frequency_hz: float, stroke_m: float) -> Peaks:
-    """Return what the sensor at the base feels at most: water, the arm's own mass, its weight."""
+    """Return the peak loads at the base sensor from water, inertia and weight of the arm."""
     lengths = np.full(PIECES, LENGTH_M / PIECES)
     water = Hydrodynamics(model.water, lengths, DIAMETER_M)
     mass = MASS_KG * lengths[:, None] / LENGTH_M
@@ -209,14 +209,14 @@ def peaks(model: StrokeModel, frequency_hz: float, stroke_m: float) -> Peaks:
             wrench[:, :3] -= mass * motion.acceleration
         wrench[:, :3] += mass * down
         total = base_wrench(motion.position, wrench, (0.0, 0.0, model.about_m))
-        total[:3] -= (MASS_KG - water.displaced_kg.sum()) * down  # sensor zeroed as it hangs
+        total[:3] -= (MASS_KG - water.displaced_kg.sum()) * down  # sensor zeroed at rest
         force = max(force, float(np.linalg.norm(total[:3])))
         torque = max(torque, float(np.linalg.norm(total[3:])))
     return Peaks(force, torque)
 
 
 def misfit(model: StrokeModel) -> tuple[float, float, float]:
-    """Return mean ratio to the measured forces and torques, and the rms of all logarithms."""
+    """Return geometric mean ratios to measured forces and torques, and rms of all log ratios."""
     forces, torques = [], []
     for (frequency, stroke), (force, torque) in MEASURED.items():
         found = peaks(model, frequency, stroke)
@@ -228,7 +228,7 @@ def misfit(model: StrokeModel) -> tuple[float, float, float]:
 
 
 def fitted_lag(model: StrokeModel) -> float:
-    """Return the lag [s] of switched valves that fits the measured cells best."""
+    """Return the lag [s] of switched valves that best fits the measured values."""
     found = minimize_scalar(
         lambda log_lag: misfit(replace(model, signal=switched(math.exp(log_lag))))[2],
         bounds=(math.log(0.03), math.log(0.6)),
@@ -239,7 +239,7 @@ def fitted_lag(model: StrokeModel) -> float:
 
 
 def fitted_coefficients(model: StrokeModel, with_origin: bool) -> StrokeModel:
-    """Return the model with C_d, C_a and, if asked, the torque's point that fit best."""
+    """Return the model with best-fit C_d, C_a and, if `with_origin`, torque reference point."""
 
     def fit(x: Array) -> StrokeModel:
         water = WaterConfig(drag_across=math.exp(x[0]), added_mass_across=math.exp(x[1]))
@@ -252,7 +252,7 @@ def fitted_coefficients(model: StrokeModel, with_origin: bool) -> StrokeModel:
 
 
 def study_models() -> list[StrokeModel]:
-    """Return the models compared, from the plainest to the fullest."""
+    """Return the models to compare, from the simplest to the most detailed."""
     whole, base_half, tip_half = (0.0, 0.20), (0.0, 0.10), (0.10, 0.20)
     models = [
         StrokeModel('linear profile', sine),
@@ -279,7 +279,7 @@ def study_models() -> list[StrokeModel]:
 
 
 def main() -> None:
-    """Print force, torque and lever of every model beside the measured values."""
+    """Print force, torque and lever of every model and the measured values."""
     console = Console(width=140)
     summary = Table(title='ratio to the measured peaks (geometric mean), rms of their logarithms')
     for heading in ('model', 'C_d', 'C_a', 'force', 'torque', 'rms'):

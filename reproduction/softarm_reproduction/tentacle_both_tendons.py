@@ -1,9 +1,9 @@
 """
-How far the tentacle under both tendons is open, known from runs that pull one of them.
+Show how uncertain predictions under both tendons are if all runs pull one tendon at a time.
 
 `python -m softarm_reproduction.tentacle_both_tendons DATA_DIR` identifies the measured tentacle
-from all its runs, once with each choice of parameters of `identification_table`, and prints how
-far apart the choices predict its markers under both tendons. No run shows which of them is right.
+from all its runs with each of two parameter choices of `identification_table`. It prints the
+distance between the marker predictions of both choices. No run shows which choice is right.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 
 MANY, FEW = 'tentacle, other session', 'tentacle, other session, few groups'
-TENSIONS_N = (1.54, 3.08, 4.62, 6.15)  # of 0.05 to 0.20 N m, as recorded of each tendon alone
-FIRST = np.zeros(1, dtype=np.int64)  # a row, which states mount and markers
+TENSIONS_N = (1.54, 3.08, 4.62, 6.15)  # of 0.05 to 0.20 N m, as recorded with single tendons
+FIRST = np.zeros(1, dtype=np.int64)  # one row, as template for mount and markers
 
 
 def case_of(name: str) -> Case:
-    """Return the case of that name."""
+    """Return the case of `identification_table` with a name."""
     return next(case for case in CASES if case.name == name)
 
 
 def markers(rig: Rig, run: MeasuredRun, tensions: Array) -> Array:
-    """Return the markers (n, markers, 3) [m] of a run under tensions (n, tendons) [N]."""
+    """Return the predicted markers (n, markers, 3) [m] under tensions (n, tendons) [N]."""
     pulled = replace(run.rows(np.zeros(len(tensions), dtype=np.int64)), commands=tensions)
     return np.stack(list(predict(rig, rig.model(), pulled).points.values()), axis=1)
 
 
 def main() -> None:
-    """Print how far apart the predictions are."""
+    """Print the RMS distances between the predictions of both choices."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path)
     data = folder_of(parser.parse_args().data, '', 'tendon_tentacle/static_means.csv')

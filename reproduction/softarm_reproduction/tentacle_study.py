@@ -1,12 +1,12 @@
 """
-Cosserat rod against a real arm: a tapered silicone tentacle with two tendons, held by gravity.
+Compare the Cosserat rod with a real arm: a tapered, hanging silicone tentacle with two tendons.
 
-Young's modulus and density are identified on half of the runs, the markers of the other half are
-predicted; then the halves change places. Beside it: one constant-curvature arc with an identified
-bending per tension, and what the authors of the data report for their model.
+Young's modulus and density are identified from half of the runs, and the markers of the other half
+are predicted; then the halves are exchanged. The baselines are a constant-curvature arc with an
+identified bending per tension, and the errors that the authors of the data report for their model.
 
-Run `python -m softarm_reproduction.tentacle_study DATA_DIR`, DATA_DIR being the folder with
-`static_means.csv`, or the one above it (source: github tud-phi/soromox, MIT; see its README).
+Run `python -m softarm_reproduction.tentacle_study DATA_DIR`, where DATA_DIR is the folder with
+`static_means.csv` or its parent (source: github tud-phi/soromox, MIT; see its README).
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from softarm_ros.models.cosserat.rod import CosseratRod
 
 AUTHORS_RMS_MM = (11.3, 18.4, 19.2, 35.6)
 AUTHORS_MODULUS_PA, AUTHORS_DENSITY, POISSON = 315e3, 1318.0, 0.45
-# The rod is cut at the markers and where the tendons end (all m, from the base).
+# The rod is divided at the markers and at the tendons' ends (all in m from the base).
 MARKER_ARCS = (0.1291, 0.2195, 0.2800, 0.3600)
 CUTS = (0.0, 0.1291, 0.2195, 0.2800, 0.3050, 0.3600)
 MARKER_SEGMENTS = (0, 1, 2, 4)
@@ -57,7 +57,7 @@ class Run:
 
 @dataclass(frozen=True)
 class StudyResult:
-    """Marker RMS [mm] per marker on the runs not identified on, and what was identified."""
+    """Identified values, and RMS error of each marker [mm] on training and test runs."""
 
     trained_on: tuple[str, ...]
     modulus_Pa: float
@@ -89,7 +89,7 @@ def load_runs(folder: Path) -> list[Run]:
 
 
 def tentacle(modulus_Pa: float, density_kg_m3: float, steps: int = 2) -> CosseratRod:
-    """Return the tentacle, hanging, cut into segments at its markers."""
+    """Return the hanging tentacle, divided into segments at its markers."""
     arcs, radii = zip(*RADII)
     names = [f'piece_{k}' for k in range(len(CUTS) - 1)]
     segments = [
@@ -149,7 +149,7 @@ def rod_markers(rod: CosseratRod, tensions: Array) -> Array:
 
 
 def arc_markers(gain: float, tensions: Array) -> Array:
-    """Return the markers (4, 3) [m] on one arc of curvature gain * tension, both tendons added."""
+    """Return the markers (4, 3) [m] on an arc of curvature gain * tension, summed over tendons."""
     angles = np.radians(TENDON_ANGLES_DEG)
     bend = gain * tensions @ np.stack([np.cos(angles), np.sin(angles)], axis=1)
     kappa = max(float(np.hypot(*bend)), 1e-9)
@@ -167,13 +167,13 @@ def arc_markers(gain: float, tensions: Array) -> Array:
 
 
 def rms_mm(predict: Callable[[Array], Array], runs: Sequence[Run]) -> Array:
-    """Return the RMS distance [mm] of each marker (4,) over some runs."""
+    """Return the RMS errors (4,) [mm] of the markers over some runs."""
     misses = np.array([predict(run.tensions) - run.markers for run in runs])
     return 1e3 * np.sqrt((misses**2).sum(axis=2).mean(axis=0))
 
 
 def study(train: Sequence[Run], test: Sequence[Run]) -> StudyResult:
-    """Identify modulus and density (rod) and gain (arc) on `train`, predict `test`."""
+    """Identify modulus and density (rod) and gain (arc) from `train`; predict `test`."""
 
     def rod_misses(x: Array) -> Array:
         rod = tentacle(1e3 * float(np.exp(x[0])), float(np.exp(x[1])))
@@ -204,14 +204,14 @@ def study(train: Sequence[Run], test: Sequence[Run]) -> StudyResult:
 
 
 def both_halves(runs: Sequence[Run]) -> tuple[StudyResult, StudyResult]:
-    """Return the study with every other run identified on, and with the halves exchanged."""
+    """Return the study trained on every other run, and the study with exchanged halves."""
     first = [run for k, run in enumerate(runs) if k % 2 == 0]
     second = [run for k, run in enumerate(runs) if k % 2 == 1]
     return study(first, second), study(second, first)
 
 
 def report(results: Sequence[StudyResult]) -> str:
-    """Return a table of results."""
+    """Return the table of results as text."""
 
     def line(what: str, values: Sequence[float] | Array) -> str:
         return f'  {what:<46}' + ''.join(f'{value:8.1f}' for value in values)
@@ -231,7 +231,7 @@ def report(results: Sequence[StudyResult]) -> str:
 
 
 def main(arguments: Sequence[str]) -> int:
-    """Print the study for the folder named."""
+    """Print the study of the given data folder."""
     if len(arguments) != 1:
         print('usage: python -m softarm_reproduction.tentacle_study DATA_DIR')
         return 2

@@ -1,4 +1,4 @@
-"""Tracking of any arm: its trajectories in open and in closed loop, over seeds."""
+"""Track an arm's trajectories in open and in closed loop, over several seeds."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ BAR_PERCENT = 0.5
 
 @dataclass(frozen=True)
 class TrackedPath:
-    """A trajectory in open loop (one seed) and in closed loop (several)."""
+    """Runs of a trajectory in open loop (one seed) and in closed loop (several seeds)."""
 
     name: str
     opened: RunRecord
@@ -28,17 +28,17 @@ class TrackedPath:
 
     @property
     def length_m(self) -> float:
-        """Length of the arm [m]."""
+        """Return the length of the arm [m]."""
         return self.opened.info.arm_length_m
 
     @property
     def mean_m(self) -> float:
-        """Mean error in closed loop over all seeds and laps [m]."""
+        """Return the mean closed-loop error [m] over all seeds and laps."""
         return float(np.mean([_error(r).mean for r in self.closed]))
 
     @property
     def max_m(self) -> float:
-        """Largest error in closed loop of all seeds and laps [m]."""
+        """Return the largest closed-loop error [m] over all seeds and laps."""
         return max(_error(r).max for r in self.closed)
 
 
@@ -70,7 +70,7 @@ def track(
 def tracking_experiment(
     paths: Sequence[TrackedPath], rows: Sequence[Row], text: str
 ) -> Experiment:
-    """Return the experiment: `rows` set what the paper reports beside these paths."""
+    """Return the tracking experiment; `rows` compare the paper's numbers with these paths."""
     seeds = len(paths[0].closed)
     first = paths[0].closed[0].info
     note = (
@@ -110,7 +110,7 @@ def tracking_experiment(
 
 
 def draw_paths(figure: Figure, paths: Sequence[TrackedPath]) -> None:
-    """Draw reference and measured tips of each path in the plane in which it extends most."""
+    """Plot reference and measured tips of each path in the plane of its largest extent."""
     rows = 1 if len(paths) <= 3 else 2
     axes = figure.subplots(rows, -(-len(paths) // rows), squeeze=False).ravel()
     lines: list[Line2D] = []

@@ -1,4 +1,4 @@
-"""The recordings of the ASL trunk beside our predictions, as pages show them."""
+"""Recordings of the ASL trunk and our predictions, prepared for the report page."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ SPLITS = {
 
 
 def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experiment]:
-    """Predict the recordings; there is nothing random in it, `seed` changes nothing."""
+    """Predict the recordings; nothing is random, so `seed` has no effect."""
     rig = load_rig_of(CableArm, 'trunk', NOMINAL)
     folder = data_folder()
     if folder is None:
@@ -146,7 +146,7 @@ def _table(rig: Rig, predictions: Sequence[Prediction]) -> Table:
 
 
 def draw_moving(figure: Figure, study: MovingStudy) -> None:
-    """Draw the tip's coordinates over time, with the rows that count on white."""
+    """Plot the tip's coordinates over time, with scored rows on a white background."""
     shown = study.time_s >= study.time_s[-1] - SHOWN_S
     axes = figure.subplots(3, 1, sharex=True)
     counts = np.zeros(len(study.time_s), dtype=bool)

@@ -1,8 +1,9 @@
 """
-The recordings of the ASL trunk, predicted: what identification is worth, beside what is simpler.
+Predict recordings of the ASL trunk with identified models and simpler baselines.
 
-Predictions of rows that identified nothing, of the arm `trunk` that docs/add_your_arm.md makes.
-Recordings: github StanfordASL/trunk-stack (MIT), columns as in the rig's block `recording`.
+Predictions are scored on rows that were not used for identification. The arm is the `trunk` that
+docs/add_your_arm.md builds. Recordings: github StanfordASL/trunk-stack (MIT), columns as in the
+rig's block `recording`.
 """
 
 from __future__ import annotations
@@ -33,18 +34,18 @@ MOVING, AT_REST, BY_FORCE = (
     'servo_steps_settled.csv',
     'dc_static_beta.csv',
 )
-# What is stated with the recordings: heights of the resting disks, the mount above them, y up.
-NOMINAL_LENGTHS_M = (0.103, 0.094, 0.113)  # disks of 4 mm less
+# Stated with the recordings: heights of the disks at rest, and the mount above them, y up.
+NOMINAL_LENGTHS_M = (0.103, 0.094, 0.113)  # without the 4 mm of the disks
 NOMINAL_MOUNT = MountConfig(
     position_m=(0.101, 0.0, 0.105), z_axis=(0.0, -1.0, 0.0), x_axis=(1.0, 0.0, 0.0)
 )
 NOMINAL_DELAY_S = 0.2
 SHAPE_GROUPS = ('mount', 'lengths', 'rest_bends', 'delay')
 GROUPS = (*SHAPE_GROUPS, 'bends')
-# Contraction per duty of the earlier motors, which is any: `bends` take it up.
+# Contraction per duty of the earlier motors; arbitrary, because `bends` scale it.
 DUTY_M = 0.01
 RADII_TOO = 'and the radii of the cables, directions nominal'
-MOST_ROWS = 1500  # that identify
+MOST_ROWS = 1500  # for identification
 _FEW_ROWS = 500
 _TURNS = 4
 
@@ -59,7 +60,7 @@ class TipErrors:
 
     @staticmethod
     def of(predicted: Array, measured: Array) -> TipErrors:
-        """Compare tips (n, sections, 3) [m], or (sections, 3) for a pose that never changes."""
+        """Compare tips (n, sections, 3) [m], or (sections, 3) for a constant pose."""
         distance = np.linalg.norm(np.broadcast_to(predicted, measured.shape) - measured, axis=2)
         return TipErrors(
             distance.mean(axis=0), np.sqrt(np.mean(distance**2, axis=0)), distance.max(axis=0)
@@ -68,7 +69,7 @@ class TipErrors:
 
 @dataclass(frozen=True)
 class Prediction:
-    """Errors of one way to predict, and how many numbers it takes from the recording."""
+    """Errors of one predictor and the number of parameters it identifies from the recording."""
 
     name: str
     unknowns: int
@@ -78,10 +79,10 @@ class Prediction:
 @dataclass(frozen=True)
 class MovingStudy:
     """
-    The moving run under one split.
+    The results of the moving run under one split.
 
-    `found` is the arm with all identified. `measured`, `predicted` and `nominal`
-    (n, sections, 3) [m] are all rows, at `time_s` (n,); `test` are the rows that count.
+    `found` is the rig with all parameters identified. `measured`, `predicted` and `nominal`
+    (n, sections, 3) [m] hold all rows at `time_s` (n,); `test` are the scored rows.
     """
 
     split: str
@@ -97,10 +98,10 @@ class MovingStudy:
 @dataclass(frozen=True)
 class RestStudy:
     """
-    The poses at rest of another session.
+    The results for the poses at rest of another session.
 
-    `repeatability_m` (sections,) is the largest distance between poses of one command,
-    `commands` how many different ones there are.
+    `repeatability_m` (sections,) is the largest distance between poses at the same command;
+    `commands` is the number of different commands.
     """
 
     commands: int
@@ -110,7 +111,7 @@ class RestStudy:
 
 @dataclass(frozen=True)
 class ForceStudy:
-    """The poses at rest with the earlier motors, whose command is roughly a force."""
+    """Results for poses at rest with the earlier motors, whose command is roughly a force."""
 
     identified_from: int
     predicted: int
@@ -119,7 +120,7 @@ class ForceStudy:
 
 @dataclass(frozen=True)
 class Servo:
-    """How one servo followed: gain and delay of the measured angle, and what is left [rad]."""
+    """Response of one servo: gain and delay of the measured angle, and residual [rad]."""
 
     name: str
     gain: float
@@ -128,7 +129,7 @@ class Servo:
 
 
 def data_folder() -> Path | None:
-    """Return the folder of the recordings: under SOFTARM_DATA, or beside the repository."""
+    """Return the folder of the recordings, under SOFTARM_DATA or beside the repository."""
     folders = []
     if os.environ.get('SOFTARM_DATA'):
         folders.append(Path(os.environ['SOFTARM_DATA']))
@@ -141,7 +142,7 @@ def data_folder() -> Path | None:
 
 
 def nominal_rig(rig: Rig) -> Rig:
-    """Return the arm as it is without identification: lengths, mount and radii as guessed."""
+    """Return the rig before identification, with nominal lengths, mount and radii."""
     arm = CableArm.of(rig)
     nominal = rig.with_arm(
         sections=tuple(
@@ -199,9 +200,9 @@ def moving_study(rig: Rig, folder: Path, split: str) -> MovingStudy:
 
 def rest_study(rig: Rig, folder: Path, found: Rig) -> RestStudy:
     """
-    Predict the poses at rest: without them, and each command from all others.
+    Predict the poses at rest by the moving run alone, and with the poses of other commands.
 
-    `found` is what the moving run identified.
+    `found` is the rig identified from the moving run.
     """
     recorded = read(found, folder / AT_REST, 'nothing')
     commands, group = np.unique(recorded.whole.commands, axis=0, return_inverse=True)
@@ -237,7 +238,7 @@ def rest_study(rig: Rig, folder: Path, found: Rig) -> RestStudy:
 
 
 def force_study(rig: Rig, folder: Path) -> ForceStudy:
-    """Identify from half of the poses of the earlier motors, predict the other half."""
+    """Identify from half of the poses of the earlier motors and predict the other half."""
     nominal = nominal_rig(rig)
     config = nominal.recording
     assert config is not None
@@ -271,32 +272,32 @@ def force_study(rig: Rig, folder: Path) -> ForceStudy:
 
 
 def read(rig: Rig, path: Path, hold_out: str) -> Recorded:
-    """Return a file as identification sees it; `read_recordings` says what `hold_out` may be."""
+    """Read a recording; `hold_out` is that of `read_recordings`."""
     (recorded,) = read_recordings(rig, [path], hold_out)
     return recorded
 
 
 def identified(rig: Rig, recorded: Recorded, groups: Sequence[str]) -> Rig:
-    """Return an arm with groups of its parameters identified from the rows that may."""
+    """Return the rig with parameter groups identified from the training rows."""
     free = chosen(all_parameters(rig), groups)
     return fit(rig, [recorded], free, MOST_ROWS).rig(rig)
 
 
 def predicted_by(rig: Rig, recorded: Recorded, rows: Rows) -> Array:
-    """Return the section tips (n, sections, 3) [m] that an arm has by the commands of rows."""
+    """Return the section tips (n, sections, 3) [m] predicted from the commands of rows."""
     run = recorded.seen_by(rig, rows)
     points = predict(rig, rig.physics(), run, strict=False).points
     return np.stack([points[name] for name in rig.section_names], axis=1)
 
 
 def tips_of(rig: Rig, recorded: Recorded, rows: Rows) -> Array:
-    """Return the measured section tips (n, sections, 3) [m], in the frame of the recording."""
+    """Return the measured section tips (n, sections, 3) [m] in the frame of the recording."""
     points = recorded.whole.points
     return np.stack([points[name][rows] for name in rig.section_names], axis=1)
 
 
 def errors_of(rig: Rig, recorded: Recorded, rows: Rows) -> TipErrors:
-    """Return the errors of a prediction on some rows."""
+    """Return the errors of a rig's predictions on some rows."""
     return TipErrors.of(predicted_by(rig, recorded, rows), tips_of(rig, recorded, rows))
 
 
@@ -307,7 +308,7 @@ def _recorded_as(rig: Rig, **fields: object) -> Rig:
 
 
 def servo_study(rig: Rig, folder: Path, longest_s: float = 0.6) -> tuple[Servo, ...]:
-    """Return how the measured angles of the servos follow the recorded commands."""
+    """Fit gain and delay from the recorded commands to the measured angles of each servo."""
     config = rig.recording
     assert config is not None
     angles = {
@@ -336,9 +337,9 @@ def servo_study(rig: Rig, folder: Path, longest_s: float = 0.6) -> tuple[Servo, 
 
 def _radii(rig: Rig, recorded: Recorded) -> Rig:
     """
-    Identify the distances of the cables from the backbone, then the shape anew, in turn.
+    Identify the radii of the cables and the shape parameters alternately.
 
-    The last section has no passing radius: no cable passes it.
+    The last section has no passing radius, because no cable passes it.
     """
     few = recorded.train[:: max(1, len(recorded.train) // _FEW_ROWS)]
     measured = tips_of(rig, recorded, few)
@@ -378,7 +379,7 @@ def _resting(rig: Rig, recorded: Recorded, train: Rows, test: Rows) -> Predictio
 
 
 def _linear(rig: Rig, recorded: Recorded, train: Rows, test: Rows) -> Prediction:
-    """Predict by least squares from commands, as late as `rig` is, straight to positions."""
+    """Predict positions by linear least squares from commands with the delay of `rig`."""
     every = np.arange(len(recorded.whole))
     commands = recorded.seen_by(rig, every).commands
     regressors = np.column_stack([np.ones(len(commands)), commands])

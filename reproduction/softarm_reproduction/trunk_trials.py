@@ -1,11 +1,12 @@
 """
-What the measured trunk's arcs leave, and whether a smooth function of their bends predicts it.
+Test whether a smooth function of the bends predicts the residual of the measured trunk's arcs.
 
 `python -m softarm_reproduction.trunk_trials DATA_DIR` prints errors in five folds of the first
-halves of both recordings: of arcs identified without the fold, and with kernel ridge regression
-(the mean of a Gaussian process with a squared exponential kernel) of what they leave elsewhere.
-Both recordings have the same commands, so a fold is left out of both. Second halves are not read.
-The recorded steps, whose commands come three times each, show how far the arm repeats itself.
+halves of both recordings: of arcs identified without the fold, and of arcs with kernel ridge
+regression of their residuals outside the fold (the mean of a Gaussian process with a squared
+exponential kernel). Both recordings have the same commands, so each fold is left out of both. The
+second halves are not used. The recorded steps, with each command three times, show the arm's
+repeatability.
 """
 
 from __future__ import annotations
@@ -33,7 +34,7 @@ from softarm_ros.rigs.schema import Rig
 
 FOLDS = 5
 GUARD_S = 0.5  # on both sides of a fold
-MOST_ROWS = 600  # that arcs are identified from, and a kernel has as centres
+MOST_ROWS = 600  # for identification of the arcs, and as centres of the kernel
 FILES = ('servo_controlled_1_0g.csv', 'servo_controlled_1_100g.csv')
 GROUPS = ('mount', 'lengths', 'rest_bends', 'bends', 'delay', 'compliance')
 WIDTHS = (1.0, 2.0, 3.0)  # of the kernel, in standard deviations of the bends
@@ -42,7 +43,7 @@ PENALTIES = (0.03, 0.1, 0.3, 1.0)
 
 @dataclass(frozen=True)
 class Fold:
-    """What arcs leave of the disks' positions (n, 3 sections) [m], and their bends (n, 6)."""
+    """Residuals of the disks' positions (n, 3 sections) [m] by arcs, and their bends (n, 6)."""
 
     known_bends: Array
     known_left: Array
@@ -68,7 +69,7 @@ def _left(rig: Rig, one: Recorded, rows: NDArray[np.int64]) -> tuple[Array, Arra
 
 
 def fold_of(rig: Rig, halves: Sequence[Recorded], number: int) -> Fold:
-    """Return what arcs leave that were identified without a fold."""
+    """Return the residuals of arcs identified without a fold, outside and inside the fold."""
     without, inside = [], []
     for one in halves:
         time = one.whole.time_s
@@ -92,7 +93,7 @@ def fold_of(rig: Rig, halves: Sequence[Recorded], number: int) -> Fold:
 
 
 def corrected(fold: Fold, width: float, penalty: float) -> list[Array]:
-    """Return what is left of each file by a kernel of the bends."""
+    """Return the residuals of each file after kernel ridge regression on the bends."""
     from sklearn.kernel_ridge import KernelRidge
 
     scale = fold.known_bends.std(axis=0)
@@ -102,7 +103,7 @@ def corrected(fold: Fold, width: float, penalty: float) -> list[Array]:
 
 
 def row(name: str, folds: Sequence[Sequence[Array]]) -> str:
-    """Return a line of the table, RMS of the distances [mm] of each disk, file by file."""
+    """Return a line of the table: RMS error [mm] of each disk for each file."""
     cells = []
     for parts in zip(*folds):
         left = np.concatenate(parts).reshape(-1, 3, 3)
@@ -112,7 +113,7 @@ def row(name: str, folds: Sequence[Sequence[Array]]) -> str:
 
 
 def repeats(rig: Rig, data: Path) -> str:
-    """Return how far the disks are from their mean where a command comes again [mm]."""
+    """Return the deviations [mm] of the disks from their means over repeated commands."""
     run = read_recordings(rig, [data / 'asl_trunk/servo_steps_settled.csv'], 'nothing')[0].whole
     commands, group = np.unique(run.commands, axis=0, return_inverse=True)
     group = group.reshape(-1)
@@ -126,7 +127,7 @@ def repeats(rig: Rig, data: Path) -> str:
 
 
 def main() -> None:
-    """Print the table."""
+    """Print the repeatability and the table of errors."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path)
     data = folder_of(parser.parse_args().data, '', 'asl_trunk/servo_*.csv')
