@@ -1,9 +1,9 @@
 """
-An arm as a ROS graph: `ros2 launch softarm_ros arm.launch.py rig:=cable_arm trajectory:=circle`.
+Launch an arm: `ros2 launch softarm_ros arm.launch.py rig:=cable_arm trajectory:=circle`.
 
-The nodes come from `graph_plan`, which `softarm run` uses as well; this file only translates.
-Everything that could be missing is looked for before anything starts; then the kernels are
-compiled; then the nodes start.
+The nodes come from `graph_plan`, which `softarm run` also uses; this file translates them into
+launch actions. All requirements are checked first; then the kernels are compiled; then the nodes
+start.
 """
 
 import tempfile
@@ -82,7 +82,7 @@ def installed(package: str) -> bool:
 
 
 def ends_launch(name: str, required: bool):
-    """Return what follows when a node ends: all end; if it failed, so did the launch."""
+    """Return an exit handler: a required node ends the launch, with an error if it failed."""
 
     def react(event: ProcessExited, context: LaunchContext) -> list[LaunchDescriptionEntity]:
         if context.is_shutdown or not required:
@@ -123,7 +123,7 @@ def translate(name: str, nodes: tuple[NodeSpec, ...]) -> Node:
 
 
 def state_publisher(rig: Rig, namespace: str, simulated_time: bool) -> Node:
-    """Return what publishes the description of the arm and the transforms of its links."""
+    """Return the node that publishes the arm's description and the transforms of its links."""
     return Node(
         package=STATE_PUBLISHER,
         executable=STATE_PUBLISHER,
@@ -139,7 +139,7 @@ def state_publisher(rig: Rig, namespace: str, simulated_time: bool) -> Node:
 
 
 def rviz(rig: Rig, namespace: str, simulated_time: bool) -> Node:
-    """Return rviz2 with the configuration of this rig: its topics, frames and size."""
+    """Return the rviz2 node, configured with the topics, frames and size of the rig."""
     config = Path(tempfile.mkdtemp(prefix='softarm-rviz-')) / f'{rig.name}.rviz'
     config.write_text(rviz_config(rig), encoding='utf-8')
     return Node(
@@ -153,10 +153,10 @@ def rviz(rig: Rig, namespace: str, simulated_time: bool) -> Node:
 
 def check_names(given: Iterable[str]) -> None:
     """
-    Raise RuntimeError if a name is nearly one of the arguments, but none.
+    Raise RuntimeError if a name is unknown but similar to one of the arguments.
 
-    ros2 launch ignores a name that it does not know: the arm would drive what it was not asked
-    for. Names that are unlike any are those of a launch file that includes this one.
+    ros2 launch ignores unknown names, so a misspelled argument would make the arm do something
+    else. Dissimilar names are accepted: they belong to a launch file that includes this one.
     """
     known = [name for name, *_ in ARGUMENTS]
     for name in given:
@@ -166,7 +166,7 @@ def check_names(given: Iterable[str]) -> None:
 
 
 def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
-    """Return what starts the arm; a wrong argument ends the launch with its message."""
+    """Return the actions that start the arm; an invalid argument ends the launch with an error."""
     check_names(context.launch_configurations)
     text = {name: LaunchConfiguration(name).perform(context) for name, *_ in ARGUMENTS}
     rig = load_rig(
@@ -234,7 +234,7 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
 
 
 def generate_launch_description() -> LaunchDescription:
-    """Declare the arguments; the nodes follow when their values are known."""
+    """Declare the arguments; the nodes are created once their values are known."""
     arguments = [
         DeclareLaunchArgument(
             name, default_value=default, description=description, choices=choices
