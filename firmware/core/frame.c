@@ -1,6 +1,6 @@
 #include "frame.h"
 
-/* Tables of one nibble: 64 bytes of memory, a third of the time of the bitwise form. */
+/* Nibble tables: 64 bytes of memory, a third of the time of the bitwise computation. */
 static const uint16_t CCITT[16] = {
     0x0000, 0x1021, 0x2042, 0x3063, 0x4084, 0x50A5, 0x60C6, 0x70E7,
     0x8108, 0x9129, 0xA14A, 0xB16B, 0xC18C, 0xD1AD, 0xE1CE, 0xF1EF,
@@ -63,7 +63,7 @@ int16_t sa_cobs_decode(uint8_t *data, uint8_t count) {
       }
       data[to++] = data[from++];
     }
-    /* A group of 255 stands for 254 bytes and no zero; frames are too short to have one. */
+    /* Code 255 means 254 bytes without a zero; frames are too short to contain one. */
     if (from < count) {
       if (code == 0xFFu) {
         return -1;
@@ -117,7 +117,7 @@ sa_rx_t sa_receiver_byte(sa_receiver_t *receiver, uint8_t byte, sa_key_of_t key_
   const bool overflow = receiver->overflow;
   sa_receiver_init(receiver);
   if (encoded == 0u && !overflow) {
-    return SA_RX_NOTHING; /* delimiters may be repeated: a host sends one first to end any garbage */
+    return SA_RX_NOTHING; /* repeated delimiter: a host sends one first to end any garbage */
   }
   uint8_t *raw = receiver->buffer;
   const int16_t length = overflow ? -1 : sa_cobs_decode(raw, encoded);

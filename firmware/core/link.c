@@ -77,10 +77,10 @@ void sa_link_answer(sa_link_t *link, const sa_frame_t *frame, uint8_t result) {
 
 void sa_link_stop(sa_link_t *link, uint8_t state, uint8_t cause) {
   if (link->state == SA_STATE_BOOT || link->state == SA_STATE_FAULT) {
-    return; /* nothing moves, and a fault is not overwritten */
+    return; /* in BOOT nothing moves; a fault is not overwritten */
   }
   if (link->state == SA_STATE_STOPPED && state == SA_STATE_STOPPED) {
-    return; /* the first cause is the one to report */
+    return; /* report the first cause */
   }
   link->state = state;
   link->cause = cause;
@@ -145,7 +145,7 @@ static uint8_t arm(sa_link_t *link, const sa_frame_t *frame, uint8_t arm_result)
   }
   link->state = SA_STATE_ARMED;
   link->cause = SA_CAUSE_NONE;
-  link->control_sequence = frame->sequence; /* what was sent before arming moves nothing */
+  link->control_sequence = frame->sequence; /* control frames sent before ARM are stale */
   link->control_us = link->board.now_us(link->board.context);
   return SA_OK;
 }
@@ -166,7 +166,7 @@ bool sa_link_handle(sa_link_t *link, const sa_frame_t *frame, uint8_t arm_result
       return false;
   }
   if (frame->type == SA_STOP) {
-    /* A stop is a stop, whatever else is in the frame. */
+    /* A STOP frame is obeyed whatever its payload. */
     sa_link_stop(link, SA_STATE_STOPPED, SA_CAUSE_STOP_FRAME);
   } else if (frame->count != wanted) {
     result = SA_ERROR_LENGTH;
@@ -237,7 +237,7 @@ bool sa_link_state_due(sa_link_t *link, uint32_t period_us) {
 void sa_link_send_state(sa_link_t *link, uint8_t type, const uint8_t *payload, uint8_t length) {
   if (link->board.room(link->board.context) < (uint8_t)(length + SA_FRAME_OVERHEAD + 2u)) {
     count(&link->counters.skipped_states, 1u);
-    link->tx_sequence++; /* so that the host counts it as lost */
+    link->tx_sequence++; /* so that the host counts the frame as lost */
     return;
   }
   sa_link_send(link, type, payload, length);

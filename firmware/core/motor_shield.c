@@ -7,15 +7,15 @@
 #define PRESCALE 0xFEu
 #define SLEEP 0x10u
 #define AUTO_INCREMENT 0x20u
-#define FULLY 0x10u /* in the high byte of ON or OFF: on or off all the time */
+#define FULLY 0x10u /* in the high byte of ON or OFF: permanently on or off */
 
-/* First of the six neighbouring channels of a stepper port. */
+/* First of the six consecutive channels of a stepper port. */
 #define FIRST_CHANNEL_M1_M2 8u /* PWMA AIN2 AIN1 BIN1 BIN2 PWMB */
 #define FIRST_CHANNEL_M3_M4 2u /* PWMA AIN2 AIN1 BIN1 BIN2 PWMB */
 
 uint8_t sa_shield_address(uint8_t motor) { return (uint8_t)(SA_SHIELD_ADDRESS + motor / 2u); }
 
-/* A channel of `duty` of 4095: on at 0, off at `duty`; the ends have bits of their own. */
+/* Set a channel to `duty` of 4095: on at 0, off at `duty`; 0 and 4095 use the FULLY bits. */
 static uint8_t *channel(uint8_t *at, uint16_t duty) {
   at[0] = 0u;
   at[1] = duty >= 4095u ? FULLY : 0u;
@@ -42,7 +42,7 @@ void sa_shield_coils(uint8_t motor, int16_t coil_a, int16_t coil_b,
 void sa_shield_wake(uint8_t step, uint8_t bytes[2]) {
   static const uint8_t STEPS[SA_SHIELD_WAKE_STEPS][2] = {
       {ALL_OFF_HIGH, FULLY},
-      {MODE1, SLEEP | AUTO_INCREMENT}, /* the prescaler can be set in sleep only */
+      {MODE1, SLEEP | AUTO_INCREMENT}, /* the prescaler is writable only in sleep */
       {PRESCALE, 3u},                  /* 25 MHz / 4096 / (3 + 1) = 1.5 kHz, the fastest */
       {MODE1, AUTO_INCREMENT},
   };

@@ -1,4 +1,4 @@
-/* What the bytes mean; docs/protocol.md is the same in words. */
+/* Constants of the protocol, which docs/protocol.md describes. */
 #ifndef SA_PROTOCOL_H
 #define SA_PROTOCOL_H
 
@@ -45,19 +45,19 @@ enum {
 enum {
   SA_STATE_BOOT = 0, /* no handshake yet */
   SA_STATE_IDLE = 1,
-  SA_STATE_ARMED = 2,   /* waits for the first control frame */
-  SA_STATE_RUNNING = 3, /* follows control frames */
+  SA_STATE_ARMED = 2,   /* waiting for the first control frame */
+  SA_STATE_RUNNING = 3, /* following control frames */
   SA_STATE_STOPPED = 4,
   SA_STATE_FAULT = 5
 };
 
-/* Why the device is in STOPPED or FAULT. */
+/* Causes of the states STOPPED and FAULT. */
 enum {
   SA_CAUSE_NONE = 0,
   SA_CAUSE_STOP_FRAME = 1,
   SA_CAUSE_WATCHDOG = 2,
   SA_CAUSE_NEW_HOST = 3, /* a handshake while armed */
-  SA_CAUSE_COIL_BUS = 4  /* a motor shield does not answer */
+  SA_CAUSE_COIL_BUS = 4  /* no answer from a motor shield */
 };
 
 /* Results in an ACK. */
@@ -68,11 +68,11 @@ enum {
   SA_ERROR_STATE = 3,
   SA_ERROR_VERSION = 4,
   SA_ERROR_VALUE = 5,
-  SA_ERROR_LIMIT = 6, /* a target beyond its limits, an opening beyond its cap */
+  SA_ERROR_LIMIT = 6, /* target beyond its limits, or opening time beyond the cap */
   SA_ERROR_NOT_READY = 7, /* not configured or not zeroed */
   SA_ERROR_MOVING = 8,
-  SA_ERROR_INTERLOCK = 9, /* both valves of a muscle */
-  SA_ERROR_BATCH = 10,    /* KEEP of a batch the device does not have */
+  SA_ERROR_INTERLOCK = 9, /* both valves of a muscle requested */
+  SA_ERROR_BATCH = 10,    /* KEEP of a batch unknown to the device */
   SA_ERROR_COIL_BUS = 11
 };
 

@@ -18,7 +18,7 @@ uint32_t sa_square_root(uint32_t value) {
   return root;
 }
 
-/* 2^-16 microsteps per tick^2 of microsteps per s^2: 65536 / 500^2 = 32768 / 125000. */
+/* Convert microsteps/s^2 to 2^-16 microsteps per tick^2: 65536 / 500^2 = 32768 / 125000. */
 static int32_t per_tick_squared(uint32_t acceleration) {
   return (int32_t)(acceleration * 4096ul / 15625ul);
 }
@@ -33,7 +33,7 @@ bool sa_ramp_limits(sa_ramp_limits_t *limits, uint16_t speed, uint32_t accelerat
   limits->speed = (int32_t)(((uint32_t)speed << 16) / SA_TICKS_PER_S);
   limits->acceleration = per_tick_squared(acceleration);
   limits->braking = per_tick_squared(braking);
-  /* v^2 / 2 a of the rounded numbers, in 2^-8 microsteps, and a tick's way more. */
+  /* v^2 / 2 a of the rounded numbers in 2^-8 microsteps; below, plus the distance of one tick. */
   const uint32_t scaled = (uint32_t)limits->speed >> 4;
   const uint32_t reach = scaled * scaled / (2u * (uint32_t)limits->acceleration);
   if (reach > SA_MAX_BRAKING_STEPS << 8) {
@@ -52,22 +52,22 @@ void sa_ramp_init(sa_ramp_t *ramp, int32_t position) {
 static void advance(sa_ramp_t *ramp) {
   const int32_t sum = (int32_t)ramp->fraction + ramp->velocity;
   ramp->fraction = (uint16_t)((uint32_t)sum & 0xFFFFu);
-  ramp->position += (int16_t)((uint32_t)sum >> 16); /* rounded down; no division on a small MCU */
+  ramp->position += (int16_t)((uint32_t)sum >> 16); /* rounds down; avoids a slow division */
 }
 
 static int32_t towards(int32_t from, int32_t to, int32_t most) {
   return to > from + most ? from + most : to < from - most ? from - most : to;
 }
 
-/* The largest speed of the next tick from which `distance` (2^-16 microsteps, >= 0) is enough to
- * stop by slowing down by `a` a tick: v = sqrt(2 a d) - a / 2, for that keeps to itself
- * exactly: after a tick, sqrt(2 a (d - v)) - a / 2 = v - a. */
+/* Return the largest speed of the next tick from which a deceleration of `a` per tick stops within
+ * `distance` (2^-16 microsteps, >= 0): v = sqrt(2 a d) - a / 2. This rule is consistent from tick
+ * to tick: after one tick, sqrt(2 a (d - v)) - a / 2 = v - a. */
 static int32_t speed_to_stop_within(int32_t distance, int32_t a) {
   if (distance <= a) {
-    return distance; /* one more tick; the next one stops */
+    return distance; /* reaches the target in this tick and stops in the next */
   }
   const uint32_t half = ((uint32_t)a + 1u) >> 1;
-  /* Scaled by 2^-8 under the root where it must be, so that 16000 microsteps fit 32 bits. */
+  /* Long distances are scaled by 2^-8 under the root, so that 16000 microsteps fit 32 bits. */
   const uint32_t twice = 2u * (uint32_t)a;
   const uint32_t root = distance < 65536 ? sa_square_root(twice * (uint32_t)distance)
                                          : sa_square_root(twice * ((uint32_t)distance >> 8)) << 4;

@@ -1,7 +1,7 @@
 #include "stepper.h"
 
-/* Most ticks made up for when the loop was late; more are dropped, the motion is then slower. Two
- * a poll: a loop that takes long loses bytes of the line. */
+/* A late loop makes up for at most MAX_LATE_TICKS ticks; further ticks are dropped, which slows the
+ * motion. At most TICKS_A_POLL run in one poll, because a long poll loses bytes of the line. */
 #define MAX_LATE_TICKS 5u
 #define TICKS_A_POLL 2u
 
@@ -117,7 +117,7 @@ static bool wake(sa_stepper_t *stepper, uint8_t shield) {
   return true;
 }
 
-/* Call where a motor is `position`. One that holds goes on holding where it is. */
+/* Define the present place of a motor as `position`. An energised motor keeps its coil currents. */
 static bool set_zero(sa_stepper_t *stepper, uint8_t m, int32_t position) {
   sa_motor_t *motor = &stepper->motors[m];
   const uint8_t bit = (uint8_t)(1u << m);
@@ -181,7 +181,7 @@ static uint8_t release(sa_stepper_t *stepper, const sa_frame_t *frame) {
   if (moving_mask(stepper) != 0u) {
     return SA_ERROR_MOVING;
   }
-  stepper->zeroed = 0; /* a free shaft turns */
+  stepper->zeroed = 0; /* a free shaft may turn */
   uint8_t result = SA_OK;
   stepper->energised = 0;
   for (uint8_t m = 0; m < SA_MOTORS; m++) {
@@ -191,7 +191,7 @@ static uint8_t release(sa_stepper_t *stepper, const sa_frame_t *frame) {
     stepper->link.counters.writes++;
     if (!stepper->coils.write(stepper->coils.context, m, 0, 0)) {
       stepper->link.counters.write_errors++;
-      result = SA_ERROR_COIL_BUS; /* the others are still released */
+      result = SA_ERROR_COIL_BUS; /* continue: release the other motors */
     }
   }
   return result;
@@ -204,7 +204,7 @@ static void follow(sa_stepper_t *stepper, const sa_frame_t *frame) {
   for (uint8_t m = 0; m < SA_MOTORS; m++) {
     const int32_t target = sa_get_i32(frame->payload + 4u * m);
     const sa_motor_t *motor = &stepper->motors[m];
-    /* A motor that is not in use takes only the target 0. */
+    /* An unconfigured motor accepts only the target 0. */
     const bool allowed = has(stepper->configured, m)
                              ? target >= motor->minimum && target <= motor->maximum
                              : target == 0;
@@ -272,15 +272,15 @@ static void tick(sa_stepper_t *stepper) {
       stepper->link.counters.stalled++;
     }
     if (!active) {
-      sa_ramp_brake(&motor->ramp, &motor->limits, held); /* a slow bus does not prolong a stop */
+      sa_ramp_brake(&motor->ramp, &motor->limits, held); /* a slow bus must not prolong a stop */
     } else if (!held) {
       sa_ramp_tick(&motor->ramp, &motor->limits, motor->target);
     }
   }
 }
 
-/* Where the motors are is not known any more: ramps end where the coils are. The other shields go
- * on holding theirs. */
+/* Enter FAULT: the motor positions are no longer known, so all ramps end at the coil positions.
+ * The other shields keep holding their motors. */
 static void fail(sa_stepper_t *stepper, uint8_t shield) {
   for (uint8_t m = 0; m < SA_MOTORS; m++) {
     sa_ramp_init(&stepper->motors[m].ramp, stepper->motors[m].coil);

@@ -31,7 +31,7 @@ void sa_valves_init(sa_valves_t *valves, const sa_board_t *board, const sa_outpu
   write(valves);
 }
 
-/* Bring the outputs to what the timers ask for: first what closes, then what opens. */
+/* Set the outputs according to the timers: first close valves, then open others. */
 static void update(sa_valves_t *valves) {
   bool changed = false;
   for (uint8_t i = 0; i < SA_VALVES; i++) {
@@ -70,8 +70,8 @@ static void tick(sa_valves_t *valves) {
   }
 }
 
-/* Bring the timers up to now. A late loop makes up for all of the time: a valve must not stay open
- * for longer. */
+/* Advance the timers to the present. A late loop makes up for all missed ticks, so that no valve
+ * stays open too long. */
 static void catch_up(sa_valves_t *valves) {
   const sa_board_t *board = &valves->link.board;
   while (board->now_us(board->context) - valves->tick_us >= TICK_US) {
@@ -125,7 +125,7 @@ static void open(sa_valves_t *valves, const sa_frame_t *frame) {
   }
   const uint16_t batch = sa_get_u16(frame->payload);
   if (!valves->has_batch || batch != valves->batch) {
-    catch_up(valves); /* what was told before had its time before: the new times begin now */
+    catch_up(valves); /* elapsed time counts for the old times; the new times begin now */
     for (uint8_t i = 0; i < SA_VALVES; i++) {
       const uint16_t time_ms = sa_get_u16(times + 2u * i);
       if (time_ms != SA_GO_ON) {
@@ -133,7 +133,7 @@ static void open(sa_valves_t *valves, const sa_frame_t *frame) {
       }
     }
     valves->batch = batch;
-    valves->has_batch = true; /* outputs change with the next tick, so that times are whole ticks */
+    valves->has_batch = true; /* outputs change at the next tick, so times are whole ticks */
   }
   sa_link_control_accepted(&valves->link, frame);
 }

@@ -1,9 +1,9 @@
 /* Sixty on-off valves of thirty muscles: output 2 m inflates muscle m, output 2 m + 1 deflates it.
  *
- * A command says how long each output is open from now on (0: close it, SA_GO_ON: what it was told
- * before stands) and has a batch number: a repeat of the batch keeps the valves' time running and does not start it anew. Openings are
- * timed here, in milliseconds, and are capped. Of one muscle never both are open, and one
- * opens only when the other has been closed for the dead time.
+ * A command sets the remaining open time of each output (0: close, SA_GO_ON: continue the previous
+ * time) and has a batch number. A repeated batch does not restart the times. The device measures
+ * open times in milliseconds and limits them to a cap. The two valves of a muscle are never open
+ * together, and one opens only after the other has been closed for the dead time.
  */
 #ifndef SA_VALVES_H
 #define SA_VALVES_H
@@ -15,7 +15,7 @@ extern "C" {
 #endif
 
 #define SA_VALVE_STATE_US 20000ul
-#define SA_MOST_OPEN_MS 10000u /* the largest cap that can be configured */
+#define SA_MOST_OPEN_MS 10000u /* largest configurable cap */
 #define SA_MOST_DEAD_MS 200u
 #define SA_GO_ON 0xFFFFu
 
@@ -30,10 +30,10 @@ typedef struct {
   uint16_t cap_ms;
   uint8_t dead_ms;
   bool configured;
-  bool has_batch; /* since arming */
+  bool has_batch; /* a batch has arrived since arming */
   uint16_t batch;
-  uint16_t left_ms[SA_VALVES];  /* still to be open */
-  uint8_t closed_ms[SA_VALVES]; /* since it closed, up to the dead time */
+  uint16_t left_ms[SA_VALVES];  /* remaining open time */
+  uint8_t closed_ms[SA_VALVES]; /* time since closing, at most SA_MOST_DEAD_MS */
   uint8_t open[SA_VALVE_BYTES];
   uint32_t tick_us;
 } sa_valves_t;

@@ -1,19 +1,19 @@
-/* Lines of the control socket that tell of the motors; the same from either runner. */
+/* Control socket lines about the motors, common to the runners of stepper boards. */
 #ifndef BENCH_REPORT_H
 #define BENCH_REPORT_H
 
 #include "host.h"
 #include "motor_bench.h"
 
-/* "C <us> <shaft of each motor>": to be called often, says so at most once a millisecond and only
- * if a shaft has moved. */
+/* Report "C <us> <shaft of each motor>" if a shaft has moved, at most once per millisecond. Call
+ * often. */
 void report_shafts(control_t *control, motor_bench_t *bench, uint64_t now_us);
-/* "S <us> shafts ... moved ... jumps ... transactions n failed n late <us>"; late: how far the board
- * was behind the wall clock at worst since the report before, lost time included. */
+/* Report "S <us> shafts ... moved ... jumps ... transactions n failed n late <us>". `late` is the
+ * largest delay of the board behind the wall clock since the last report, including lost time. */
 void report_status(control_t *control, const motor_bench_t *bench, uint64_t now_us,
                    uint64_t late_us);
-/* "shield N off|on|power": the shield falls silent, answers again, loses its power for a moment.
- * Returns whether it was such an order. */
+/* Handle "shield N off|on|power": the shield stops answering, answers again, or is power-cycled.
+ * Return whether the order was of this kind. */
 bool bench_order(motor_bench_t *bench, const char *order);
 
 #endif

@@ -32,9 +32,9 @@ static void plug(port_t *port) {
   if (other < 0 || tcgetattr(other, &settings) != 0) {
     die(name);
   }
-  cfmakeraw(&settings); /* no echo, no line editing, whoever opens it */
+  cfmakeraw(&settings); /* no echo or line editing for any program that opens it */
   (void)tcsetattr(other, TCSANOW, &settings);
-  (void)close(other); /* from now on the pty tells when it is open */
+  (void)close(other); /* from now on, poll shows whether a program has the pty open */
   port->open = false;
   (void)unlink(port->link);
   if (symlink(name, port->link) != 0) {
@@ -203,7 +203,7 @@ void host_signals(void) {
   (void)signal(SIGTERM, end);
   (void)signal(SIGHUP, end);
   parent = getppid();
-  (void)prctl(PR_SET_TIMERSLACK, 20000); /* ns; the usual 50 us are half of a sleep here */
+  (void)prctl(PR_SET_TIMERSLACK, 20000); /* ns; the default of 50 us is half of a sleep here */
 }
 
 bool host_orphaned(void) { return getppid() != parent; }

@@ -1,4 +1,4 @@
-/* What is wrong with a serial line, whatever it is made of; and options of the runners. */
+/* Simulated faults of a serial line, and command line options of the runners. */
 #include <stdio.h>
 #include <string.h>
 

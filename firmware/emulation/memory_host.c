@@ -1,6 +1,6 @@
-/* In place of host.c: a runner as a library, whose time is given to it.
+/* Replacement for host.c: a runner as a library, with time set by the caller.
  *
- * Whatever the runner does, it does until it sleeps; then whoever called goes on. A copy of the
+ * The runner executes as a coroutine until it sleeps; then the caller continues. Each copy of the
  * library is one board. */
 #include "memory_host.h"
 
@@ -23,7 +23,7 @@ static char *arguments[ARGUMENTS];
 static int argument_count;
 static uint64_t now_us;
 static uint64_t wake_us;
-static port_t *line_of; /* the runner's */
+static port_t *line_of; /* port of the runner */
 static bool plugged;
 static bool opened;
 static char said[SAID_BYTES];
@@ -86,7 +86,7 @@ size_t memory_said(char *text, size_t most) {
   return count;
 }
 
-/* ---- What a runner asks of its host ---- */
+/* ---- Host functions that a runner calls ---- */
 
 uint64_t monotonic_us(void) { return now_us; }
 

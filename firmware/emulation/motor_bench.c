@@ -14,7 +14,7 @@
 
 static void power_on(pca9685_t *chip) {
   memset(chip->registers, 0, sizeof chip->registers);
-  chip->registers[MODE1] = SLEEP | 0x01; /* asleep, answers all-call */
+  chip->registers[MODE1] = SLEEP | 0x01; /* asleep, answers the all-call address */
   chip->registers[0x01] = 0x04;
   for (int channel = 0; channel < 16; channel++) {
     chip->registers[LED0 + 4 * channel + 3] = FULL;
@@ -47,7 +47,7 @@ bool motor_bench_start(motor_bench_t *bench, uint8_t address) {
 
 static void write_register(pca9685_t *chip, uint8_t at, uint8_t value) {
   if (at == PRESCALE && (chip->registers[MODE1] & SLEEP) == 0) {
-    return; /* blocked while awake */
+    return; /* not writable while awake */
   }
   if (at >= ALL_LED && at < ALL_LED + 4) {
     for (int channel = 0; channel < 16; channel++) {
@@ -79,7 +79,7 @@ uint8_t motor_bench_read(motor_bench_t *bench, uint8_t address) {
   return chip == NULL ? 0xFF : chip->registers[chip->pointer];
 }
 
-/* Share of the time a channel is high. */
+/* Return the duty of a channel, 0..1. */
 static double level(const pca9685_t *chip, int channel) {
   const uint8_t *r = chip->registers + LED0 + 4 * channel;
   if ((chip->registers[MODE1] & SLEEP) != 0 || (r[3] & FULL) != 0) {
@@ -93,7 +93,7 @@ static double level(const pca9685_t *chip, int channel) {
   return (off - on + 4096) % 4096 / 4096.0;
 }
 
-/* A TB6612 bridge: PWM enables it, IN1 and IN2 give the direction; both high is a brake. */
+/* A TB6612 bridge: PWM enables it, IN1 and IN2 select the direction; both high brake. */
 static double bridge(const pca9685_t *chip, int pwm, int in1, int in2) {
   return level(chip, pwm) * (level(chip, in1) - level(chip, in2));
 }
@@ -102,7 +102,7 @@ static long angle_of(const double coil[2]) {
   return lround(atan2(coil[1], coil[0]) * CYCLE / (2.0 * acos(-1.0)));
 }
 
-/* The rotor follows the field the shorter way; without a field it stays. */
+/* Turn the rotor to the field in the shorter direction; without a field it stays. */
 static void turn(motor_bench_t *bench, bench_motor_t *motor, const double coil[2]) {
   memcpy(motor->coil, coil, sizeof motor->coil);
   if (hypot(coil[0], coil[1]) < 0.1) {
@@ -120,7 +120,7 @@ static void turn(motor_bench_t *bench, bench_motor_t *motor, const double coil[2
 }
 
 static void outputs(motor_bench_t *bench, int shield) {
-  /* M1 and M2: PWMA 8, AIN2 9, AIN1 10, BIN1 11, BIN2 12, PWMB 13; M3 and M4 from 2 to 7 alike. */
+  /* M1 and M2: PWMA 8, AIN2 9, AIN1 10, BIN1 11, BIN2 12, PWMB 13; M3 and M4 likewise from 2 to 7. */
   static const int FIRST[2] = {8, 2};
   const pca9685_t *chip = &bench->shields[shield];
   for (int port = 0; port < 2; port++) {

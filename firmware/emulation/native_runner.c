@@ -1,9 +1,9 @@
-/* Either core, compiled for this computer, behind a pseudo-terminal.
+/* Run either core, compiled for this computer, behind a pseudo-terminal.
  *
  *   native_runner --kind steppers|valves --port LINK [--control SOCKET] [--bus-us N]
  *                 [--reset-on-open 0|1]
  *
- * --bus-us: time it takes to set a motor's coils (1100, the default, is what the AVR takes). Control socket: see
+ * --bus-us: time to set a motor's coils (default 1100, as on the AVR). Control socket: see
  * firmware/emulation/README.md.
  */
 #include <stdio.h>
@@ -23,10 +23,10 @@ typedef struct {
   sa_valves_t valves;
   bool has_valves;
   uint32_t bus_us;
-  uint64_t bus_free_us; /* when the coil bus has done its last write */
+  uint64_t bus_free_us; /* end of the last write on the coil bus */
   uint64_t start_us;
-  uint64_t turn_us; /* when the main loop last turned */
-  uint64_t late_us; /* longest turn of it since the last report */
+  uint64_t turn_us; /* start of the last iteration of the main loop */
+  uint64_t late_us; /* longest iteration since the last report */
   uint32_t boots;
 } board_t;
 
@@ -69,7 +69,7 @@ static bool begin_coils(void *context, uint8_t shield) {
 static bool write_coils(void *context, uint8_t motor, int16_t coil_a, int16_t coil_b) {
   board_t *board = (board_t *)context;
   uint8_t bytes[SA_SHIELD_BYTES];
-  /* Sleeps are not exact: what one took too long, the next writes make up for. */
+  /* Sleeps are inexact; later writes make up for a sleep that was too long. */
   const uint64_t now = monotonic_us();
   board->bus_free_us = (now - board->bus_free_us < 2000 ? board->bus_free_us : now) + board->bus_us;
   sa_shield_coils(motor, coil_a, coil_b, bytes);
@@ -141,7 +141,7 @@ static void run(board_t *board, bool reset_on_open) {
     sa_valves_poll(&board->valves);
     return;
   }
-  /* The bus holds the loop up, as it does on the board. */
+  /* The bus blocks the loop, as on the board. */
   for (int turns = 0; turns < (int)SA_MOTORS && monotonic_us() >= board->bus_free_us; turns++) {
     sa_stepper_poll(&board->stepper);
   }

@@ -1,10 +1,10 @@
-/* The STM32 binary in QEMU's netduinoplus2 (an STM32F405): USART1 on a pseudo-terminal.
+/* Run the STM32 binary in QEMU's netduinoplus2 (an STM32F405), USART1 on a pseudo-terminal.
  *
  *   qemu_runner --elf FILE --port LINK [--control SOCKET] [--seed N] [--qemu PROGRAM]
  *
- * QEMU has no GPIO here, but logs each write to it: the valves are what the set/reset registers were
- * told. --seed: a word of memory from which the firmware makes its boot id (this machine has no
- * random numbers); the time if it is not given. Control socket: see firmware/emulation/README.md.
+ * QEMU emulates no GPIO here, but logs each write to it; valve states follow from the writes to the
+ * set/reset registers. --seed: memory word for the firmware's boot id (this machine has no random
+ * number generator); default: the time. Control socket: see firmware/emulation/README.md.
  */
 #define _GNU_SOURCE
 #include <errno.h>
@@ -25,12 +25,12 @@ typedef struct {
   port_t port;
   control_t control;
   int line;    /* USART1 */
-  int log;     /* what QEMU says of peripherals it does not have */
+  int log;     /* QEMU's log of missing peripherals */
   int monitor; /* orders to QEMU */
   pid_t qemu;
   char text[4096];
   size_t used;
-  uint32_t pins[4]; /* D, E, C, B, as the firmware's outputs.h has them */
+  uint32_t pins[4]; /* ports D, E, C, B, in the order of the firmware's outputs */
   uint64_t writes;
 } machine_t;
 
@@ -158,7 +158,7 @@ static void take_orders(machine_t *machine) {
                 (unsigned long long)machine->writes);
   } else if (strcmp(order, "reset") == 0) {
     static const char RESET[] = "system_reset\n";
-    memset(machine->pins, 0, sizeof machine->pins); /* pins are inputs, the valves close */
+    memset(machine->pins, 0, sizeof machine->pins); /* pins become inputs, the valves close */
     say_valves(machine);
     (void)!write(machine->monitor, RESET, sizeof RESET - 1);
     control_say(&machine->control, "R %llu 0", (unsigned long long)monotonic_us());
@@ -182,7 +182,7 @@ static void carry(machine_t *machine) {
   }
 }
 
-/* It logs into a pipe: once that is full, nothing else but reading lets QEMU end. */
+/* QEMU blocks on a full log pipe, so the pipe must be read until QEMU ends. */
 static void stop(machine_t *machine) {
   (void)kill(machine->qemu, SIGTERM);
   for (int ms = 0; waitpid(machine->qemu, NULL, WNOHANG) == 0; ms++) {
@@ -218,7 +218,7 @@ int main(int argc, char **argv) {
   while (runs && !host_ended && !host_orphaned()) {
     struct pollfd events[3] = {
         {machine.line, POLLIN, 0}, {machine.log, POLLIN, 0}, {machine.port.fd, POLLIN, 0}};
-    /* A port nobody has open is always "hung up": do not wait on that. */
+    /* A port that no program has open always reports POLLHUP, so do not wait on it. */
     (void)poll(events, machine.port.open ? 3 : 2, 1);
     take_orders(&machine);
     carry(&machine);

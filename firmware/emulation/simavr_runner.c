@@ -1,10 +1,10 @@
-/* The AVR binary in simavr, paced to the wall clock: UART0 on a pseudo-terminal, three motor shields
- * on I2C.
+/* Run the AVR binary in simavr at wall clock speed, with UART0 on a pseudo-terminal and three motor
+ * shields on I2C.
  *
  *   simavr_runner --elf FILE --port LINK [--control SOCKET] [--seed N] [--reset-on-open 0|1]
  *
- * --seed: what the EEPROM holds, from which the firmware makes its boot id; the time if it is not
- * given. Control socket: see firmware/emulation/README.md.
+ * --seed: EEPROM contents for the firmware's boot id; default: the time. Control socket: see
+ * firmware/emulation/README.md.
  */
 #include <simavr/avr_eeprom.h>
 #include <simavr/avr_twi.h>
@@ -21,12 +21,12 @@
 #define FREQUENCY 16000000u
 #define TWBR 0xB8 /* data addresses of an ATmega2560 */
 #define TWSR 0xB9
-#define SLICE_US 200u         /* of sleep, when ahead of the wall clock */
-/* The kernel hands bytes through a pseudo-terminal by a thread of ordinary priority. A board that is
- * behind runs on and on with real-time priority: without a breath no command would reach it. */
+#define SLICE_US 200u         /* sleep when ahead of the wall clock */
+/* A kernel thread of ordinary priority moves the bytes of a pseudo-terminal. A board that lags
+ * behind would run continuously at real-time priority; without pauses no command would reach it. */
 #define BREATH_US 100u
 #define BREATH_EVERY_US 2000u
-#define MOST_BEHIND_US 50000u /* more than this is not made up for: time is then lost */
+#define MOST_BEHIND_US 50000u /* a larger lag is not made up for: that time is lost */
 
 typedef struct {
   avr_t *avr;
@@ -35,17 +35,17 @@ typedef struct {
   motor_bench_t bench;
   avr_irq_t *uart_input;
   avr_irq_t *twi_input;
-  bool uart_ready; /* the UART's queue has room */
-  uint8_t received[512]; /* from the port, not yet in the queue */
+  bool uart_ready; /* the UART queue has room */
+  uint8_t received[512]; /* from the port, not yet in the UART queue */
   size_t received_count;
   uint8_t sent[512];
   size_t sent_count;
-  uint8_t selected; /* address byte of the present I2C transaction, 0 if none */
-  avr_cycle_count_t bus_free; /* when the I2C bus has carried the present byte */
-  uint64_t lost_us;        /* not made up for, since the start ... */
-  uint64_t lost_before_us; /* ... until the last report */
-  uint64_t slept_us;       /* when it last slept */
-  uint64_t late_us;        /* behind the wall clock at worst, since the last report */
+  uint8_t selected; /* address byte of the current I2C transaction, 0 if none */
+  avr_cycle_count_t bus_free; /* end of the current byte on the I2C bus */
+  uint64_t lost_us;        /* lost time since the start ... */
+  uint64_t lost_before_us; /* ... and until the last report */
+  uint64_t slept_us;       /* end of the last sleep */
+  uint64_t late_us;        /* largest lag behind the wall clock since the last report */
 } machine_t;
 
 static void uart_output(avr_irq_t *irq, uint32_t value, void *context) {
@@ -56,7 +56,7 @@ static void uart_output(avr_irq_t *irq, uint32_t value, void *context) {
   }
 }
 
-/* Both come from within avr_raise_irq below, too. */
+/* avr_raise_irq in feed_uart may also call uart_on and uart_off. */
 static void uart_on(avr_irq_t *irq, uint32_t value, void *context) {
   (void)irq;
   (void)value;
@@ -82,8 +82,8 @@ static void acknowledge(const machine_t *machine) {
   avr_raise_irq(machine->twi_input, avr_twi_irq_msg(TWI_COND_ACK, machine->selected, 1));
 }
 
-/* simavr passes a byte over I2C in 9 us, whatever the clock. The firmware waits for it anyway, so the
- * time that is missing can pass at once. */
+/* simavr transfers an I2C byte in 9 us at any bus clock. As the firmware waits for the byte anyway,
+ * the missing time is added at once. */
 static void occupy_bus(machine_t *machine) {
   const uint32_t prescaler = 1u << 2 * (machine->avr->data[TWSR] & 3u);
   machine->bus_free =
@@ -133,7 +133,7 @@ static void twi_output(avr_irq_t *irq, uint32_t value, void *context) {
 static void connect(machine_t *machine) {
   avr_t *avr = machine->avr;
   uint32_t flags = 0;
-  avr_ioctl(avr, AVR_IOCTL_UART_SET_FLAGS('0'), &flags); /* no sleeping, no printing of its own */
+  avr_ioctl(avr, AVR_IOCTL_UART_SET_FLAGS('0'), &flags); /* no sleeping or printing by simavr */
   machine->uart_input = avr_io_getirq(avr, AVR_IOCTL_UART_GETIRQ('0'), UART_IRQ_INPUT);
   machine->twi_input = avr_io_getirq(avr, AVR_IOCTL_TWI_GETIRQ(0), TWI_IRQ_INPUT);
   avr_irq_register_notify(avr_io_getirq(avr, AVR_IOCTL_UART_GETIRQ('0'), UART_IRQ_OUTPUT),
@@ -196,7 +196,7 @@ static void exchange(machine_t *machine, bool reset_on_open) {
   report_shafts(&machine->control, &machine->bench, monotonic_us());
 }
 
-/* simavr passes over sleep at once; the wall clock is waited for in main. */
+/* Skip sleep at once; catch_up waits for the wall clock instead. */
 static void pass_over_sleep(avr_t *avr, avr_cycle_count_t cycles) {
   (void)avr;
   (void)cycles;
@@ -234,8 +234,8 @@ static void rest(machine_t *machine, uint32_t us) {
   machine->slept_us = monotonic_us();
 }
 
-/* Run towards where the wall clock is, a millisecond at most; false if the processor has stopped
- * for good. */
+/* Run the board up to the wall clock, at most for a millisecond; return false if the processor has
+ * stopped for good. */
 static bool catch_up(machine_t *machine, uint64_t start_us) {
   avr_t *avr = machine->avr;
   const uint64_t wall_us = monotonic_us() - start_us - machine->lost_us;

@@ -1,6 +1,6 @@
-"""Write golden_vectors.json with an implementation of its own, bit by bit as the standards say.
+"""Write golden_vectors.json by an independent implementation, bit by bit from the standards.
 
-It shares no code with firmware or driver; both are held to what it writes. Run it only when
+It shares no code with firmware or driver; both are tested against its output. Run it only when
 the protocol changes: python3 firmware/protocol/make_golden_vectors.py
 """
 
@@ -15,7 +15,7 @@ BOOT_ID = 0xC0FFEE42
 
 
 def crc_ccitt(data: bytes) -> int:
-    """CRC-16/CCITT-FALSE: x^16 + x^12 + x^5 + 1, most significant bit first, start 0xFFFF."""
+    """Return CRC-16/CCITT-FALSE: x^16 + x^12 + x^5 + 1, MSB first, start 0xFFFF."""
     crc = 0xFFFF
     for byte in data:
         for bit in range(7, -1, -1):
@@ -25,7 +25,7 @@ def crc_ccitt(data: bytes) -> int:
 
 
 def crc_modbus(data: bytes) -> int:
-    """CRC-16/MODBUS: x^16 + x^15 + x^2 + 1, least significant bit first, start 0xFFFF."""
+    """Return CRC-16/MODBUS: x^16 + x^15 + x^2 + 1, LSB first, start 0xFFFF."""
     crc = 0xFFFF
     for byte in data:
         for bit in range(8):
@@ -35,12 +35,12 @@ def crc_modbus(data: bytes) -> int:
 
 
 def cobs(data: bytes) -> bytes:
-    """Consistent overhead byte stuffing of fewer than 254 bytes."""
+    """Return the consistent overhead byte stuffing of fewer than 254 bytes."""
     return b''.join(bytes([len(group) + 1]) + group for group in data.split(b'\0'))
 
 
 def encoded(kind: int, sequence: int, payload: bytes, key: int) -> bytes:
-    """A whole frame with its delimiter."""
+    """Return an encoded frame with its delimiter."""
     body = bytes([kind, sequence]) + payload
     body += struct.pack('<H', crc_modbus(struct.pack('<I', key) + body))
     body += struct.pack('<H', crc_ccitt(body))
@@ -48,7 +48,7 @@ def encoded(kind: int, sequence: int, payload: bytes, key: int) -> bytes:
 
 
 def valves(**open_ms: int) -> list[int]:
-    """Opening times of sixty outputs; names are o<number>."""
+    """Return the opening times [ms] of sixty outputs; argument names are o<number>."""
     return [open_ms.get(f'o{output}', 0) for output in range(60)]
 
 
@@ -94,7 +94,7 @@ FRAMES: list[tuple[str, int, int, str, list[int]]] = [
 
 
 def invalid() -> list[dict[str, str]]:
-    """Bytes, without delimiter, that are no frame, and what a receiver says to them."""
+    """Return invalid frames without delimiter, and the verdict of a receiver on each."""
     good = encoded(0x02, 1, struct.pack('<I', 0x01020304), 0)[:-1]
     flipped = bytes([*good[:4], good[4] ^ 0x10, *good[5:]])
     body = bytes([0x02, 1]) + struct.pack('<I', 0x01020304)
@@ -121,7 +121,7 @@ def invalid() -> list[dict[str, str]]:
 
 
 def main() -> None:
-    """Write the file beside this one."""
+    """Write golden_vectors.json beside this file."""
     frames = []
     for name, kind, sequence, layout, fields in FRAMES:
         payload = struct.pack(layout, *fields)

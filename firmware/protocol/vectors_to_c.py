@@ -8,12 +8,12 @@ from pathlib import Path
 
 
 def array(name: str, data: bytes) -> str:
-    """A C array; an empty one has a byte that does not count."""
+    """Return the definition of a C array; an empty array gets one unused byte."""
     return f'static const uint8_t {name}[] = {{{", ".join(str(b) for b in data or b"0")}}};'
 
 
 def main() -> None:
-    """Write arrays and the tables that name them."""
+    """Write the arrays and the tables that refer to them."""
     vectors = json.loads(Path(__file__).with_name('golden_vectors.json').read_text('utf-8'))
     lines = ['/* Written by vectors_to_c.py. */', '#include <stdint.h>', '#include "golden.h"']
     lines.append(f'#define GOLDEN_BOOT_ID {vectors["boot_id"]}u')

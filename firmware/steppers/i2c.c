@@ -7,7 +7,7 @@
 
 #define FREQUENCY 400000UL
 #define PATIENCE 500u /* of 10 us */
-#define SCL 0         /* of port D on a Mega: pins 21 and 20 */
+#define SCL 0         /* bits of port D; pins 21 and 20 of a Mega */
 #define SDA 1
 
 #define GO_ON (_BV(TWINT) | _BV(TWEN) | _BV(TWIE))
@@ -21,8 +21,8 @@ static volatile uint8_t address_byte;
 static volatile uint8_t outcome;
 
 void i2c_begin(void) {
-  /* A chip that was in the middle of a byte when the board was reset holds the data line down
-   * until it has had its clocks. */
+  /* A chip that was interrupted within a byte by a reset holds the data line low until it has
+   * received the remaining clock pulses. */
   PORTD &= (uint8_t)~(_BV(SCL) | _BV(SDA));
   for (uint8_t i = 0; i < 9; i++) {
     DDRD |= _BV(SCL);
@@ -30,7 +30,7 @@ void i2c_begin(void) {
     DDRD &= (uint8_t)~_BV(SCL);
     _delay_us(5);
   }
-  PORTD |= _BV(SCL) | _BV(SDA); /* weak pull-ups beside those of the shields */
+  PORTD |= _BV(SCL) | _BV(SDA); /* weak pull-ups in addition to those of the shields */
   TWSR = 0;
   TWBR = (F_CPU / FREQUENCY - 16) / 2;
   TWCR = _BV(TWEN);
@@ -72,7 +72,7 @@ bool i2c_write(uint8_t address, const uint8_t *bytes, uint8_t count) {
     patience--;
   }
   if (patience == 0) {
-    TWCR = 0; /* lets the lines go */
+    TWCR = 0; /* release the lines */
     TWCR = _BV(TWEN);
     return false;
   }

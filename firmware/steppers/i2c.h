@@ -1,5 +1,5 @@
-/* Writing on the I2C bus at 400 kHz. Less than the Wire library does, and a third faster: no buffers
- * between, a short interrupt. */
+/* I2C writes at 400 kHz. Faster than the Wire library by a third, because there are no
+ * intermediate buffers and the interrupt is short. */
 #ifndef I2C_H
 #define I2C_H
 
@@ -11,7 +11,7 @@ extern "C" {
 #endif
 
 void i2c_begin(void);
-/* One transaction; false if nobody answers or the bus is stuck. Waits for 5 ms at most. */
+/* Write one transaction, within 5 ms; return false if no chip answers or the bus is stuck. */
 bool i2c_write(uint8_t address, const uint8_t *bytes, uint8_t count);
 
 #ifdef __cplusplus

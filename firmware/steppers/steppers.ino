@@ -1,7 +1,8 @@
 // Six stepper motors on an Arduino Mega 2560 with up to three Adafruit Motor Shields V2.
 //
-// Thin on purpose: all that decides is in src/core (portable C, tested on the host). Opens in the
-// Arduino tools; src/core is a link to firmware/core, `make sketch` makes a folder that has a copy.
+// Only the hardware access is here; all decisions are made in src/core (portable C, tested on the
+// host). The Arduino tools can open this folder, where src/core is a link to firmware/core;
+// `make sketch` writes a folder with a copy instead.
 #include <avr/eeprom.h>
 #include <avr/sleep.h>
 
@@ -10,7 +11,7 @@
 #include "src/core/stepper.h"
 
 static const uint32_t BAUD = 250000;        // exact at 16 MHz; 115200 would be 2.1 % off
-static uint32_t *const BOOTS = (uint32_t *)0;  // EEPROM address of the count of starts
+static uint32_t *const BOOTS = (uint32_t *)0;  // EEPROM address of the start counter
 
 static sa_stepper_t stepper;
 
@@ -38,7 +39,7 @@ static bool write_coils(void *, uint8_t motor, int16_t coil_a, int16_t coil_b) {
   return i2c_write(sa_shield_address(motor), bytes, sizeof bytes);
 }
 
-// 1 power, 2 reset pin, 3 brown-out, 4 watchdog; 0 where the boot loader has cleared the flags.
+// 1 power, 2 reset pin, 3 brown-out, 4 watchdog; 0 if the boot loader has cleared the flags.
 static uint8_t reset_cause() {
   const uint8_t flags = MCUSR;
   MCUSR = 0;
@@ -49,7 +50,7 @@ static uint8_t reset_cause() {
                              : 0;
 }
 
-// Different at every start: the count of starts, spread over all bits.
+// Different at every start: the start counter, multiplied to spread it over all bits.
 static uint32_t boot_id() {
   const uint32_t boots = eeprom_read_dword(BOOTS) + 1;
   eeprom_update_dword(BOOTS, boots);
@@ -72,8 +73,8 @@ void loop() {
   if (sa_stepper_poll(&stepper)) {
     return;
   }
-  // Until the next byte or the timer's next millisecond; a byte in between is not missed, because
-  // the instruction after sei() is executed before any interrupt.
+  // Sleep until the next byte or the timer's next millisecond. A byte that arrives just before is
+  // not missed, because the instruction after sei() executes before any interrupt.
   set_sleep_mode(SLEEP_MODE_IDLE);
   cli();
   if (Serial.available() == 0) {

@@ -81,7 +81,7 @@ static bool write_coils(void *context, uint8_t motor, int16_t coil_a, int16_t co
   int16_t *from = bench->currents[motor];
   if ((from[0] != 0 || from[1] != 0) && (coil_a != 0 || coil_b != 0)) {
     const int32_t steps = bench_microsteps(from, to);
-    CHECK(steps > -32 && steps < 32); /* half a cycle is no direction */
+    CHECK(steps > -32 && steps < 32); /* half a cycle has no direction */
     bench->executed[motor] += steps;
   }
   memcpy(from, to, sizeof to);

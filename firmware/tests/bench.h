@@ -1,5 +1,5 @@
-/* A bench for either device: a clock, a line that keeps the last answers, coils and valves that
- * remember. Hosts' frames are made with the codec under test; golden vectors hold that one. */
+/* A test bench for either device: a clock, a line that stores the last answers, and recording coils
+ * and valves. Host frames are encoded by the codec under test, which golden vectors verify. */
 #ifndef BENCH_H
 #define BENCH_H
 
@@ -27,15 +27,15 @@ typedef struct {
   sa_stepper_t stepper;
   uint32_t coil_writes;
   uint32_t begun;
-  uint32_t write_us; /* time a coil write takes */
-  uint8_t shields_answer; /* bit of each shield */
+  uint32_t write_us; /* duration of a coil write */
+  uint8_t shields_answer; /* bit mask of answering shields */
   int32_t executed[SA_MOTORS]; /* counted from the currents */
   int16_t currents[SA_MOTORS][2];
   /* valves */
   sa_valves_t valves;
   uint32_t valve_writes;
   uint8_t open[SA_VALVE_BYTES];
-  uint32_t open_us[SA_VALVES]; /* total time each output has been open */
+  uint32_t open_us[SA_VALVES]; /* total open time of each output */
 } bench_t;
 
 void bench_steppers(bench_t *bench);
@@ -44,7 +44,7 @@ void bench_send(bench_t *bench, uint8_t type, const uint8_t *payload, uint8_t co
 void bench_send_sequence(bench_t *bench, uint8_t type, const uint8_t *payload, uint8_t count,
                          uint8_t sequence);
 void bench_bytes(bench_t *bench, const uint8_t *bytes, uint16_t count);
-/* Let the device run; the clock advances by 100 us a poll. */
+/* Run the device; the clock advances by 100 us per poll. */
 void bench_run(bench_t *bench, uint32_t us);
 void bench_hello(bench_t *bench);
 /* Handshake, limits, zero, arm. Speeds in microsteps/s. */
@@ -57,7 +57,7 @@ void bench_zero(bench_t *bench, uint8_t mask, const int32_t *positions);
 void bench_targets(bench_t *bench, const int32_t *targets);
 void bench_open(bench_t *bench, uint16_t batch, const uint16_t *open_ms);
 void bench_keep(bench_t *bench, uint16_t batch);
-/* Microsteps from one pair of currents to another, -32..31. */
+/* Return the microsteps from one pair of currents to another, -32..31. */
 int32_t bench_microsteps(const int16_t from[2], const int16_t to[2]);
 
 #endif

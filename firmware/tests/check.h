@@ -1,4 +1,4 @@
-/* Named tests with plain checks: a failed one prints where and ends the program. */
+/* Named tests with checks: a failed check prints its place and ends the program. */
 #ifndef CHECK_H
 #define CHECK_H
 

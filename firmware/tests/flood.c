@@ -1,5 +1,5 @@
-/* A million random and mutated frames into each device, armed and running: none is accepted,
- * nothing moves. `flood [frames] [seed]`; the same seed draws the same bytes. */
+/* Send a million random and mutated frames to each armed and running device; none may be accepted,
+ * and nothing may move. `flood [frames] [seed]`; equal seeds give equal bytes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +17,7 @@ static uint32_t draw(uint32_t below) {
   return (uint32_t)((random_state >> 32) * below >> 32);
 }
 
-/* A frame that would be obeyed: of every type, with the next sequence number. */
+/* Make a valid frame of a random type with the next sequence number. */
 static uint16_t valid_frame(const bench_t *bench, bool valves, uint8_t *bytes) {
   static const uint8_t STEPPERS[][2] = {
       {SA_TARGETS, 24}, {SA_TARGETS, 24}, {SA_TARGETS, 24}, {SA_ZERO, 25},
@@ -65,7 +65,7 @@ static uint16_t mutate(uint8_t *bytes, uint16_t count) {
         memmove(bytes + at, bytes + at + 1, (size_t)(count - at - 1));
         count = count > 2 ? (uint16_t)(count - 1) : count;
         break;
-      case 4: /* a byte too many */
+      case 4: /* an extra byte */
         memmove(bytes + at + 1, bytes + at, (size_t)(count - at));
         bytes[at] = (uint8_t)draw(256);
         count++;
@@ -73,7 +73,7 @@ static uint16_t mutate(uint8_t *bytes, uint16_t count) {
       case 5: /* the end lost */
         count = at > 1 ? at : count;
         break;
-      default: { /* two bytes change places */
+      default: { /* two bytes swapped */
         const uint16_t other = (uint16_t)draw(count);
         const uint8_t byte = bytes[at];
         bytes[at] = bytes[other];
@@ -84,7 +84,7 @@ static uint16_t mutate(uint8_t *bytes, uint16_t count) {
   return count;
 }
 
-/* Whether a mutation left, or a random draw made, a valid frame. */
+/* Return whether mutated or random bytes contain a valid frame by chance. */
 static bool holds_valid_frame(const uint8_t *bytes, uint16_t count) {
   uint16_t start = 0;
   for (uint16_t i = 0; i <= count; i++) {
@@ -138,7 +138,7 @@ static void flood(bool valves, uint32_t frames) {
     link->counters.malformed = 0;
     CHECK_EQUAL(link->counters.accepted, accepted);
     if (i % 8 == 0) {
-      /* The host goes on at 100 Hz, between the nonsense. */
+      /* Between the bad frames, the host continues at 100 Hz. */
       if (valves) {
         bench_open(&bench, 1, CLOSED);
       } else {

@@ -1,6 +1,6 @@
-/* libFuzzer target. The first byte of the input chooses the device and the mode: raw bytes on the
- * line, or frames made valid here with types, sequences, payloads and pauses from the input, which
- * gets behind the checksums. */
+/* libFuzzer target. The first byte of the input selects the device and the mode: raw bytes on the
+ * line, or valid frames with types, sequences, payloads and pauses from the input, which pass the
+ * checksums. */
 #include <stdlib.h>
 
 #include "bench.h"
@@ -50,7 +50,7 @@ static void valid_frames(bench_t *bench, const uint8_t *data, size_t size) {
     for (int m = 0; m < 6; m++) {
       const sa_motor_t *motor = &bench->stepper.motors[m];
       if (bench->valves.link.kind != SA_KIND_VALVES && (bench->stepper.zeroed >> m & 1) != 0) {
-        /* Braking at a stop or a lower limit set later may carry it on, not more. */
+        /* Only braking at a stop, or limits lowered later, may exceed the limits. */
         CHECK(motor->ramp.velocity != 0 || (motor->coil >= motor->minimum - 100 &&
                                             motor->coil <= motor->maximum + 100));
       }

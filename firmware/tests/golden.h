@@ -1,4 +1,4 @@
-/* Rows of the tables that vectors_to_c.py writes. */
+/* Rows of the tables written by vectors_to_c.py. */
 #ifndef GOLDEN_H
 #define GOLDEN_H
 

@@ -1,5 +1,5 @@
-/* Whether bytes between two delimiters are a valid frame, told bit by bit as the standards say:
- * no code is shared with the core. */
+/* Independent check, bit by bit by the standards, whether bytes between two delimiters are a valid
+ * frame; no code is shared with the core. */
 #ifndef ORACLE_H
 #define ORACLE_H
 

@@ -1,4 +1,4 @@
-/* The codec against the golden vectors, and against itself. */
+/* Tests of the codec against the golden vectors and against itself. */
 #include "tests.h"
 
 #include <string.h>
@@ -63,7 +63,7 @@ static void golden_nonsense_is_refused(void) {
     sa_frame_t frame;
     CHECK_EQUAL(feed(&receiver, v->bytes, v->count, &frame), SA_RX_NOTHING);
     CHECK_EQUAL(sa_receiver_byte(&receiver, 0, key_of, NULL, &frame), v->verdict);
-    /* The next frame is not harmed. */
+    /* The next frame is received correctly. */
     const golden_frames_t *good = &GOLDEN_FRAMES[i % COUNT(GOLDEN_FRAMES)];
     CHECK_EQUAL(feed(&receiver, good->encoded, good->encoded_count, &frame), SA_RX_FRAME);
   }

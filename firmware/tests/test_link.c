@@ -1,4 +1,4 @@
-/* What both devices do alike; shown on the steppers. */
+/* Tests of the part common to both devices, run on the steppers. */
 #include "tests.h"
 
 #include <string.h>

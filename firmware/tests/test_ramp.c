@@ -1,4 +1,4 @@
-/* The speed ramp: never faster, never steeper than told, exactly there in about the ideal time. */
+/* Tests of the speed ramp: within its limits, exact, and close to the ideal time. */
 #include "tests.h"
 
 #include <math.h>
@@ -19,7 +19,7 @@ typedef struct {
   int64_t overshoot; /* 2^-16 microsteps */
 } travel_t;
 
-/* Travel to `target`, checking the limits at every tick. */
+/* Travel to `target` and check the limits at every tick. */
 static travel_t travel(sa_ramp_t *ramp, const sa_ramp_limits_t *limits, int32_t target) {
   travel_t done = {0, 0};
   const int32_t start = ramp->position;
@@ -36,7 +36,7 @@ static travel_t travel(sa_ramp_t *ramp, const sa_ramp_limits_t *limits, int32_t 
   return done;
 }
 
-/* Ticks of the ideal trapezoid or triangle. */
+/* Return the number of ticks of the ideal trapezoid or triangle. */
 static double ideal_ticks(double distance, double speed, double acceleration) {
   const double seconds = distance * acceleration >= speed * speed
                              ? distance / speed + speed / acceleration
@@ -101,7 +101,7 @@ static void a_moving_target_is_followed(void) {
       worst = lag > worst ? lag : worst;
     }
   }
-  /* The ramp could stop at every command, so it follows v^2 / 2 a = 37 microsteps behind. */
+  /* The ramp must be able to stop at every command, so it lags by v^2 / 2 a = 37 microsteps. */
   CHECK(worst <= 45);
 }
 

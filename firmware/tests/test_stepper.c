@@ -1,4 +1,4 @@
-/* Motors: what is commanded is what the coils do, whatever the bus does. */
+/* Tests of the motors: the coils follow the commands, even with a slow or failing bus. */
 #include "tests.h"
 
 #include <math.h>
@@ -30,7 +30,7 @@ static void currents_turn_by_one_microstep_each(void) {
   }
 }
 
-/* A PCA9685 as its data sheet has it: the level of a channel from its four registers. */
+/* Return the level of a channel from its four registers, by the data sheet of the PCA9685. */
 static double level(const uint8_t *at) {
   const int on = at[0] | (at[1] & 0x0F) << 8;
   const int off = at[2] | (at[3] & 0x0F) << 8;
@@ -79,12 +79,12 @@ static void targets_are_reached_on_the_coils(void) {
   CHECK_EQUAL(bench.stepper.link.counters.stalled, 0);
 }
 
-/* Where a ramp that does not know of the bus loses steps. */
+/* A ramp that ignored the slow bus would lose steps here. */
 static void a_slow_bus_stalls_the_ramp_and_loses_nothing(void) {
   static const int32_t TARGETS[SA_MOTORS] = {9000, -9000, 9000, -9000, 9000, -9000};
   bench_t bench;
   bench_armed_steppers(&bench, 4000, 50000, 120000);
-  bench.write_us = 2400; /* 100 kHz: 14 ms a round, 8 microsteps each */
+  bench.write_us = 2400; /* 100 kHz: 14 ms per round, 8 microsteps each */
   for (int i = 0; i < 2000 && bench.executed[0] != 9000; i++) {
     follow(&bench, TARGETS, 10000);
     for (int m = 0; m < 6; m++) {
@@ -121,7 +121,7 @@ static void silence_brakes_within_250_ms_of_the_last_frame(void) {
     CHECK_EQUAL(bench.stepper.link.cause, SA_CAUSE_WATCHDOG);
     CHECK_EQUAL(sa_get_i32(bench.state + 10), stopped[0]);
     CHECK_EQUAL(bench.state[8], 0x3F); /* still zeroed: nothing was lost */
-    /* On from here when told, and not before. */
+    /* Motion continues from here on command, and not before. */
     bench_send(&bench, SA_RESET, NULL, 0);
     bench_send(&bench, SA_ARM, NULL, 0);
     CHECK_EQUAL(bench.last_ack[2], SA_OK);
@@ -188,7 +188,7 @@ static void nonsense_limits_and_zeros_are_refused(void) {
   CHECK_EQUAL(bench.last_ack[2], SA_ERROR_VALUE);
   bench_zero(&bench, 1, ZEROS);
   CHECK_EQUAL(bench.last_ack[2], SA_OK);
-  bench_configure(&bench, 0, 679, 3395, 17000, 1, 10); /* where it is would be outside */
+  bench_configure(&bench, 0, 679, 3395, 17000, 1, 10); /* the present position would be outside */
   CHECK_EQUAL(bench.last_ack[2], SA_ERROR_LIMIT);
   CHECK_EQUAL(bench.coil_writes, 1);
 }
@@ -209,13 +209,13 @@ static void a_shield_that_falls_silent_is_a_fault(void) {
   CHECK(bench.stepper.link.counters.write_errors <= 2 * SA_BUS_TRIES);
   bench_send(&bench, SA_RESET, NULL, 0);
   bench_send(&bench, SA_ARM, NULL, 0);
-  CHECK_EQUAL(bench.last_ack[2], SA_ERROR_NOT_READY); /* homed only when told */
+  CHECK_EQUAL(bench.last_ack[2], SA_ERROR_NOT_READY); /* zeroed only on command */
   bench_zero(&bench, 0x3F, ZEROS);
   CHECK_EQUAL(bench.last_ack[2], SA_ERROR_COIL_BUS);
   bench.shields_answer = 7;
   bench_zero(&bench, 0x3F, ZEROS);
   CHECK_EQUAL(bench.last_ack[2], SA_OK);
-  CHECK_EQUAL(bench.begun, 3 + 2); /* the shields that answered have gone on holding */
+  CHECK_EQUAL(bench.begun, 3 + 2); /* the answering shields kept holding */
 }
 
 static void zeroing_a_motor_that_holds_does_not_turn_it(void) {

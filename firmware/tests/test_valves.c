@@ -1,4 +1,4 @@
-/* Valves: times to the millisecond, never both of a muscle, all closed when in doubt. */
+/* Tests of the valves: millisecond timing, interlock of each muscle, all closed on any doubt. */
 #include "tests.h"
 
 #include <string.h>
@@ -67,7 +67,7 @@ static void both_valves_of_a_muscle_are_refused(void) {
   bench_open(&bench, 1, open_ms);
   CHECK_EQUAL(bench.last_ack[2], SA_ERROR_INTERLOCK);
   bench_run(&bench, 10000);
-  CHECK(none_open(&bench)); /* nothing of it was done */
+  CHECK(none_open(&bench)); /* the whole command was refused */
   CHECK_EQUAL(bench.open_us[30], 0);
 }
 
@@ -89,7 +89,7 @@ static void the_other_valve_waits_for_the_dead_time(void) {
     bench_keep(&bench, 2);
     bench_run(&bench, 10000);
   }
-  CHECK_EQUAL(bench.open_us[1], 100000); /* the whole time, later */
+  CHECK_EQUAL(bench.open_us[1], 100000); /* the full time, after the dead time */
 }
 
 static void what_goes_on_keeps_its_time(void) {
@@ -99,7 +99,7 @@ static void what_goes_on_keeps_its_time(void) {
   bench_open(&bench, 1, open_ms);
   for (uint16_t batch = 2; batch < 10; batch++) {
     bench_run(&bench, 17000);
-    open_ms[0] = SA_GO_ON; /* over after six of them: it does not open again */
+    open_ms[0] = SA_GO_ON; /* its time ends during the sixth batch; it must not reopen */
     open_ms[7] = batch == 3 ? 60 : SA_GO_ON;
     bench_open(&bench, batch, open_ms);
   }
@@ -107,7 +107,7 @@ static void what_goes_on_keeps_its_time(void) {
   CHECK_EQUAL(bench.open_us[0], 100000);
   CHECK_EQUAL(bench.open_us[7], 60000);
   CHECK(none_open(&bench));
-  open_ms[1] = 50; /* beside an output that goes on, even if it is closed */
+  open_ms[1] = 50; /* refused, as output 0 has SA_GO_ON, although it is closed */
   bench_open(&bench, 20, open_ms);
   CHECK_EQUAL(bench.last_ack[2], SA_ERROR_INTERLOCK);
   bench_send(&bench, SA_DISARM, NULL, 0);
@@ -115,7 +115,7 @@ static void what_goes_on_keeps_its_time(void) {
   open_ms[1] = 0;
   bench_open(&bench, 21, open_ms);
   bench_run(&bench, 20000);
-  CHECK(none_open(&bench)); /* what was told before arming is forgotten */
+  CHECK(none_open(&bench)); /* commands from before arming are forgotten */
 }
 
 static void openings_beyond_the_cap_are_refused(void) {
@@ -147,7 +147,7 @@ static void silence_closes_all(void) {
   bench_send(&bench, SA_RESET, NULL, 0);
   bench_send(&bench, SA_ARM, NULL, 0);
   bench_run(&bench, 100000);
-  CHECK(none_open(&bench)); /* an old batch does not come back */
+  CHECK(none_open(&bench)); /* an old batch is not resumed */
   bench_keep(&bench, 1);
   CHECK_EQUAL(bench.last_ack[2], SA_ERROR_BATCH);
 }
@@ -170,7 +170,7 @@ static void a_late_loop_does_not_lengthen_an_opening(void) {
   bench_open(&bench, 1, open_ms);
   bench_run(&bench, 5000);
   CHECK_EQUAL(bench.open[0], 1);
-  bench.now_us += 100000u; /* the loop was held up */
+  bench.now_us += 100000u; /* the loop was delayed */
   sa_valves_poll(&bench.valves);
   CHECK(none_open(&bench));
 }
@@ -181,12 +181,12 @@ static void a_late_loop_does_not_take_from_a_new_opening(void) {
   bench_armed_valves(&bench, 500, 0);
   bench_open(&bench, 1, open_ms);
   bench_run(&bench, 5000);
-  bench.now_us += 100000u; /* the loop was held up; a frame has come meanwhile */
+  bench.now_us += 100000u; /* the loop was delayed, and a frame arrived meanwhile */
   open_ms[0] = SA_GO_ON;
   open_ms[2] = 40;
   bench_open(&bench, 2, open_ms);
   bench_run(&bench, 20000);
-  CHECK_EQUAL(bench.open[0], 4); /* the first one is over, the second one is not */
+  CHECK_EQUAL(bench.open[0], 4); /* the first opening has ended, the second has not */
   bench_run(&bench, 40000);
   CHECK_EQUAL(bench.open_us[2], 40000);
   CHECK(none_open(&bench));

@@ -1,16 +1,16 @@
-/* Sixty valves on an STM32F405: clock, serial line, watchdog; all that decides is in ../core.
+/* Sixty valves on an STM32F405: clock, serial line, watchdog; all decisions are made in ../core.
  *
- * Nothing here waits without a bound, and no register is read to find out what was written: the
- * same binary runs in QEMU, where most peripherals read as zero.
+ * All waits are bounded, and no register is read back after a write: the same binary runs in QEMU,
+ * where most peripherals read as zero.
  */
 #include "../core/valves.h"
 #include "outputs.h"
 #include "stm32f405.h"
 
 #define BAUD 115200u
-#define PATIENCE 100000u      /* turns of a loop that waits for a ready bit */
-#define QUEUE 256u            /* bytes; indices wrap by themselves */
-#define WATCHDOG_FEED_US 10000u /* the watchdog bites after 100 ms */
+#define PATIENCE 100000u      /* iterations of a loop that waits for a ready bit */
+#define QUEUE 256u            /* bytes; 8-bit indices wrap by themselves */
+#define WATCHDOG_FEED_US 10000u /* the watchdog resets the board after 100 ms */
 
 static volatile uint8_t received[QUEUE];
 static volatile uint8_t received_head;
@@ -19,11 +19,11 @@ static uint8_t sending[QUEUE];
 static uint8_t sending_head;
 static uint8_t sending_tail;
 static sa_valves_t valves;
-/* [0] may be set from outside, [1] counts starts. Neither is cleared at a reset; after power-on
- * they hold what the memory woke up with. */
+/* [0] may be set by an emulator, [1] counts starts. A reset clears neither; after power-on both
+ * hold the random contents of the memory. */
 __attribute__((section(".kept"), used)) static volatile uint32_t kept[2];
 
-void systick_handler(void) {} /* has ended a wait */
+void systick_handler(void) {} /* only ends a wait for interrupt */
 
 void usart1_handler(void) {
   const uint32_t status = USART1_SR;
@@ -48,12 +48,12 @@ typedef struct {
   uint32_t timer_mhz;  /* of TIM2 */
 } clocks_t;
 
-/* 168 MHz from the internal oscillator, or that oscillator itself if it cannot be had. */
+/* Select 168 MHz by the PLL, or the internal oscillator itself if the PLL does not start. */
 static clocks_t clock_begin(void) {
   static const clocks_t SLOW = {16u, 16u, 16u};
   static const clocks_t FAST = {168u, 84u, 84u};
-  /* What QEMU's board counts with; it has no clock control: the oscillator that runs a real one
-   * would show here. */
+  /* Timer rates of QEMU's board, which has no clock control: its RCC_CR reads as zero, while a real
+   * board shows its running oscillator there. */
   static const clocks_t EMULATED = {168u, 84u, 1000u};
   if (RCC_CR == 0u) {
     return EMULATED;
@@ -84,7 +84,7 @@ static uint8_t reset_cause(void) {
                                     : 0u;
 }
 
-/* Another one at every start: a random number, or a count on top of what the memory woke up with. */
+/* Different at every start: a random number mixed with the start counter and the kept memory. */
 static uint32_t boot_id(void) {
   uint32_t random = 0;
   RNG_CR = 1u << 2;
@@ -105,7 +105,7 @@ static void watchdog_begin(void) {
   IWDG_KR = 0xAAAAu;
 }
 
-/* A counter of microseconds rather than of interrupts, of which a late one may be lost. */
+/* A hardware microsecond counter: counting interrupts could lose a late one. */
 static uint32_t now_us(void *context) {
   (void)context;
   return TIM2_CNT;
@@ -118,7 +118,7 @@ static uint8_t room(void *context) {
 
 static void send(void *context, const uint8_t *bytes, uint8_t count) {
   if (count > room(context)) {
-    return; /* the host sees the gap */
+    return; /* the host detects the gap in the sequence */
   }
   for (uint8_t i = 0; i < count; i++) {
     sending[sending_head++] = bytes[i];
@@ -130,7 +130,7 @@ static void write_valves(void *context, const uint8_t open[SA_VALVE_BYTES]) {
   outputs_write(open);
 }
 
-/* A byte whenever the line takes one: the loop never waits for it, valves keep their times. */
+/* Send a byte only when the line is free, so that the loop never waits and valves keep time. */
 static void pump(void) {
   if (sending_tail != sending_head && (USART1_SR & USART_TXE) != 0u) {
     USART1_DR = sending[sending_tail++];
@@ -138,25 +138,25 @@ static void pump(void) {
 }
 
 int main(void) {
-  RCC_AHB1ENR = 0x0010001Fu; /* ports A to E; bit 20 is as after reset */
+  RCC_AHB1ENR = 0x0010001Fu; /* ports A to E; bit 20 keeps its reset value */
   outputs_begin();
   const uint8_t cause = reset_cause();
   const clocks_t clocks = clock_begin();
-  RCC_AHB2ENR = 1u << 6; /* random numbers */
+  RCC_AHB2ENR = 1u << 6; /* random number generator */
   RCC_APB2ENR = 1u << 4; /* USART1 */
   RCC_APB1ENR = 1u;      /* TIM2 */
   TIM2_PSC = clocks.timer_mhz - 1u;
   TIM2_ARR = 0xFFFFFFFFu;
-  TIM2_EGR = 1u; /* takes the prescaler over */
+  TIM2_EGR = 1u; /* load the prescaler */
   TIM2_CR1 = 1u;
-  SYSTICK_LOAD = clocks.core_mhz * 1000u - 1u; /* wakes the loop every millisecond */
+  SYSTICK_LOAD = clocks.core_mhz * 1000u - 1u; /* wake the loop every millisecond */
   SYSTICK_VAL = 0;
   SYSTICK_CTRL = 7;
-  GPIO_PUPDR(0) = 0x64000000u | 1u << 20;              /* PA10 is pulled up: an open line is idle */
+  GPIO_PUPDR(0) = 0x64000000u | 1u << 20;              /* pull up PA10, so that an open line is idle */
   GPIO_AFRH(0) = 0x00000770u;                          /* PA9, PA10 */
   GPIO_MODER(0) = 0xA8000000u | 2u << 18 | 2u << 20;
   USART1_BRR = (clocks.serial_mhz * 1000000u + BAUD / 2u) / BAUD;
-  USART1_CR1 = 1u << 13 | 1u << 5 | 1u << 3 | 1u << 2; /* on, receive interrupt, both ways */
+  USART1_CR1 = 1u << 13 | 1u << 5 | 1u << 3 | 1u << 2; /* enable, receive interrupt, transmitter, receiver */
   NVIC_ISER1 = 1u << (USART1_IRQ - 32u);
   const sa_board_t board = {0, now_us, room, send};
   const sa_outputs_t outputs = {0, write_valves};
@@ -174,7 +174,7 @@ int main(void) {
       IWDG_KR = 0xAAAAu;
     }
     if (sending_tail == sending_head) {
-      /* Until a byte or the next millisecond; one that comes in between ends the wait at once. */
+      /* Wait for a byte or the next millisecond; a pending interrupt ends the wait at once. */
       __asm volatile("cpsid i" ::: "memory");
       if (received_tail == received_head) {
         __asm volatile("wfi");

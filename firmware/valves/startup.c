@@ -1,4 +1,4 @@
-/* Vectors, and what runs before main. */
+/* Interrupt vectors and start-up code. */
 #include <stdint.h>
 
 #include "outputs.h"
@@ -10,7 +10,7 @@ void reset_handler(void);
 void systick_handler(void);
 void usart1_handler(void);
 
-/* Whatever went wrong: close the valves and let the watchdog start the board anew. */
+/* Any fault: close the valves and let the watchdog restart the board. */
 static void fault_handler(void) {
   outputs_close();
   for (;;) {
@@ -45,7 +45,7 @@ __attribute__((section(".vectors"), used)) static const vector_t VECTORS[16 + 82
     [16 + 37] = usart1_handler,
 };
 
-/* The compiler makes calls of these by itself. */
+/* The compiler generates calls of these functions. */
 void *memcpy(void *to, const void *from, unsigned count) {
   uint8_t *at = to;
   for (const uint8_t *byte = from; count > 0; count--) {
