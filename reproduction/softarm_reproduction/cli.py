@@ -31,7 +31,7 @@ def bench(
         int, typer.Option(min=1, help='Runs behind each median; of latencies, tens of each.')
     ] = 15,
 ) -> None:
-    """Time the compiled models and drivers beside references in the same run."""
+    """Time the compiled models and drivers against references in the same run."""
     from softarm_reproduction.bench import main as run_benchmark
 
     run_benchmark(topics or (), long, repeats)
@@ -50,7 +50,7 @@ def reproduce(
     seeds: Annotated[int, typer.Option(min=1, help='Closed-loop runs per path.')] = 5,
     seed: Annotated[int, typer.Option(min=0, help='First seed.')] = 0,
 ) -> None:
-    """Repeat the experiments of the arms' papers, simulated; a page an arm."""
+    """Repeat the experiments of the arms' papers in simulation; write one page per arm."""
     from softarm_reproduction.reproduce import reproduce as run_studies
     from softarm_ros.cli.run_command import stdout_console
 
