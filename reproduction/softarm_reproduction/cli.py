@@ -22,13 +22,13 @@ reproduce_app = typer.Typer(add_completion=False)
 def bench(
     topics: Annotated[
         list[str] | None,
-        typer.Argument(metavar='[TOPIC]...', help='All but compile and start without one.'),
+        typer.Argument(metavar='[TOPIC]...', help='Default: all topics but compile and start.'),
     ] = None,
     long: Annotated[
-        bool, typer.Option('--long', help='Commands to the steppers for 60 s instead of 10 s.')
+        bool, typer.Option('--long', help='Command the steppers for 60 s instead of 5 s.')
     ] = False,
     repeats: Annotated[
-        int, typer.Option(min=1, help='Runs behind each median; of latencies, tens of each.')
+        int, typer.Option(min=1, help='Runs for each median; latencies use more samples.')
     ] = 15,
 ) -> None:
     """Time the compiled models and drivers against references in the same run."""
@@ -42,9 +42,9 @@ def bench(
 )
 def reproduce(
     arms: Annotated[
-        list[str] | None, typer.Argument(metavar='[ARM]...', help='All without one.')
+        list[str] | None, typer.Argument(metavar='[ARM]...', help='Default: all arms.')
     ] = None,
-    report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the pages.')] = Path(
+    report: Annotated[Path, typer.Option(metavar='DIR', help='Folder for the pages.')] = Path(
         'study'
     ),
     seeds: Annotated[int, typer.Option(min=1, help='Closed-loop runs per path.')] = 5,

@@ -168,12 +168,12 @@ def line(name: str, kind: str, runs: Sequence[Found]) -> str:
 def loads_parser(description: str | None, machines: Sequence[int]) -> argparse.ArgumentParser:
     """Return a parser for the names of loaded rigs and the seeds of their machines."""
     parser = argparse.ArgumentParser(description=description)
-    parser.add_argument('rigs', nargs='*', default=list(LOADS_KG), help='all without one')
+    parser.add_argument('rigs', nargs='*', default=list(LOADS_KG), help='default: all rigs')
     parser.add_argument(
         '--seeds',
         type=lambda text: [int(one) for one in text.split(',')],
         default=list(machines),
-        help='of the machines',
+        help='seeds of the machines, separated by commas',
     )
     return parser
 

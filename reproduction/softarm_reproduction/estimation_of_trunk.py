@@ -75,7 +75,7 @@ def score(rig: Rig, folder: Path, file: str, most_rows: int | None = None) -> Sc
     """Estimate a recording row by row, first with all disks, then hiding each disk in turn."""
     recorded = read(rig, folder / file, 'blocks')
     if recorded.whole.time_s is None or rig.recording is None:
-        raise ValueError(f'{file}: expected a column of time')
+        raise ValueError(f'{file}: expected a time column')
     since = recorded.whole.time_s - recorded.whole.time_s[0]
     every, mount = np.arange(len(since)), mount_of(rig.recording)
     local = (tips_of(rig, recorded, every) - mount.position) @ mount.rotation

@@ -267,16 +267,16 @@ def _verdict(met: bool) -> str:
 def main(arguments: Sequence[str] | None = None) -> None:
     """Print the results of all parts."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument('rigs', nargs='*', default=RIGS, help='all without one')
-    parser.add_argument('--seconds', type=float, default=12.0, help='of tracking, a run')
+    parser.add_argument('rigs', nargs='*', default=RIGS, help='default: all rigs')
+    parser.add_argument('--seconds', type=float, default=12.0, help='tracking time of each run')
     parser.add_argument(
         '--seeds',
         type=lambda text: [int(one) for one in text.split(',')],
         default=[200, 201, 202],
-        help='of the runs beside the loop and with outliers; the first one of the others',
+        help='comma-separated; parts closed, cause and gaps use only the first seed',
     )
     parser.add_argument('--parts', default='beside,closed,cause,gaps,outliers,bound')
-    parser.add_argument('--kinds', default='filter', help='of estimators beside direct')
+    parser.add_argument('--kinds', default='filter', help='estimators to compare with direct')
     given = parser.parse_args(arguments)
     kinds = given.kinds.split(',')
     both = ['direct', *kinds]

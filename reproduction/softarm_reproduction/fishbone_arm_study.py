@@ -207,7 +207,7 @@ def unit_under_load(rig: Rig) -> list[UnitRow]:
 
 def _without_weight(profile: object) -> RectangularProfile:
     if not isinstance(profile, RectangularProfile):
-        raise TypeError(f'{profile}: the fishbone arm has strips')
+        raise TypeError(f'{profile}: expected a RectangularProfile of a strip')
     return profile.model_copy(update={'density_kg_m3': 0.0})
 
 
@@ -342,7 +342,7 @@ def around_ball(rig: Rig, seeds: Sequence[int], open_loop: bool) -> list[BallRun
         )
         error = record.error()
         if error is None or not record.completed:
-            raise RuntimeError('around_ball: the run has not been completed')
+            raise RuntimeError('around_ball: the run was not completed')
         lines = np.array(shapes)
         room = clearance(lines, rig.plant_of(TendonRodPlantConfig))
         tracking = np.array([phase is Phase.TRACK for phase in phases])

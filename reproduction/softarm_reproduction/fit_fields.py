@@ -135,7 +135,7 @@ def _matches(data: Any, pattern: str) -> dict[str, float]:
 
     walk(data, parts, '')
     if not found:
-        raise ValueError(f'{pattern}: no number of the rig file has this name')
+        raise ValueError(f'{pattern}: matches no number of the rig file')
     return found
 
 

@@ -124,7 +124,9 @@ class Changes:
         """Return a description of each violated requirement."""
         found = []
         if self.reported != self.asked:
-            found.append(f'{self.asked - self.reported} of {self.asked} goals without one end')
+            found.append(
+                f'{self.asked - self.reported} of {self.asked} goals without one final report'
+            )
         for name, (value, limit) in (
             ('speed', self.speed),
             ('acceleration', self.acceleration),
@@ -448,7 +450,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--set', action='append', default=[], metavar='FIELD=VALUE')
     parser.add_argument(
-        '--one-step', action='store_true', help='of a motor alone, of an arm at rest'
+        '--one-step', action='store_true', help='measure single motor steps of an arm at rest'
     )
     options = parser.parse_args(arguments)
     settings = (*NOMINAL, *settings_of(options.set))

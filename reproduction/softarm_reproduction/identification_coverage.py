@@ -66,7 +66,7 @@ def identified_machine(
         except ValueError:  # not a valid arm: it buckles, or its cables leave a bend undetermined
             continue
     else:
-        raise SystemExit(f'{rig.name}: none of {_DRAWS} draws is an arm')
+        raise SystemExit(f'{rig.name}: none of {_DRAWS} draws is a valid arm')
     rows = np.arange(len(run))
     began = time.process_time()
     found = fit(rig, [Recorded(run, rows, rows[:0])], parameters, len(rows))

@@ -293,8 +293,8 @@ def main() -> None:
     """Print the table, or write the rig files."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path)
-    parser.add_argument('--only', default='', help='cases whose name begins so')
-    parser.add_argument('--write', type=Path, help='folder for rig files, from all rows')
+    parser.add_argument('--only', default='', help='only cases with this prefix of the name')
+    parser.add_argument('--write', type=Path, help='folder for rig files from all rows')
     arguments = parser.parse_args()
     if not arguments.data.is_dir():
         parser.error(f'{arguments.data}: no such folder; expected that of the recordings')

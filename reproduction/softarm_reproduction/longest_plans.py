@@ -77,9 +77,11 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, epilog='example: python -m softarm_reproduction.longest_plans pam_arm'
     )
-    parser.add_argument('rigs', nargs='*', default=RIGS, help='all arms if left out')
-    parser.add_argument('--targets', type=int, default=100, help='single targets drawn')
-    parser.add_argument('--points', type=int, default=MAX_POINTS, help='of path and trajectory')
+    parser.add_argument('rigs', nargs='*', default=RIGS, help='default: all arms')
+    parser.add_argument('--targets', type=int, default=100, help='number of random single targets')
+    parser.add_argument(
+        '--points', type=int, default=MAX_POINTS, help='points of path and trajectory'
+    )
     given = parser.parse_args()
     print(
         f'processor time [s]; {given.targets} targets, path and trajectory of an hour with '

@@ -105,8 +105,8 @@ def main() -> None:
     parser.add_argument('rig')
     parser.add_argument('--machines', default='0,1,2,3,4,5')
     parser.add_argument('--paths', default='')
-    parser.add_argument('--groups', default='', help='identified with and without hysteresis')
-    parser.add_argument('--folder', type=Path, help='where recordings are kept and taken from')
+    parser.add_argument('--groups', default='', help='identify these with and without hysteresis')
+    parser.add_argument('--folder', type=Path, help='folder for recordings, written and reused')
     asked = parser.parse_args()
     numbers = [int(n) for n in asked.machines.split(',')]
     paths, groups = ([p for p in text.split(',') if p] for text in (asked.paths, asked.groups))

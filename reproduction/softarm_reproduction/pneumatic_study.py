@@ -75,7 +75,7 @@ def chamber_arm(rig: Rig, name: str) -> ChamberArm:
     """Return a model of the rig, checked to be a `ChamberArm`."""
     model = rig.model(name)
     if not isinstance(model, ChamberArm):
-        raise TypeError(f'model {name!r} of rig {rig.name!r} is not set by chambers')
+        raise TypeError(f'model {name!r} of rig {rig.name!r} is not a ChamberArm')
     return model
 
 

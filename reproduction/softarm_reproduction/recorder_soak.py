@@ -117,7 +117,9 @@ def soak(folder: Path, seconds: float, *, kill: bool = False) -> Outcome:
 
     try:
         if not wait(hears_all, _STARTING_S):
-            raise RuntimeError(f'the recorder does not listen (status {recorder.poll()})')
+            raise RuntimeError(
+                f'the recorder does not hear all topics (exit status {recorder.poll()})'
+            )
         published, late_s = _publish(publishers, seconds)
         if not kill:
             counts.clear()
@@ -200,7 +202,7 @@ def main() -> int:
         print(f'{topic:24} {count:9} {outcome.recorded[topic]:8}')
     print(f'the publisher was late by {outcome.late_ms:.0f} ms at worst')
     if outcome.missing_before_s > 0.0:
-        print(f'the first that is missing came {outcome.missing_before_s:.2f} s before the end')
+        print(f'first missing message: {outcome.missing_before_s:.2f} s before the end')
     if arguments.kill:
         print(f'killed: complete up to {outcome.missing_before_s:.2f} s before the end')
         return 0 if outcome.missing_before_s < 1.0 else 1

@@ -187,11 +187,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Print the tables of all rigs."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('rigs', nargs='*', default=list(RIGS), metavar='RIG|FILE')
-    parser.add_argument('--no-laps', action='store_true', help='at rest and cost alone')
+    parser.add_argument('--no-laps', action='store_true', help='skip the runs along the paths')
     parser.add_argument(
         '--identify',
         action='store_true',
-        help='curves and give of pneumatic_arm anew by each model, from the same experiment',
+        help='identify curves and compliance of pneumatic_arm for each model first',
     )
     given = parser.parse_args(arguments)
     for name in given.rigs:

@@ -79,7 +79,7 @@ def main() -> None:
     """Print the table; optionally write figures and a JSON file."""
     parser = argparse.ArgumentParser(description=__doc__.strip().splitlines()[0])
     parser.add_argument('data', type=Path)
-    parser.add_argument('--report', type=Path, help='folder for figures')
+    parser.add_argument('--report', type=Path, help='write figures to this folder')
     parser.add_argument('--json', type=Path)
     arguments = parser.parse_args()
     print('| set | by | what | RMS | median | 90 % | unit | rows |')

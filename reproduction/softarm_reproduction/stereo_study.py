@@ -245,7 +245,7 @@ def report(outcomes: list[Outcome]) -> list[str]:
 def main() -> None:
     """Print the table of all cases."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[1])
-    parser.add_argument('--shapes', type=int, default=60, help='arms a case')
+    parser.add_argument('--shapes', type=int, default=60, help='number of arm shapes per case')
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--pictures', type=Path, help='folder for the first pair of each case')
     given = parser.parse_args()

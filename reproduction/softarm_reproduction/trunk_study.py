@@ -185,7 +185,7 @@ def moving_study(rig: Rig, folder: Path, split: str) -> MovingStudy:
     )
     every = np.arange(len(recorded.whole))
     if recorded.whole.time_s is None:
-        raise ValueError(f'{MOVING}: expected a column of time')
+        raise ValueError(f'{MOVING}: expected a time column')
     return MovingStudy(
         split,
         predictions,
