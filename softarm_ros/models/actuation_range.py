@@ -1,4 +1,4 @@
-"""What actuators can do, as a model keeps to it."""
+"""The actuation range that a model keeps to."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 
 _ROUNDING = 1e-8  # of the range
-_READ = 0.01  # of the range, by which a sensor may read more than the actuator does
+_READ = 0.01  # of the range: margin for sensor readings beyond it
 
 
 @dataclass(frozen=True)
 class ActuationRange:
     """
-    Least and largest actuation (m,), (m,), in `unit`, of actuators by name.
+    Least and largest actuation `low` (m,), `high` (m,), in `unit`, of the actuators `names`.
 
-    A model without one, as of recordings, answers for every actuation that its mechanics admit.
+    A model without a range, such as one for recordings, accepts every actuation that its
+    mechanics admit.
     """
 
     names: tuple[str, ...]
@@ -28,12 +29,12 @@ class ActuationRange:
     unit: str
 
     def check(self, actuation: Array) -> None:
-        """Raise ModelError for an actuation (m,) that no sensor would read."""
+        """Raise ModelError for an actuation (m,) outside the range by more than sensor error."""
         if text := self._beyond(actuation, _READ):
             raise ModelError(text)
 
     def refusal(self, actuation: Array) -> str:
-        """Return which command of an actuation (m,) is beyond its range; '' for none."""
+        """Return a text that lists the commands (m,) outside their range; '' if all are inside."""
         text = self._beyond(actuation, _ROUNDING)
         return text and f'beyond the actuators: {text}'
 
@@ -48,7 +49,7 @@ class ActuationRange:
 
 
 def bounds_of(within: ActuationRange | None, count: int) -> tuple[Array, Array]:
-    """Return bounds (count,), (count,) of a search; infinite without a range."""
+    """Return the bounds (count,), (count,) of a search; infinite without a range."""
     if within is None:
         return np.full(count, -np.inf), np.full(count, np.inf)
     return within.low, within.high

@@ -13,7 +13,7 @@ ZERO3 = (0.0, 0.0, 0.0)
 
 
 class ModelError(ValueError):
-    """A request is outside the validity of a model; the message names value and limit."""
+    """A request is outside the validity of a model; the message names the value and the limit."""
 
 
 @dataclass(frozen=True)
@@ -28,7 +28,7 @@ class Shape:
     section_tips : (sections, 4, 4)
         Transform of the outer face of each section's distal endcap [m].
     configuration : (dof,)
-        Configuration-space coordinates the shape was computed from.
+        Configuration from which the shape was computed.
 
     """
 
@@ -46,7 +46,7 @@ class Shape:
 
 @dataclass(frozen=True)
 class InverseSolution:
-    """Actuation for a pose, its residual [m] and whether that is a solution: `models.inverse`."""
+    """Actuation for a pose, its residual [m] and whether it converged; see `models.inverse`."""
 
     actuation: Array
     shape: Shape
@@ -57,9 +57,9 @@ class InverseSolution:
 
 class Posture(Protocol):
     """
-    A model at one configuration; arrays are shared, not to be written to.
+    A model at one configuration; arrays are shared and must not be written to.
 
-    Models keep nothing between calls. A loop keeps the posture and passes it back as `near`
+    Models keep no state between calls. A control loop keeps the posture and passes it as `near`
     when it asks for the next one.
     """
 
@@ -108,8 +108,8 @@ class ArmModel(Protocol):
 
     `configuration` of the cable-driven models holds, per section, the bending vector
     (b_x, b_y) = theta (cos phi, sin phi) [rad], which unlike (theta, phi) is smooth through the
-    straight pose. Models whose statics cannot be split into a shape and what holds it take the
-    actuation itself as configuration.
+    straight pose. Models whose statics cannot be split into a shape and the actuation that holds
+    it take the actuation itself as configuration.
     """
 
     name: str
@@ -131,33 +131,33 @@ class ArmModel(Protocol):
 
     @property
     def rest_configuration(self) -> Array:
-        """Configuration (dof,) a run starts from: the arm switched on and not yet driven."""
+        """Configuration (dof,) at the start of a run: the arm is on but not yet driven."""
         ...
 
     @property
     def configuration_scale(self) -> Array:
         """
-        Magnitude (dof,) that is large for each coordinate, in its unit.
+        Typical large magnitude (dof,) of each coordinate, in its unit.
 
-        A coordinate moved by its scale moves the tip by about the length of the arm; the tracker
-        weighs coordinates of different units by it.
+        A coordinate that changes by its scale moves the tip by about the length of the arm. The
+        tracker weights coordinates of different units with it.
         """
         ...
 
     def preferred_configuration(self, configuration: Array) -> Array:
         """
-        Return the configuration (dof,) that the tracker's null space pulls to from here.
+        Return the configuration (dof,) that the tracker's null space pulls to from this one.
 
-        Of all configurations with the same tip that are near, the easiest to hold.
+        It is the one that is easiest to hold among nearby configurations with the same tip.
         """
         ...
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
         """
-        Return the configuration (dof,) that measured section tips (sections, 4, 4) show.
+        Return the configuration (dof,) for measured section tips (sections, 4, 4).
 
-        None where it does not follow from tips (too few are measured, or the model has no such
-        relation). NaN in, NaN out.
+        Return None if the tips do not determine it (too few are measured, or the model has no
+        such relation). NaN in, NaN out.
         """
         ...
 
@@ -206,23 +206,23 @@ class ArmModel(Protocol):
         ...
 
     def configuration_of(self, actuation: Array) -> Array:
-        """Return the configuration (dof,) an actuation leads to without load."""
+        """Return the configuration (dof,) that an actuation (m,) leads to without load."""
         ...
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
         """
-        Return the posture at a configuration (dof,), for several questions about it.
+        Return the posture at a configuration (dof,), which serves several queries about it.
 
-        `near` is the posture of a similar configuration of this model. It shortens the search
-        and changes the answer by no more than the accuracy of the solution.
+        `near` is this model's posture at a similar configuration. It shortens the search and
+        changes the result by no more than the accuracy of the solution.
         """
         ...
 
 
 @runtime_checkable
 class SetByBends(Protocol):
-    """A model whose sections are set by bends, though its configuration is something else."""
+    """A model that can be set by section bends although its configuration is something else."""
 
     def of_bends(self, bends: Array) -> Array:
-        """Return the configuration (dof,) for theta (cos phi, sin phi) [rad] of every section."""
+        """Return the configuration (dof,) for bends theta (cos phi, sin phi) [rad] per section."""
         ...

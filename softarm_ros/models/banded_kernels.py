@@ -1,8 +1,8 @@
 """
-Compiled LDL^T of symmetric matrices, banded and small dense, that counts negative pivots.
+Compiled LDL^T of symmetric matrices, banded or small and dense, that counts negative pivots.
 
-By Sylvester's law of inertia the signs of D are those of the eigenvalues: whether an equilibrium
-is a minimum falls out of the factorisation that Newton's method needs anyway.
+By Sylvester's law of inertia the signs of D are those of the eigenvalues. So the factorisation
+that Newton's method needs anyway also shows whether an equilibrium is a minimum.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def banded_ldl_into(band: Array) -> int:
     """
     Factorise in place; return the number of negative pivots, or -1 for a vanishing pivot.
 
-    `band` (N, w + 1) holds A[i, i - j] in band[i, j], j = 0..w; afterwards D in column 0 and the
-    unit lower factor L[i, i - j] in the others.
+    `band` (N, w + 1) holds A[i, i - j] in band[i, j], j = 0..w. Afterwards column 0 holds D and
+    the other columns hold the unit lower factor L[i, i - j].
     """
     size, width = band.shape[0], band.shape[1] - 1
     largest = 0.0
@@ -52,7 +52,7 @@ def banded_ldl_into(band: Array) -> int:
 
 @kernel
 def banded_solve_into(factor: Array, columns: Array) -> None:
-    """Overwrite `columns` (N, m) by A^-1 columns, `factor` from `banded_ldl_into`."""
+    """Overwrite `columns` (N, m) with A^-1 columns; `factor` comes from `banded_ldl_into`."""
     size, width = factor.shape[0], factor.shape[1] - 1
     count = columns.shape[1]
     for i in range(size):
@@ -72,10 +72,10 @@ def banded_solve_into(factor: Array, columns: Array) -> None:
 @kernel
 def dense_ldl_solve_into(matrix: Array, vector: Array) -> tuple[int, int]:
     """
-    Overwrite `vector` (m,) by matrix^-1 vector; return how many pivots are negative, and vanish.
+    Overwrite `vector` (m,) with matrix^-1 vector; count the negative and the vanishing pivots.
 
-    `matrix` (m, m) symmetric is overwritten; meant for a handful of rows. What belongs to a
-    vanishing pivot is set to zero: the solution leaves neutral directions alone.
+    `matrix` (m, m) is symmetric, small, and overwritten. Components that belong to a vanishing
+    pivot are set to zero, so the solution does not move along neutral directions.
     """
     size = matrix.shape[0]
     largest = 0.0
@@ -94,7 +94,7 @@ def dense_ldl_solve_into(matrix: Array, vector: Array) -> tuple[int, int]:
             if matrix[k, k] != np.inf:
                 pivot -= matrix[i, k] * matrix[i, k] * matrix[k, k]
         if not abs(pivot) > _NEUTRAL_PIVOT * largest:
-            pivot = np.inf  # so that all that is divided by it vanishes
+            pivot = np.inf  # every quotient by it vanishes
             neutral += 1
         matrix[i, i] = pivot
         if pivot < 0.0:

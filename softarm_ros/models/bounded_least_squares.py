@@ -9,14 +9,14 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 
-_SOLVED = (1, 2)  # optimal, and optimal with a soft row exceeded
+_SOLVED = (1, 2)  # flags of daqp: optimal, and optimal with a soft row exceeded
 _HARD, _SOFT = 0, 8
-_UNBOUNDED = 1e30  # what the solver takes for infinite
+_UNBOUNDED = 1e30  # daqp treats a bound of this size as infinite
 
 
 @dataclass(frozen=True)
 class Rows:
-    """Bounds (k,) of matrix (k, m) times x, kept as far as the other bounds let them."""
+    """Soft bounds (k,) on matrix (k, m) times x, kept as far as the bounds on x allow."""
 
     matrix: Array
     low: Array
@@ -36,19 +36,19 @@ def bounded_least_squares(
     lower, upper : (m,)
         Bounds, kept exactly.
     rows
-        Further bounds, on combinations of x.
+        Further, soft bounds on linear combinations of x.
 
     Raises
     ------
     ArithmeticError
-        If the quadratic programme is not solved (values that are not finite, no full rank).
+        If the quadratic programme is not solved (non-finite values, rank deficiency).
 
     """
     H = matrix.T @ matrix
     f = -(matrix.T @ right)
     count = len(f)
     weight = count / float(np.trace(H))
-    # The solver's tolerance is absolute, and small steps shall be as exact as large ones.
+    # The solver's tolerance is absolute; scaling makes small steps as exact as large ones.
     unit = min(1.0, float(np.linalg.norm(right))) or 1.0
     sides, low, high = np.eye(count), lower, upper
     sense = np.full(count, _HARD, dtype=np.int32)

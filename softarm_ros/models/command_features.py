@@ -1,23 +1,24 @@
 """
-What a residual is a function of: commands, their products, and what an arm remembers of them.
+Features on which a residual depends: commands, their products, and the memory of past commands.
 
 | feature | of each actuator, u from -1 to 1 over its range |
 |---|---|
 | `linear`, `cube` | u, u^3 |
-| `square` | all products of two |
-| `lag T` | what u is still behind with a time constant of T s |
-| `play W` | what u is beyond a play of half width W: one operator of Prandtl and Ishlinskii |
-| `highest T` | the highest that u, lagging by T s, has been |
-| `worked T` | the highest mean of a section's actuators, lagging by T s, and its products with u |
+| `square` | all products of two commands |
+| `lag T` | u after a first-order lag with time constant T s, minus u |
+| `play W` | u minus its play of half width W: one operator of Prandtl and Ishlinskii |
+| `highest T` | the highest value so far of u after a lag with time constant T s |
+| `worked T` | the highest mean so far of a section's lagged commands, and its products with u |
 | `stiffened W` | r, r times each inflation, r times the highest mean inflation so far |
 
-Several plays and lags make the sums that hysteresis and creep are described by. With the mean
-inflation c of a section, from 0 to 1, r = 1 / (1 + c / W): what is common to its chambers makes a
-section stiffer, so that bends at rest and bends by differences fade alike. Where nothing is known
-of the time (time None), an arm has been at each command for long.
+Sums of several plays and lags describe hysteresis and creep. r = 1 / (1 + c / W), with the mean
+inflation c of a section, from 0 to 1: the inflation common to its chambers stiffens a section, so
+that bends at rest and bends by pressure differences decrease alike. Without time stamps (time
+None), every command counts as held for long.
 
-Two words are no features. `valve UP DOWN`: for the features behind it, commands fill with UP s and
-vent with DOWN s. `local`: a section's turn against the one before follows from its own actuators.
+Two words are not features. `valve UP DOWN`: for the features listed after it, commands pass a
+first-order lag with time constant UP s when they rise and DOWN s when they fall. `local`: the
+rotation of a section relative to the previous one depends on its own actuators alone.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 
-# How many numbers stand behind a name.
+# How many numbers follow the name of a feature.
 NUMBERS = {
     'linear': 0, 'square': 0, 'cube': 0, 'local': 0, 'lag': 1, 'play': 1, 'highest': 1,
     'worked': 1, 'stiffened': 1, 'valve': 2,
@@ -40,13 +41,13 @@ NUMBERS = {
 
 def parsed(features: Sequence[str]) -> list[tuple[str, tuple[float, ...]]]:
     """
-    Return names and numbers of features.
+    Return the name and the numbers of each feature.
 
     Raises
     ------
     ValueError
-        If there is no such feature, its numbers are missing or not positive, or there are words
-        but no feature.
+        If a feature is unknown, its numbers are missing or not positive, or the list has only
+        `local` and `valve`.
 
     """
     found = []
@@ -66,7 +67,7 @@ def parsed(features: Sequence[str]) -> list[tuple[str, tuple[float, ...]]]:
 
 
 def is_local(features: Sequence[str]) -> bool:
-    """Return whether sections follow from their own actuators alone."""
+    """Return whether `local` is among the features: sections depend on their own actuators."""
     return any(name == 'local' for name, _ in parsed(features))
 
 
@@ -78,9 +79,9 @@ def command_features(
     groups: Sequence[int],
 ) -> Array:
     """
-    Return the features (n, f) of commands (n, m), each from -1 to 1 over its range.
+    Return the features (n, f) of commands (n, m), each scaled to -1..1 over its range.
 
-    `rest` (m,) is the command before the first row, `groups` (m,) the section of each actuator.
+    `rest` (m,) is the command before the first row; `groups` (m,) is the section of each actuator.
     """
     return np.concatenate(
         [c for c, _ in _columns(features, commands, time_s, rest, groups)], axis=1
@@ -90,14 +91,14 @@ def command_features(
 @dataclass(frozen=True)
 class FeatureMemory:
     """
-    What an arm remembers of its commands, for features that are stepped.
+    Memory of past commands, for features that are evaluated step by step.
 
     Attributes
     ----------
     states : tuple of tuple of arrays
-        Of each feature: what lags, is moved through a play, or has been the highest.
+        States of each feature: outputs of lags and plays, and highest values so far.
     values : (f,)
-        The features at the command stepped to last.
+        The features at the latest command.
 
     """
 
@@ -106,7 +107,7 @@ class FeatureMemory:
 
 
 def begun(features: Sequence[str], rest: Array, groups: Sequence[int]) -> FeatureMemory:
-    """Return the memory of an arm that has been at a command (m,), -1 to 1, and at no other."""
+    """Return the memory of an arm that has only been at the command `rest` (m,), -1 to 1."""
     rest = np.asarray(rest, dtype=float)
     own, nothing = np.asarray(groups), -np.inf
     states: list[tuple[Array, ...]] = []
@@ -132,9 +133,9 @@ def stepped(
     groups: Sequence[int],
 ) -> FeatureMemory:
     """
-    Return the memory after a command (m,), -1 to 1, was in effect for a time.
+    Return the memory after a command (m,), -1 to 1, was in effect for a time [s].
 
-    The same, row by row, as `command_features`, at whatever times.
+    Its values equal the rows of `command_features`, for any time steps.
     """
     u = np.asarray(command, dtype=float)
     own, names = np.asarray(groups), np.array(sorted(set(groups)))
@@ -182,7 +183,7 @@ def _lagged(state: Array, u: Array, elapsed_s: float, constant_s: float) -> Arra
 
 
 def groups_of_features(features: Sequence[str], groups: Sequence[int]) -> NDArray[np.int64]:
-    """Return the section (f,) of each feature, -1 where it is of several."""
+    """Return the section (f,) of each feature, -1 if it depends on several sections."""
     one = np.zeros((1, len(groups)))
     owners = [o for _, o in _columns(features, one, None, one[0], groups)]
     return np.concatenate(owners)
@@ -195,7 +196,7 @@ def _columns(
     rest: Array,
     groups: Sequence[int],
 ) -> Iterator[tuple[Array, NDArray[np.int64]]]:
-    """Yield columns (n, c) of each feature, and the section (c,) that they are of."""
+    """Yield the columns (n, c) of each feature and the section (c,) of each column."""
     u = np.asarray(commands, dtype=float)
     own, names = np.asarray(groups), np.array(sorted(set(groups)))
     for name, numbers in parsed(features):
@@ -230,7 +231,7 @@ def _columns(
 
 
 def _means(u: Array, own: NDArray[np.int64]) -> Array:
-    """Return the mean of each section's actuators (n, sections)."""
+    """Return the mean command of each section (n, sections)."""
     return np.stack([u[:, own == g].mean(axis=1) for g in sorted(set(own.tolist()))], axis=1)
 
 
@@ -241,7 +242,7 @@ def _highest(u: Array, time_s: Array | None) -> Array:
 def through_valve(
     u: Array, time_s: Array | None, up_s: float, down_s: float, rest: Array
 ) -> Array:
-    """Return u (n, m) behind a lag of its own for rising and for falling, from `rest`."""
+    """Return u (n, m) after a first-order lag, from `rest`, with time constants up and down."""
     if time_s is None:
         return u
     out, state = np.empty_like(u), np.array(rest, dtype=float)
@@ -253,7 +254,7 @@ def through_valve(
 
 
 def lagging(u: Array, time_s: Array | None, constant_s: float, rest: Array) -> Array:
-    """Return u (n, m) behind a first-order lag, which has been at `rest` before the first row."""
+    """Return u (n, m) after a first-order lag whose state is `rest` before the first row."""
     if time_s is None:
         return u
     out, state = np.empty_like(u), np.array(rest, dtype=float)
@@ -265,7 +266,7 @@ def lagging(u: Array, time_s: Array | None, constant_s: float, rest: Array) -> A
 
 
 def with_play(u: Array, half_width: float, rest: Array) -> Array:
-    """Return what u (n, m) moves through a play of this half width, from `rest`."""
+    """Return the output (n, m) of a play of this half width driven by u (n, m), from `rest`."""
     out, state = np.empty_like(u), np.array(rest, dtype=float)
     low, high = u - half_width, u + half_width
     for i in range(len(u)):  # np.clip takes twice as long; a recording may have 1e6 rows

@@ -10,7 +10,7 @@ from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Posit
 
 ModelName = Literal['constant_curvature', 'cable_statics']
 MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature', 'cable_statics')
-# Of arms whose motors wind pairs of cables.
+# Models of arms whose motors wind pairs of cables.
 PAIRED_MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature',)
 
 
@@ -50,7 +50,7 @@ class SectionConfig(ConfigBlock):
 
 
 class BendConfig(ConfigBlock):
-    """What pulling one pair of cables does to one section, as identified from recordings."""
+    """The bend of one section when one pair of cables is pulled, identified from recordings."""
 
     section: str
     gain_rad_m: NonNegative = Field(description='bending per contraction')
@@ -59,11 +59,11 @@ class BendConfig(ConfigBlock):
 
 class CableConfig(ConfigBlock):
     """
-    Where one cable runs: the section it bends, its angle around the backbone from x.
+    Route of one cable: the section it bends and its angle around the backbone from x.
 
-    A `pair` is this cable and its counterpart on the opposite side, which one motor pulls in and
-    pays out by as much. `bends` replaces what geometry says a pair does. By `stretch_m_N` the
-    thread gets longer per newton, from the motor to where it is fixed.
+    A `pair` is this cable and its counterpart on the opposite side: one motor pulls one in and
+    pays the other out by the same length. `bends` replaces the bends that follow from geometry.
+    `stretch_m_N` is the elongation per newton of the thread between motor and attachment point.
     """
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')

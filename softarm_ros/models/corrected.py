@@ -1,4 +1,4 @@
-"""A model with a residual: the same statics, section tips moved by what was learned."""
+"""A model with a residual: the same statics, with section tips moved by learned corrections."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ class CorrectedModel(PlainPostures):
     """
     Implements `ArmModel` with another model's statics and corrected shapes.
 
-    Corrections are those of commands that have stood for long: a model keeps no memory. They hold
-    without load and are used under a load as well.
+    A model keeps no memory, so the corrections are those of commands held for long. They were
+    learned without load but are applied under load as well.
     """
 
     def __init__(self, model: ArmModel, residual: Residual) -> None:
@@ -29,32 +29,32 @@ class CorrectedModel(PlainPostures):
         self.name = model.name
 
     def __getattr__(self, name: str) -> Any:
-        """Return what is the same with corrections: names, sizes, statics."""
+        """Return an attribute that corrections do not change: names, sizes, statics."""
         if name in ('physics', 'residual') or name.startswith('__'):
             raise AttributeError(name)
         return getattr(self.physics, name)
 
     @property
     def rest_configuration(self) -> Array:
-        """Of the physics."""
+        """Rest configuration (dof,) of the physics model."""
         return self.physics.rest_configuration
 
     def preferred_configuration(self, configuration: Array) -> Array:
-        """As the physics prefers."""
+        """Return the preferred configuration (dof,) of the physics model."""
         return self.physics.preferred_configuration(configuration)
 
     def actuation_of(self, configuration: Array) -> Array:
-        """As the physics says."""
+        """Return the actuation (m,) of the physics model."""
         return self.physics.actuation_of(configuration)
 
     def actuation_jacobian(self, configuration: Array) -> Array:
-        """As the physics says."""
+        """Return d actuation / d configuration (m, dof) of the physics model."""
         return self.physics.actuation_jacobian(configuration)
 
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
     ) -> Shape:
-        """Return the corrected shape; errors as the physics."""
+        """Return the corrected shape; raises the same errors as the physics model."""
         shape = self.physics.forward(actuation, tip_force, tip_moment)
         return self._moved(shape, np.asarray(actuation, dtype=float))
 
@@ -78,7 +78,7 @@ class CorrectedModel(PlainPostures):
         return tip + self.residual.settled(command)[-1, :3], jacobian + by_configuration
 
     def jacobian(self, actuation: Array) -> Array:
-        """Return the tip twist per actuator (6, m); turns of the correction taken as small."""
+        """Return the tip twist per actuation (6, m), for small rotations by the correction."""
         return self.physics.jacobian(actuation) + self.residual.settled_slope(actuation)[-1]
 
     def inverse(
@@ -89,9 +89,10 @@ class CorrectedModel(PlainPostures):
         tip_force: Vector3 = ZERO3,
     ) -> InverseSolution:
         """
-        Return the actuation whose corrected tip is at a position, by goals set off by the error.
+        Return the actuation that brings the corrected tip to a position (3,) [m].
 
-        As the search of the physics; `converged` only if the corrected tip is there.
+        The search of the physics model is repeated, its goal shifted by the remaining error;
+        `converged` only if the corrected tip reaches the position.
         """
         goal = np.asarray(position, dtype=float)
         aim, limit = goal.copy(), _REACHED * self.physics.rest_length_m
@@ -108,7 +109,7 @@ class CorrectedModel(PlainPostures):
         return replace(solution, shape=shape, residual=distance, converged=there, message=message)
 
     def _moved(self, shape: Shape, actuation: Array) -> Shape:
-        """Return the shape with corrected section tips, the centreline moved along with them."""
+        """Return the shape with corrected section tips and a centreline that moves with them."""
         errors = self.residual.settled(actuation)
         tips = corrected(shape.section_tips, errors)
         knots = np.linspace(0.0, 1.0, len(tips) + 1)

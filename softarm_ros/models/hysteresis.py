@@ -1,16 +1,16 @@
 """
 Hysteresis and lag of actuators, as a part of an arm's model.
 
-What an arm does under commands u (from -1 to 1 over their ranges) is what its statics make of
+Under commands u (from -1 to 1 over their ranges), an arm takes the shape that its statics give for
 
     h(u) = u - sum_i w_i (u - P_i u) - s (u - L u),    w_i >= 0, s >= 0, sum w_i + s < 1,
 
-P_i a play of half width r_i and L a first-order lag: an operator of Prandtl and Ishlinskii
-(Visintin 1994; Kuhnen 2003) with creep. After a reversal h follows with the slope
-1 - sum w_i - s, once all plays have been crossed with the slope 1, and at a command that stands
-for long the lag is gone. h is continuous and increasing, so it has an inverse.
+where P_i is a play of half width r_i and L a first-order lag: an operator of Prandtl and
+Ishlinskii (Visintin 1994; Kuhnen 2003) with creep. After a reversal the slope of h is
+1 - sum w_i - s; it is 1 once all plays have been crossed and the lag follows. At a command held
+for long L u = u. h is continuous and increasing, so it has an inverse.
 
-The features `play` and `lag` of a residual are the same states: this is a residual of actuators.
+The features `play` and `lag` of a residual have the same states; here they act on actuators.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class Hysteresis:
     lag_s : float
         Time constant of the lag [s].
     weights : (k + 1, m)
-        Of each play and, last, of the lag, for each actuator.
+        Weights w of the plays and, in the last row, s of the lag, for each actuator.
     middle, half : (m,)
-        Of the range of each actuator.
+        Middle and half width of the range of each actuator.
 
     """
 
@@ -52,12 +52,12 @@ class Hysteresis:
 
     @property
     def features(self) -> tuple[str, ...]:
-        """The states, as features of commands."""
+        """The plays and the lag, as features of commands."""
         return (*(f'play {width!r}' for width in self.widths), f'lag {self.lag_s!r}')
 
     def remembered(self, commands: Array, time_s: Array | None) -> Array:
         """
-        Return the features (n, (k + 1) m) of commands (n, m) in SI units, as they followed.
+        Return the features (n, (k + 1) m) of commands (n, m), in SI units and in time order.
 
         They do not depend on the weights.
         """
@@ -66,27 +66,27 @@ class Hysteresis:
         )
 
     def lacking(self, remembered: Array) -> Array:
-        """Return u - h(u) (..., m) in SI units of features (..., (k + 1) m)."""
+        """Return u - h(u) (..., m) in SI units from features (..., (k + 1) m)."""
         count = len(self.widths) + 1
         parts = remembered.reshape(*remembered.shape[:-1], count, len(self.half))
         signs = np.where(np.arange(count) < count - 1, 1.0, -1.0)  # a lag is L u - u
         return np.asarray(self.half * np.einsum('k,km,...km->...m', signs, self.weights, parts))
 
     def begun(self, command: Array) -> Array:
-        """Return the states of an arm that starts at rest and is at a command (m,) in SI units."""
+        """Return the states (k + 1, m) just after a step from rest to a command (m,), SI units."""
         return self.stepped(np.tile(self._rest, (len(self.widths) + 1, 1)), command, 0.0)
 
     def stepped(self, states: Array, command: Array, elapsed_s: float) -> Array:
         """
-        Return the states (k + 1, m) after a command (m,) in SI units was in effect for a time.
+        Return the states (k + 1, m) after a command (m,) in SI units was in effect for a time [s].
 
-        Where the plays stand and, last, where the lag is: the same as `remembered`, row by row.
+        The rows are the outputs of the plays and, last, of the lag, as in `remembered`.
         """
         share = -math.expm1(-elapsed_s / self.lag_s)
         return _stepped(states, command, self.middle, self.half, self._radii, share)
 
     def lacking_now(self, states: Array, command: Array) -> Array:
-        """Return u - h(u) (m,) in SI units at a command (m,) that led to states (k + 1, m)."""
+        """Return u - h(u) (m,) in SI units at a command (m,) with its states (k + 1, m)."""
         return _lacking(states, command, self.middle, self.half, self.weights)
 
     @cached_property

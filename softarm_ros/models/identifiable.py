@@ -1,9 +1,9 @@
 """
-What of a model measurements may identify: named parameters with unit, prior and bounds.
+Parameters of a model that measurements can identify, each with name, unit, prior and bounds.
 
-A parameter says how one unknown x enters the fields of a rig file, so that what is found can be
-written and loads again. x is counted in spreads of the prior: 0 is the value in the file, and 1 is
-as far as it is expected to be wrong.
+A parameter maps one unknown x to fields of a rig file, so that an identified value can be written
+to the file and loaded again. x is in units of the prior's spread: 0 is the value in the file, and
+1 is its expected error.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Values = Mapping[str, float]
 Change = Literal['factor', 'shift', 'polar_x', 'polar_y', 'turn_x', 'turn_y', 'turn_z']
 
 _HERE = 'softarm_ros.models'
-# By the mechanics that an arm provides: a function of the arm's fields.
+# For each mechanics that an arm provides: a function of the arm's fields.
 _OF_MECHANICS = {
     'cables': f'{_HERE}.cable_driven.identifiable:of_cables',
     'cable_pairs': f'{_HERE}.cable_driven.identifiable:of_pairs',
@@ -32,7 +32,7 @@ _OF_MECHANICS = {
     'rod_cables': f'{_HERE}.tendon_rod.identifiable:of_rod_cables',
     'muscles': f'{_HERE}.minimum_energy.identifiable:of_muscles',
 }
-# By mechanics and model, where a model knows more or other things than the rest.
+# For each mechanics and model, where a model has other parameters than the rest.
 _OF_MODEL = {
     ('cables', 'cosserat'): f'{_HERE}.cable_driven.identifiable:of_rod',
     ('cable_pairs', 'cosserat'): f'{_HERE}.cable_driven.identifiable:of_rod',
@@ -47,19 +47,19 @@ class Parameter:
     Attributes
     ----------
     name : str
-        Of what a person would compare.
+        Name of the quantity for the user.
     group : str
-        What is freed together: `--parameters mount,stiffness`.
+        Parameters of a group are identified together: `--parameters mount,stiffness`.
     fields : tuple of str
-        Of the rig file, as error messages write them; all of them change together.
+        Fields of the rig file, written as in error messages; all of them change together.
     change : str
-        `factor`: times exp(spread x); `shift`: plus spread x; `polar_x`, `polar_y`: of a vector
-        that stands as length and angle [deg], its two fields; `turn_x` ...: rotation of the axes z
-        and x (six fields) about an axis of their own frame [rad].
+        `factor`: times exp(spread x); `shift`: plus spread x; `polar_x`, `polar_y`: shift of the x
+        or y part of a vector stored as length and angle [deg] (two fields); `turn_x` ...: rotation
+        of the axes z and x (six fields) about an axis of their own frame [rad].
     spread : float
         Standard deviation of the prior: relative for factors, else in the unit of the field.
     unit : str
-        Of the field.
+        Unit of the field.
     low, high : float
         Bounds of the field.
 
@@ -92,7 +92,7 @@ class Parameter:
         return least, most
 
     def moved(self, values: Values, x: float) -> dict[str, float]:
-        """Return the fields after a change by x, from the values they have."""
+        """Return the values of the fields after a change by x from the given values."""
         step = self.spread * x
         if self.change == 'factor':
             return {field: values[field] * math.exp(step) for field in self.fields}
@@ -118,7 +118,7 @@ class Parameter:
         return dict(zip(self.fields, [*turned[:, 2].tolist(), *turned[:, 0].tolist()]))
 
     def number(self, values: Values) -> float:
-        """Return what the parameter is: its field, the part of a vector, or 0 for a turn."""
+        """Return the parameter's value: its first field, the part of a vector, or 0 for a turn."""
         if self.change in ('polar_x', 'polar_y'):
             length, angle = (values[field] for field in self.fields)
             part = math.cos if self.change == 'polar_x' else math.sin
@@ -126,18 +126,18 @@ class Parameter:
         return 0.0 if self.change.startswith('turn') else values[self.fields[0]]
 
     def interval(self, found: float, low: float, high: float) -> tuple[float, float]:
-        """Return the ends of an interval of `number`, from those of x about a found `number`."""
+        """Return the interval of `number` around `found` for the interval low..high of x."""
         if self.change == 'factor':
             return found * math.exp(self.spread * low), found * math.exp(self.spread * high)
         return found + self.spread * low, found + self.spread * high
 
     def wider(self, factor: float) -> Parameter:
-        """Return the same with a prior this much wider."""
+        """Return the same parameter with its prior wider by a factor."""
         return replace(self, spread=factor * self.spread)
 
 
 def moved_by(parameters: Sequence[Parameter], known: Values, x: Array) -> dict[str, float]:
-    """Return all fields of the parameters after changes x (k,), one after the other."""
+    """Return all known fields after the parameters change by x (k,), one after the other."""
     values = dict(known)
     for parameter, step in zip(parameters, x):
         values.update(parameter.moved(values, float(step)))
@@ -146,12 +146,12 @@ def moved_by(parameters: Sequence[Parameter], known: Values, x: Array) -> dict[s
 
 def parameters_of(mechanics: str, arm: Any, model: str | None = None) -> tuple[Parameter, ...]:
     """
-    Return what can be identified of an arm, from its fields, by a model or by the usual ones.
+    Return the identifiable parameters of an arm, from its fields, for a model if one is named.
 
     Raises
     ------
     ValueError
-        If nothing is known of such mechanics.
+        If no parameters exist for these mechanics.
 
     """
     if mechanics not in _OF_MECHANICS:

@@ -1,18 +1,18 @@
 """
-The one inverse search: the actuation that brings the tip of an arm to a pose.
+The inverse search of all models: the actuation that brings the tip of an arm to a pose.
 
-A model poses the problem in unknowns of its own (`PoseProblem`): where to start, how to descend
-from there, and the result of where that ends. How to descend is the same for all models that can
-give the tip and its derivative (`stepped_search.SteppedProblem`); bending sections go down by a
-compiled kernel to the same stop, for speed.
+A model states the problem in its own unknowns (`PoseProblem`): the starts, the descent from a
+start, and the outcome of its end. All models that give the tip and its derivative share one
+descent (`stepped_search.SteppedProblem`). Bending sections use a compiled kernel with the same
+stopping rule, for speed.
 
-Converged, for every model: the shape that belongs to the returned actuation misses the target by
-at most `TOLERANCE` of the arm's length. A rotation, where one was asked for, counts as the way of
-a point half an arm's length from the tip, so that miss and tolerance are one length [m]. And
-nothing forbids the actuation: no bound is passed, the actuators can do it, the equilibrium is the
+Converged means the same for every model. The shape under the returned actuation misses the target
+by at most `TOLERANCE` of the arm's length. A rotation, if requested, counts as the displacement of
+a point half an arm's length from the tip, so miss and tolerance are lengths [m]. And nothing
+forbids the actuation: it violates no bound, the actuators can apply it, and the equilibrium is the
 one the arm takes.
-Everything else is `converged = False`, with what is left, the bounds reached and the reason in
-the message; the actuation is then that of the nearest pose found.
+Otherwise `converged` is False, and the message gives the remaining miss, the bounds reached and
+the reason; the actuation is that of the nearest pose found.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from softarm_ros.models.arm_model import InverseSolution, ModelError, Shape, Vec
 TOLERANCE = 1e-6  # of the arm's length: the largest miss of a solution
 EXACT = 1e-8  # of the arm's length: a miss at which a search stops
 FURTHEST = 1e9  # times the arm's length: beyond it, rounding hides the tolerance
-LEVER = 0.5  # of the arm's length, by which a rotation counts as a miss
+LEVER = 0.5  # of the arm's length: turns a rotation into a miss
 _ROTATION_TOLERANCE = 1e-6
 _POSITION_ONLY = np.eye(3)
 
@@ -39,14 +39,14 @@ _POSITION_ONLY = np.eye(3)
 @dataclass(frozen=True)
 class PoseTarget:
     """
-    Pose that the tip shall take; made by `pose_target`.
+    Target pose of the tip; made by `pose_target`.
 
     Attributes
     ----------
     position, rotation : (3,), (3, 3)
-        Of the tip in the base frame [m]; the rotation is not used without `with_orientation`.
+        Pose of the tip in the base frame [m]; `rotation` is only used if `with_orientation`.
     length_m : float
-        Length of the arm, the measure of a miss.
+        Length of the arm, to which the tolerances are relative.
 
     """
 
@@ -57,7 +57,7 @@ class PoseTarget:
 
     @property
     def lever_m(self) -> float:
-        """Length [m] by which a rotation [rad] counts as a miss."""
+        """Lever [m] that turns a rotation [rad] into a miss [m]."""
         return LEVER * self.length_m
 
     @property
@@ -67,18 +67,18 @@ class PoseTarget:
 
     @property
     def exact_m(self) -> float:
-        """Miss [m] with which a search need not go on."""
+        """Miss [m] at which a search stops."""
         return EXACT * self.length_m
 
     def miss_of(self, tip: Array) -> Array:
-        """Return by how much (3,) or (6,) [m] a tip (4, 4) misses, the rotation with its lever."""
+        """Return the miss (3,) or (6,) [m] of a tip (4, 4); rotations are times `lever_m`."""
         linear = self.position - tip[:3, 3]
         if not self.with_orientation:
             return np.asarray(linear)
         return np.concatenate([linear, self.lever_m * log_so3(self.rotation @ tip[:3, :3].T)])
 
     def rows_of(self, twist: Array) -> Array:
-        """Return the derivative (3 or 6, n) [m] of a motion of the tip from its twist (6, n)."""
+        """Return the rows (3 or 6, n) [m] of a twist (6, n) that match the rows of `miss_of`."""
         if not self.with_orientation:
             return twist[:3]
         return np.vstack([twist[:3], self.lever_m * twist[3:]])
@@ -86,12 +86,12 @@ class PoseTarget:
 
 def pose_target(position: Vector3, orientation: Array | None, length_m: float) -> PoseTarget:
     """
-    Return the target for a position (3,) [m] and maybe a rotation (3, 3), checked.
+    Return the checked target for a position (3,) [m] and optionally a rotation (3, 3).
 
     Raises
     ------
     ValueError
-        For a wrong shape, a value that is not finite, or a matrix that is no rotation.
+        For a wrong shape, a value that is not finite, or a matrix that is not a rotation.
     ModelError
         For a position so far away that rounding hides the tolerance.
 
@@ -117,17 +117,17 @@ def pose_target(position: Vector3, orientation: Array | None, length_m: float) -
 @dataclass(frozen=True)
 class End:
     """
-    Where a descent from one start ended.
+    The end of a descent from one start.
 
     Attributes
     ----------
     unknowns : (n,)
     residual_m : float
-        Miss of the target there.
+        Miss of the target at the end.
     why : str
-        Why it is not less.
+        Why the miss is not smaller.
     place
-        What the model knows about it, for its own use.
+        Data of the model about this end, for its own use.
 
     """
 
@@ -140,10 +140,10 @@ class End:
 @dataclass(frozen=True)
 class Outcome:
     """
-    Result of an end: the actuation (m,), the shape under it, and what forbids it, if anything.
+    Result of an end: the actuation (m,), the shape under it, and the reason for a refusal, if any.
 
-    The shape is the one the arm takes under that actuation by itself, as far as the model can
-    say, not the one the search has followed.
+    The shape is the one the arm takes by itself under that actuation, as far as the model knows,
+    not the one the search followed.
     """
 
     actuation: Array
@@ -152,34 +152,34 @@ class Outcome:
 
 
 class PoseProblem(Protocol):
-    """A model's side of an inverse search; holds nothing from one search to the next."""
+    """A model's side of an inverse search; it keeps no state between searches."""
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return unknowns (n,) to start from where there is no guess or it leads nowhere."""
+        """Return the starts (n,) to use if there is no guess or the guess fails."""
         ...
 
     def descend(self, start: Array, target: PoseTarget, near: bool) -> End:
         """
-        Return where the search from a start (n,) ends; `near` keeps to its branch.
+        Return the end of the search from a start (n,); `near` keeps to the branch of the start.
 
         Raises
         ------
         ModelError
-            If there is no shape to start from.
+            If the start has no shape.
 
         """
         ...
 
     def effort(self, end: End) -> float:
-        """Return the effort that is to be least among ends that reach the target."""
+        """Return the effort of an end; among ends that reach the target, the least effort wins."""
         ...
 
     def outcome(self, end: End) -> Outcome:
-        """Return the result of an end."""
+        """Return the outcome of an end."""
         ...
 
     def limits_met(self, end: End) -> list[str]:
-        """Return the bounds that an end stands at, in words."""
+        """Return the bounds that an end has reached, as texts."""
         ...
 
 
@@ -192,14 +192,14 @@ def find_pose(
     """
     Return the actuation for a pose.
 
-    A guess (n,) that leads to the target decides. Otherwise the solution of least effort among
-    those found from the model's own starts is returned, or the nearest approach if there is none.
-    An actuation that is not `within` the range of the actuators is no solution.
+    If a guess (n,) leads to the target, its solution is returned. Otherwise the solution of least
+    effort among those from the model's own starts is returned, or else the nearest approach.
+    An actuation that is not `within` the range of the actuators is not a solution.
 
     Raises
     ------
     ModelError
-        If the model has a shape for none of the starts.
+        If none of the starts has a shape.
 
     """
     ends: list[End] = []
@@ -219,7 +219,7 @@ def find_pose(
         raise ModelError(f'no shape to start from towards {_where(target)}: {nowhere}')
     reached = [end for end in ends if end.residual_m <= target.tolerance_m]
     refused: InverseSolution | None = None
-    # Equal but for rounding: the first start wins.
+    # Rounded, so that of equal efforts the first start wins.
     for end in sorted(reached, key=lambda end: round(problem.effort(end), 9)):
         solution = _solution(problem, end, target, within)
         if solution.converged:
@@ -238,7 +238,7 @@ def values_at_limits(
     unit: str,
     units_per_si: float = 1.0,
 ) -> list[str]:
-    """Return which values (n,) stand at bounds (n,), (n,), to a millionth of their range."""
+    """Return texts of the values (n,) within a millionth of their range of a bound (n,), (n,)."""
     low, high = bounds
     near = 1e-6 * (high - low)
     at_low, at_high = values <= low + near, values >= high - near

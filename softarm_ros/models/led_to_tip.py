@@ -1,4 +1,4 @@
-"""The shape nearest to a configuration whose tip is where it was measured: for drawing."""
+"""A configuration near a given one that puts the tip at its measured position: for drawing."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError, Vector3
 
 _ROUNDS = 6
-_THERE = 1e-3  # of the arm's length
-_STEP = 0.1  # of the arm's length: the furthest that one round leads
-_DAMPING = 1e-3  # of the arm's length, squared with it
+_THERE = 1e-3  # of the arm's length: the tip counts as reached
+_STEP = 0.1  # of the arm's length: the largest tip motion in one round
+_DAMPING = 1e-3  # of the arm's length, before squaring
 
 
 def configuration_at_tip(model: ArmModel, configuration: Array, tip: Vector3) -> Array:
     """
-    Return the configuration (dof,) near another one whose tip is at a measured place (3,) [m].
+    Return a configuration (dof,) near a given one with its tip at a measured position (3,) [m].
 
-    Of all with that tip about the one that moves the coordinates least, each by its scale: damped
-    Gauss-Newton steps from the given one. Where the model ends or the place is out of its reach,
-    the nearest that was found; so this is for drawing, and nothing to be led by.
+    Damped Gauss-Newton steps from the given configuration change its coordinates, in units of
+    their scales, about as little as possible. If the position is out of reach or beyond the model,
+    the nearest configuration found is returned. So use the result for drawing, not for control.
     """
     length, scale = model.rest_length_m, model.configuration_scale
     goal = np.asarray(tip, dtype=float)
@@ -34,7 +34,7 @@ def configuration_at_tip(model: ArmModel, configuration: Array, tip: Vector3) ->
         except ModelError:
             distance = np.inf
         if distance >= nearest or not np.isfinite(distance):
-            move = 0.3 * move  # too far, or beyond what the model can be
+            move = 0.3 * move  # the step was too long or left the validity of the model
             continue
         best, nearest = best + move, distance
         if distance < _THERE * length:

@@ -1,7 +1,7 @@
 """
-What an arm remembers of the commands it was given, carried beside a posture by who commands it.
+Memory of past commands, kept by the control loop beside a posture.
 
-A model keeps no memory: its posture is that of a command that has stood for long. A loop keeps a
+A model keeps no memory: its posture is that of a command held for long. A loop keeps a
 `Remembered`, steps it with each command that it sends, and asks where the arm is *now*: hysteresis
 and lag of the actuators move the configuration, a residual moves the section tips.
 """
@@ -20,12 +20,12 @@ from softarm_ros.models.command_features import FeatureMemory
 from softarm_ros.models.hysteresis import Hysteresis
 from softarm_ros.models.residual import Residual, corrected
 
-_RIDGE = 1e-9  # of the mean square, for directions that no actuator moves
+_RIDGE = 1e-9  # of the trace, for directions that no actuator moves
 
 
 @dataclass(frozen=True)
 class Remembered:
-    """The states of hysteresis and residual; None of what the arm has not."""
+    """The states of hysteresis and residual; None for the one an arm does not have."""
 
     hysteresis: Array | None
     residual: FeatureMemory | None
@@ -34,14 +34,14 @@ class Remembered:
 @dataclass(frozen=True)
 class PostureNow:
     """
-    A `Posture` of a command, with the tips where the arm is now.
+    A `Posture` of a command, with the tips at their present poses.
 
     Attributes
     ----------
-    back : (dof,)
-        By how much the configuration lies behind the command.
+    back : (dof,), optional
+        Commanded configuration minus the present one.
     errors : (sections, 6), optional
-        Of the tips besides, [m] and [rad].
+        Corrections of the section tips by the residual, [m] and [rad].
 
     """
 
@@ -57,7 +57,7 @@ class PostureNow:
 
     @cached_property
     def tip(self) -> Array:
-        """Tip position of now (3,) [m], to first order in what actuators lack."""
+        """Present tip position (3,) [m], to first order in `back`."""
         tip = self.settled.tip
         if self.back is not None:
             tip = tip - self.settled.tip_jacobian @ self.back
@@ -65,7 +65,7 @@ class PostureNow:
 
     @cached_property
     def section_tips(self) -> Array:
-        """Poses of all section tips of now (sections, 4, 4) [m]; a posture more, if asked for."""
+        """Present poses of all section tips (sections, 4, 4) [m]; solves one more posture."""
         place = self.settled
         if self.back is not None:
             place = self.model.posture_of(place.configuration - self.back, place)
@@ -77,7 +77,7 @@ class PostureNow:
 
     @property
     def tip_jacobian(self) -> Array:
-        """Of a command that stands for long (3, dof)."""
+        """Derivative of the tip by the configuration (3, dof), for a command held for long."""
         return self.settled.tip_jacobian
 
     @property
@@ -92,19 +92,19 @@ class PostureNow:
 
     @property
     def preferred(self) -> Array:
-        """As the model prefers (dof,)."""
+        """Preferred configuration (dof,) of the model."""
         return self.settled.preferred
 
 
 @dataclass(frozen=True)
 class ArmMemory:
-    """Hysteresis of the actuators and a residual whose features remember; pure functions."""
+    """Hysteresis of the actuators and a residual of past commands; pure functions."""
 
     hysteresis: Hysteresis | None = None
     residual: Residual | None = None
 
     def begun(self, command: Array) -> Remembered:
-        """Return the memory of an arm that went straight from rest to a command (m,)."""
+        """Return the memory of an arm just after a step from rest to a command (m,)."""
         return Remembered(
             None if self.hysteresis is None else self.hysteresis.begun(command),
             None if self.residual is None else self.residual.begun(command),
@@ -124,14 +124,14 @@ class ArmMemory:
 
     def now(self, model: ArmModel, posture: Posture, memory: Remembered) -> Posture:
         """
-        Return the posture with tips where the arm is now.
+        Return the posture with the tips at their present poses.
 
-        To first order in what the actuators lack: the nearest configuration that they hold then.
+        The configuration change is the one of least squares for what the actuators lack.
         """
         back = errors = None
         if self.hysteresis is not None and memory.hysteresis is not None:
             lacking = self.hysteresis.lacking_now(memory.hysteresis, posture.actuation)
-            # For a view of an array the kernel would be compiled once more, in mid-motion.
+            # A view of an array would make numba compile the kernel again during a motion.
             jacobian = np.ascontiguousarray(posture.actuation_jacobian)
             back = least_move(jacobian, model.configuration_scale, lacking)
         if self.residual is not None and memory.residual is not None:
@@ -142,9 +142,9 @@ class ArmMemory:
 @kernel
 def least_move(jacobian: Array, scale: Array, actuation: Array) -> Array:
     """
-    Return the configuration change (dof,) that makes nearest a change of actuation (m,).
+    Return the configuration change (dof,) that best produces a change of actuation (m,).
 
-    By normal equations in units of the scales, in which they are well posed.
+    It solves the normal equations in units of the scales, in which they are well conditioned.
     """
     m, dof = jacobian.shape
     gram, right = np.zeros((dof, dof)), np.zeros(dof)

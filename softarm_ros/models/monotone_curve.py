@@ -1,4 +1,4 @@
-"""Identified monotone curves: a table of measurements, read in both directions."""
+"""Identified monotone curves: a table of measurements, evaluated in both directions."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from softarm_ros.geometry.piecewise_cubic import monotone_cubic
 from softarm_ros.models.arm_model import ModelError
 
 _BISECTIONS_AND_NEWTONS = 60
-_ROUNDING = 1e-12  # of the range, by which a value may be beyond it
+_ROUNDING = 1e-12  # of the range: margin for values beyond it
 
 
 class MonotoneCurve:
     """
-    Strictly monotone curve through a table, smooth (C1), nowhere extrapolated.
+    Strictly monotone curve through a table; smooth (C1) and never extrapolated.
 
-    Piecewise cubic Hermite (`monotone_cubic`): monotone between the points as the points are, so
-    that the inverse exists; it is solved for exactly, not tabulated again.
+    The curve is piecewise cubic Hermite (`monotone_cubic`) and monotone between the points, so the
+    inverse exists. The inverse is solved exactly, not tabulated.
 
     Parameters
     ----------
@@ -47,7 +47,7 @@ class MonotoneCurve:
         self._sign = 1.0 if self.y[-1] > self.y[0] else -1.0
         _require_monotone(self.y, y_name, self._sign)
         self._curve = monotone_cubic(self.x, self.y)
-        # In plain numbers: a value at a time is no work for arrays.
+        # Plain numbers are faster than arrays for one value at a time.
         self._inner: list[float] = self.x[1:-1].tolist()
         self._rising: list[float] = (self._sign * self.y).tolist()
         pieces = self._curve.coefficients.T.tolist()
@@ -92,10 +92,10 @@ class MonotoneCurve:
         return np.array([self._solve(y) for y in wanted.ravel().tolist()]).reshape(wanted.shape)
 
     def _solve(self, y: float) -> float:
-        """Find x for one y: the piece, then Newton within a bracket, as the slope may vanish."""
+        """Return x for one y: find the piece, then bracketed Newton, as the slope may vanish."""
         piece = bisect.bisect_left(self._rising, self._sign * y)
         if piece < len(self._rising) and self._rising[piece] == self._sign * y:
-            # Where the slope vanishes, the search would cost half of the digits.
+            # Where the slope vanishes, the search would lose half of the digits.
             return float(self.x[piece])
         start, high, (cubic, square, slope, constant) = self._pieces[piece - 1]
         low = 0.0
@@ -116,7 +116,7 @@ class MonotoneCurve:
         return start + at
 
     def _inside(self, values: Array, low: float, high: float, name: str) -> Array:
-        """Return the values, moved onto the ends by at most rounding; refuse those beyond."""
+        """Return the values clipped to the range; raise `ModelError` if one exceeds rounding."""
         rounding = _ROUNDING * (high - low)
         outside = ~((values >= low - rounding) & (values <= high + rounding))
         if outside.any():

@@ -1,6 +1,8 @@
 """
-The models of this package as parts. A role is the mechanics a model is built on: what the arm of
-a rig has to provide (`mechanics.py` in the folder of each family of models).
+The models of this package as parts.
+
+A role is the mechanics that a model is built on and that the arm of a rig must provide
+(`mechanics.py` in the folder of each family of models).
 """
 
 from __future__ import annotations
@@ -14,7 +16,7 @@ _HERE = 'softarm_ros.models'
 
 
 class NoSettings(ConfigBlock):
-    """Of a model that the mechanics of the arm say everything about."""
+    """Settings of a model that the mechanics of the arm determine completely."""
 
 
 class HeavyCableSettings(ConfigBlock):

@@ -1,4 +1,4 @@
-"""The posture of models that solve nothing a neighbouring posture could use."""
+"""The posture of models that gain nothing from a neighbouring posture."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class ByConfiguration(Protocol):
 
 @dataclass(frozen=True)
 class PlainPosture:
-    """A `Posture` that asks its model by the configuration, each thing once."""
+    """A `Posture` that queries its model at the configuration, once per quantity."""
 
     model: ByConfiguration
     configuration: Array
@@ -77,7 +77,7 @@ class PlainPosture:
 
 
 class PlainPostures:
-    """Gives a model `posture_of` where a neighbouring posture does not help."""
+    """Gives `posture_of` to a model that gains nothing from a neighbouring posture."""
 
     def posture_of(
         self: ByConfiguration, configuration: Array, near: Posture | None = None

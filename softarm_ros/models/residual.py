@@ -1,13 +1,14 @@
 """
-What a model leaves: learned errors of section tips, with their own uncertainty.
+Learned errors of a model's section tips, with their own uncertainty.
 
     e(f) = t(f) W [1, (f - mean) / scale],    f the features of the commands.
 
-W comes from ridge regression. t is 1 where the data were and falls to 0 away from them, so that
-the physics is left alone there. With the leverage h(f) = z' P z, P the ridge's covariance, a
-correction gains left^2 s^2 (h - reach) of variance beyond reach, the largest leverage of what was
-learned from; s is what the physics errs by and left the share of it that learning leaves. The
-combination of both with the least variance is
+W comes from ridge regression. The trust t is 1 near the training data and falls to 0 away from
+them, so that the physics model is not corrected there. The leverage is h(f) = z' P z, with P the
+covariance of the ridge regression; reach is the largest leverage of the training rows. Beyond
+reach, the variance of a correction grows by left^2 s^2 (h - reach), where s is the error of the
+physics model and left the share of it that remains after learning. The combination of the two
+with the least variance is
 
     t = 1 / (1 + left^2 max(0, h - reach)).
 """
@@ -23,13 +24,13 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.command_features import FeatureMemory, begun, command_features, stepped
 
-_STEP = 1e-4  # of differences, in half ranges of the actuators
+_STEP = 1e-4  # of finite differences, in half ranges of the actuators
 
 
 @dataclass(frozen=True)
 class Residual:
     """
-    Corrections of the section tips, three coordinates [m] and three of a turn [rad] each.
+    Corrections of the section tips: three of position [m] and three of rotation [rad] each.
 
     Attributes
     ----------
@@ -40,19 +41,19 @@ class Residual:
     groups : tuple of int
         The section of each actuator.
     middle, half : (m,)
-        Of the range of each actuator.
+        Middle and half width of the range of each actuator.
     mean, scale : (f,)
-        Of the features.
+        Mean and scale of the features.
     weights : (f + 1, 6 sections)
         Rows: the constant, then the features.
     covariance : (f + 1, f + 1)
         P, for unit noise.
     noise : (6 sections,)
-        Standard deviation of what is left, in the unit of each output.
+        Standard deviation of the remaining error, in the unit of each output.
     reach : float
-        Largest leverage of the rows it was learned from.
+        Largest leverage of the training rows.
     left : float
-        Share of the physics' error that is left on rows it was not learned from.
+        Share of the physics model's error that remains on rows not used for training.
 
     """
 
@@ -70,14 +71,14 @@ class Residual:
     left: float
 
     def remembered(self, commands: Array, time_s: Array | None) -> Array:
-        """Return the features (n, f) of commands (n, m) in SI units, as they followed in time."""
+        """Return the features (n, f) of commands (n, m), in SI units and in time order."""
         rest = np.clip(-self.middle / self.half, -1.0, 1.0)
         return command_features(
             self.features, (commands - self.middle) / self.half, time_s, rest, self.groups
         )
 
     def begun(self, command: Array) -> FeatureMemory:
-        """Return the memory of an arm that starts at rest and is at a command (m,) in SI units."""
+        """Return the memory of an arm just after a step from rest to a command (m,), SI units."""
         rest = np.clip(-self.middle / self.half, -1.0, 1.0)
         return self.stepped(begun(self.features, rest, self.groups), command, 0.0)
 
@@ -87,15 +88,15 @@ class Residual:
         return stepped(self.features, memory, u, elapsed_s, self.groups)
 
     def beyond_settled(self, memory: FeatureMemory, command: Array) -> Array:
-        """Return by how much the errors (sections, 6) of now differ from the settled ones."""
+        """Return the present errors (sections, 6) minus the settled ones."""
         now = self.at(memory.values[None])[0][0]
         return np.asarray(now - self.settled(command))
 
     def at(self, remembered: Array) -> tuple[Array, Array, Array]:
         """
-        Return errors, their standard deviations, both (n, sections, 6), and trust t (n,).
+        Return errors and standard deviations, both (n, sections, 6), and the trust t (n,).
 
-        Deviations grow without limit away from the data.
+        The standard deviations grow without limit away from the data.
         """
         z = np.hstack([np.ones((len(remembered), 1)), (remembered - self.mean) / self.scale])
         leverage = np.einsum('ni,ij,nj->n', z, self.covariance, z)
@@ -107,11 +108,11 @@ class Residual:
         return errors.reshape(shape), spread.reshape(shape), trust
 
     def settled(self, command: Array) -> Array:
-        """Return the errors (sections, 6) at a command (m,) that has stood for long."""
+        """Return the errors (sections, 6) at a command (m,) held for long."""
         return self.at(self.remembered(np.asarray(command, dtype=float)[None], None))[0][0]
 
     def settled_slope(self, command: Array) -> Array:
-        """Return their derivative by the command (sections, 6, m), by differences."""
+        """Return d `settled` / d command (sections, 6, m), by finite differences."""
         command = np.asarray(command, dtype=float)
         steps = np.diag(_STEP * self.half)
         rows = np.concatenate([command + steps, command - steps])
@@ -135,6 +136,6 @@ def corrected(section_tips: Array, errors: Array) -> Array:
 
 
 def groups_of(sections: Sequence[str | None]) -> tuple[int, ...]:
-    """Return a number for the section of each actuator; all the same where none is stated."""
+    """Return the section number of each actuator; all are equal if no section is stated."""
     names = list(dict.fromkeys(sections))
     return tuple(names.index(name) for name in sections)

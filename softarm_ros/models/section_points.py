@@ -1,4 +1,4 @@
-"""Which section of an arm each point of its centreline belongs to."""
+"""The section of an arm to which each point of its centreline belongs."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from softarm_ros.models.arm_model import ArmModel, Shape
 
 
 def sections_along(line: Array, shape: Shape) -> NDArray[np.int64]:
-    """Return the index of the section of each point of a shape's line (n, 3); none is left out."""
+    """Return the section index of each centreline point (n, 3); every section gets a point."""
     ends = shape.section_tips[:, :3, 3]
     k = np.arange(len(ends) - 1)
-    # Sections end where the line is next to their tips, short ones after one point.
+    # A section ends at the point nearest to its tip, but has at least one point.
     at = np.array([np.argmin(np.sum((line - end) ** 2, axis=1)) for end in ends[:-1]], dtype=int)
     at = np.minimum(np.maximum.accumulate(at - k) + k, len(line) - len(ends) + k)
     return np.searchsorted(at, np.arange(len(line)), side='left')
 
 
 def sections_at_rest(model: ArmModel, points: int) -> NDArray[np.int64]:
-    """Return the section of each of so many points of a centreline, by the arm at rest."""
+    """Return the section index of each of n centreline points of the arm at rest."""
     rest = model.shape_of(model.rest_configuration)
     return sections_along(rest.centerline(points), rest)

@@ -1,4 +1,4 @@
-"""Levenberg-Marquardt within bounds for any model that gives its tip and the derivative."""
+"""Levenberg-Marquardt within bounds, for any model that gives its tip and the derivative."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.bounded_least_squares import Rows, bounded_least_squares
 from softarm_ros.models.inverse import End, Outcome, PoseTarget
 
-# Of the distance from the wish against the miss of the tip, both as shares of the largest gain.
-# The last one leaves the tip a little off, which the search after it takes away.
+# Weight of the distance from the wish relative to the miss of the tip divided by the largest gain.
+# The last weight leaves a small miss, which the search that follows removes.
 _FIRST_WISH, _LAST_WISH, _FADING = 1e-1, 3e-4, 0.3
-_LEAST_DAMPING = 1e-5  # its square is what the quadratic programme resolves beside 1
+_LEAST_DAMPING = 1e-5  # its square is the least the quadratic programme resolves beside 1
 _MAX_ITERATIONS, _MAX_TRIES = 60, 12
-_SMALL_STEP = 1e-9  # of the scales: a step that changes nothing any more
-# A search ends when a step gains less than this share of its merit: with a wish that faded, with
-# one that was weak from the start and so has a narrow valley to go along, without a wish.
+_SMALL_STEP = 1e-9  # of the scales: smaller steps end the search
+# A search ends when a step gains less than this share of its merit: with a wish that faded; with
+# a wish that was weak from the start, so that the search follows a narrow valley; without a wish.
 _CHOSEN, _CHOSEN_NEAR, _NEAREST = 1e-3, 1e-5, 1e-6
-_KEPT = 1e-7  # of their ranges, by which rows may be passed
+_KEPT = 1e-7  # of their ranges: tolerance of the rows
 
 NO_NEARER = 'the tip does not get nearer: out of reach, or held back by a limit'
 NOTHING_MOVES = 'nothing that may change moves the tip'
@@ -40,14 +40,15 @@ class Place:
     Attributes
     ----------
     unknowns : (n,)
-        As the model took them.
+        The unknowns as the model took them.
     tip : (4, 4)
         Base -> tip [m].
     derivative
-        Returns the twist of the tip by the unknowns (6, n), linear rows first, or these alone
-        (3, n) where no orientation is asked; called once where the search goes on from here.
+        Returns the twist of the tip by the unknowns (6, n), linear rows first, or only the linear
+        rows (3, n) if no orientation is requested. It is called once, if the search continues
+        from this place.
     wish : (n,), optional
-        Of all unknowns with this tip, those near to which the search shall end.
+        Preferred unknowns; the search ends near those.
     rows
         Bounds on a step from here (k, n), in shares of their ranges; kept to first order.
     state
@@ -69,7 +70,7 @@ class Place:
 
     @cached_property
     def passed(self) -> float:
-        """By how much rows are passed here, in shares of their ranges."""
+        """Amount by which this place violates its rows, in shares of their ranges."""
         if self.rows is None:
             return 0.0
         over = np.maximum(self.rows.low, 0.0) + np.maximum(-self.rows.high, 0.0)
@@ -78,24 +79,25 @@ class Place:
 
 class SteppedProblem(ABC):
     """
-    A `PoseProblem` that goes down in damped, bounded steps.
+    A `PoseProblem` that descends in damped, bounded steps.
 
-    The search first goes to the unknowns nearest to the wish that (nearly) reach the pose, the
-    wish strong at first and fading: so the load is shared on the way, instead of afterwards along
-    a narrow valley. From there it goes to the pose itself by least changes; where that is out of
-    reach, within the next wider range.
+    The search first goes to unknowns near the wish that almost reach the pose. The weight of the
+    wish is large at first and fades, so that the load is shared on the way and not afterwards
+    along a narrow valley. From there the search goes to the pose itself with the least changes; if
+    the pose is out of reach, it continues within the next wider range.
 
     Attributes
     ----------
     scale : (n,)
-        Change of each unknown that moves the tip by about the arm's length; less where it is to
-        be spared.
+        Change of each unknown that moves the tip by about the arm's length; smaller for unknowns
+        that should change little.
     reach_scale : (n,), optional
-        The same where the pose alone counts and nothing is spared; `scale` without it.
+        The scale for the search for the pose alone, in which no unknown is spared; `scale` if
+        None.
     max_step : (n,)
-        Largest change in a step, infinite where any is good.
+        Largest change in one step; infinite for no limit.
     ranges
-        Bounds (n,), (n,) of the unknowns: the ones to keep to, then wider ones.
+        Bounds (n,), (n,) of the unknowns: first the normal ones, then wider ones.
 
     """
 
@@ -107,12 +109,12 @@ class SteppedProblem(ABC):
     @abstractmethod
     def look(self, unknowns: Array, near: Place | None) -> Place:
         """
-        Return the place of unknowns (n,), from that of neighbouring ones if given.
+        Return the place at unknowns (n,); `near` is the place at neighbouring unknowns.
 
         Raises
         ------
         ModelError
-            If the arm cannot have them; the search then goes elsewhere.
+            If the arm cannot take these unknowns; the search then tries others.
 
         """
 
@@ -133,7 +135,7 @@ class SteppedProblem(ABC):
         """See `PoseProblem`."""
 
     def ranges_from(self, near: bool) -> tuple[tuple[Array, Array], ...]:
-        """Return the ranges for a search from a guess (`near`) or from a start of its own."""
+        """Return the ranges for a search from a guess (`near`) or from one of `starts`."""
         return self.ranges
 
     def descend(self, start: Array, target: PoseTarget, near: bool) -> End:
@@ -152,7 +154,7 @@ class SteppedProblem(ABC):
 
 @dataclass(frozen=True)
 class _Step:
-    """The place a step leads to, if one is better; damping of the next; share of merit gained."""
+    """A better place or None, the damping of the next step, and the share of merit gained."""
 
     place: Place | None
     damping: float
@@ -169,7 +171,7 @@ class _Search:
         return float(np.linalg.norm(self.target.miss_of(place.tip)))
 
     def choose(self, place: Place, near: bool) -> Place:
-        """Return the place near to the wish that nearly reaches the pose."""
+        """Return a place near the wish that almost reaches the pose."""
         weight, enough = (_LAST_WISH, _CHOSEN_NEAR) if near else (_FIRST_WISH, _CHOSEN)
         low, high = self.problem.ranges[0]
         damping = 0.0
@@ -183,7 +185,7 @@ class _Search:
         return place
 
     def approach(self, place: Place, low: Array, high: Array) -> tuple[Place, str]:
-        """Return the nearest place to the pose by least changes, and why there is no nearer."""
+        """Return the place nearest to the pose, reached with least changes, and why it stopped."""
         why, damping = NO_NEARER, 0.0
         for _ in range(_MAX_ITERATIONS):
             if self.residual(place) <= self.target.exact_m and place.passed <= _KEPT:
@@ -208,10 +210,10 @@ class _Search:
         damping: float,
     ) -> _Step:
         """
-        Take a step within low..high (n,), damped until it gains something.
+        Take a step within low..high (n,), with the damping raised until the merit decreases.
 
-        What it makes less is the square of the miss, of what rows are passed by, and, weighed, of
-        the distance from `wish` (n,); without a wish, of the change.
+        The step minimises the squared miss, the squared violation of the rows and, times `weight`,
+        the squared distance from `wish` (n,); without a wish, the squared change.
         """
         scale = self.problem.scale
         if wish is None and self.problem.reach_scale is not None:
