@@ -1,1 +1,1 @@
-"""Water hydraulics: servo torque to chamber pressure, alone and with the arm."""
+"""Water hydraulics: from servo torque to chamber pressure, alone or coupled to the arm."""

@@ -1,4 +1,4 @@
-"""A soft arm on its water-hydraulic axes: pressures drive the arm, its motion draws the water."""
+"""A soft arm coupled to its water-hydraulic axes: pressure moves the arm, motion draws water."""
 
 from __future__ import annotations
 
@@ -30,9 +30,10 @@ class HydraulicArmStep:
     """
     Outcome of one step.
 
-    `state` is the last state reached; not converged means that the step was not completed even in
-    2^8 parts. `relieved_m3` (m,) is the water let out, `substeps` how many parts it took, and
-    `cavitated` (m,) marks axes below the vapour pressure, for which the model is invalid.
+    `state` is the last state reached. `converged` is False if the step was not completed even in
+    2^8 parts. `relieved_m3` (m,) is the water released by the relief valves, `substeps` the number
+    of parts, and `cavitated` (m,) marks axes below the vapour pressure, for which the model is
+    invalid.
     """
 
     state: HydraulicArmState
@@ -47,9 +48,9 @@ class HydraulicArm:
     """
     Arm dynamics and water hydraulics solved together in every step.
 
-    Chamber i belongs to axis i. The stretch of a chamber is the arm's motion here: the wall
-    compliance of an axis must hold the widening only, not A_d^2 l_0 / (E A_s) as in the paper,
-    which would count the stretch twice.
+    Chamber i belongs to axis i. The stretch of a chamber is part of the arm's motion here. So the
+    wall compliance of an axis must cover the widening only, not A_d^2 l_0 / (E A_s) as in the
+    paper, which would count the stretch twice.
     """
 
     def __init__(self, drive: ChamberDrive, hydraulics: WaterHydraulics) -> None:
@@ -58,7 +59,7 @@ class HydraulicArm:
             raise ModelError(f'{m} chambers but {len(hydraulics.axes)} hydraulic axes')
         self.drive, self.hydraulics, self.arm = drive, hydraulics, drive.arm
         n = self.arm.segments
-        # Volume of chamber per strain (m, n, 4) [m^3, m^4].
+        # Chamber volume per strain (m, n, 4) [m^3, m^4].
         self.volume = np.ascontiguousarray(
             np.transpose(drive.map * self.arm.body.length[:, None, None], (2, 0, 1))
         )
@@ -69,7 +70,7 @@ class HydraulicArm:
         self._columns, self._small = np.zeros((m, n, 4)), np.zeros((m, m + 3))
 
     def rest_state(self, strains: Array | None = None) -> HydraulicArmState:
-        """Return the state at rest without pressure at given strains (n, 4), straight if none."""
+        """Return the state at rest without pressure at strains (n, 4); straight if None."""
         q = self.arm.straight if strains is None else np.array(strains, float)
         return HydraulicArmState(q, np.zeros_like(q), self.hydraulics.rest_state())
 
@@ -77,9 +78,10 @@ class HydraulicArm:
         self, state: HydraulicArmState, torque: Array, dt_s: float, loads: Loads
     ) -> HydraulicArmStep:
         """
-        Advance by dt_s; motor torques (m,) [N m] and loads are held.
+        Advance by dt_s with constant motor torques (m,) [N m] and loads.
 
-        `loads.drive` comes on top of the chambers. A step that does not converge is halved.
+        `loads.drive` is added to the drive of the chambers. A step that does not converge is
+        halved.
 
         Raises
         ------
@@ -128,6 +130,6 @@ class HydraulicArm:
         )
 
     def energy(self, state: HydraulicArmState, loads: Loads) -> float:
-        """Return kinetic, elastic, weight and hydraulic energy [J]."""
+        """Return the sum of the kinetic, elastic, weight and hydraulic energies [J]."""
         arm = self.arm.energy(state.strains, state.rates, loads).total
         return float(arm + self.hydraulics.stored_energy(state.axes).sum())

@@ -1,15 +1,15 @@
 """
 Compiled step of an arm and its water-hydraulic axes as one system.
 
-Unknowns of an implicit stage are the strain rates v (n, 4). An axis answers the volume rate
-Q = A_d dl/dt of its chamber with a pressure P(Q): one sweep of its chain, exact with friction, end
-stops and losses (`axes_kernels`). So the hydraulics drop out of the stage, and the arm
-sees a drive  map P(map' L v)  with the slope -Z <= 0: a damper, which makes the stage as stable as
-the arm alone. The Newton matrix is the arm's, factorised in linear time, plus m columns
-(Woodbury).
+The unknowns of an implicit stage are the strain rates v (n, 4). An axis responds to the volume
+rate Q = A_d dl/dt of its chamber with a pressure P(Q). One sweep of its chain gives P(Q) exactly,
+with friction, end stops and losses (`axes_kernels`). So the hydraulics are eliminated from the
+stage, and the arm sees a drive  map P(map' L v)  with the slope -Z <= 0: a damper, which keeps the
+stage as stable as the arm alone. The Newton matrix is the arm's, factorised in linear time, plus
+m columns (Woodbury).
 
-Method: that of the hydraulics (SDIRK 2, L-stable; implicit Euler where an axis changes branch), so
-arm and water share the stages and no energy appears between them.
+The method is that of the hydraulics (SDIRK 2, L-stable; implicit Euler where an axis changes
+branch). Arm and water share the stages, so their coupling creates no energy.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from softarm_ros.models.hydraulics.axes_kernels import (
 )
 
 ITERATION_LIMIT = 60
-# Newton iterations before the slopes of the axes are averaged with those before.
+# Newton iterations after which the slopes of the axes are averaged with the previous ones.
 BRANCH_ITERATIONS = 8
 # Newton corrections stop below this displacement of the arm [m].
 CORRECTION_M = 1e-10
@@ -69,10 +69,10 @@ def _stage(
     work: Array,
 ) -> bool:
     """
-    Solve q = base_q + h v, v = base_v + h v', y = base_y + h y' for (q, v, y), guess in v and y.
+    Solve q = base_q + h v, v = base_v + h v', y = base_y + h y' for (q, v, y); guess in v and y.
 
-    volume (m, n, 4): volume of chamber per strain; columns (m, n, 4), small (m, m + 3) and
-    work (3, n, 4) are scratch. False if the iterations do not settle.
+    `volume` (m, n, 4) is the chamber volume per strain; `columns` (m, n, 4), `small` (m, m + 3)
+    and `work` (3, n, 4) are scratch. Return False if the iterations do not converge.
     """
     n, m = q.shape[0], forces.shape[0]
     a, r, delta = work[0], work[1], work[2]
@@ -102,7 +102,7 @@ def _stage(
             )
             if not solved:
                 return False
-            # Iterates that hop between branches of an axis: a slope in between lets them settle.
+            # If iterates alternate between branches of an axis, an averaged slope converges.
             settling = iteration >= BRANCH_ITERATIONS
             small[i, m] = 0.5 * (small[i, m] - slope) if settling else -slope
             pressure = y[i, P0 + 2 * int(par[i, CELLS])]
@@ -134,12 +134,12 @@ def _stage(
                 q[k, j] -= h * h * delta[k, j]
                 scale = body.length[k] if j == 0 else body.length[k] * arm_length
                 shift = scale * h * h * abs(delta[k, j])
-                if not shift <= moved:  # NaN passes on
+                if not shift <= moved:  # written so that NaN propagates
                     moved = shift
         if not math.isfinite(moved):
             return False
         if moved <= CORRECTION_M:
-            for i in range(m):  # the axes once more, for the final rates
+            for i in range(m):  # solve the axes again, for the final rates
                 flow = 0.0
                 for k in range(n):
                     for j in range(4):
@@ -175,10 +175,11 @@ def coupled_step_into(
     relieved: Array,
 ) -> bool:
     """
-    Advance strains q, rates v (n, 4) and axes y (m, width) in place by h [s]; False: unchanged.
+    Advance strains q, rates v (n, 4) and axes y (m, width) in place by h [s].
 
-    Forces at the pistons (m,) [N] and the loads are held. `strains` (6, n, 4) and `axes`
-    (3, m, width) are scratch; `relieved` (m,) gets the water let out by the valves [m^3].
+    Return False, with q, v and y unchanged, if the step fails. The piston forces (m,) [N] and the
+    loads are constant. `strains` (6, n, 4) and `axes` (3, m, width) are scratch; `relieved` (m,)
+    receives the water [m^3] released by the relief valves.
     """
     n, m = q.shape[0], forces.shape[0]
     g = GAMMA * h

@@ -13,7 +13,7 @@ from softarm_ros.models.hydraulics import axes_kernels as kernels
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 
 ATMOSPHERE_PA = 101325.0
-# Vapour pressure of water at 20 degrees Celsius: below it the water parts.
+# Vapour pressure of water at 20 degrees Celsius: below it water cavitates.
 VAPOUR_PA = 2339.0
 _MAX_STEP_S = 1.0
 
@@ -26,15 +26,15 @@ class HydraulicStep:
     Attributes
     ----------
     state : (m, width)
-        New state; the old one where the step was not solved.
+        New state, or the old state if the step was not solved.
     converged : bool
     message : str
-        Why not, or the axes that cavitate; empty when there is nothing to say.
+        Reason for a failure, or the axes that cavitate; else empty.
     relieved_m3 : (m,)
-        Water let out by the relief valves during the step.
+        Water released by the relief valves during the step.
     cavitated : (m,)
-        Axes with an absolute pressure below the vapour pressure anywhere. The model has no vapour:
-        its results for such an axis are invalid from here on.
+        Axes with an absolute pressure below the vapour pressure anywhere. The model has no vapour,
+        so the results for such an axis are invalid from this step on.
 
     """
 
@@ -48,11 +48,11 @@ class HydraulicStep:
 @dataclass(frozen=True)
 class SteadyState:
     """
-    Where an axis can rest under a constant torque: the stick band.
+    Rest states of an axis under a constant torque: the stick band.
 
-    Any pressure from `lowest_Pa` to `highest_Pa` holds; without friction they are equal. `reason`
-    says what limits them if not the motor: 'relief' (the valve keeps flowing, the piston creeps on
-    to its end stop) or 'end stop'; else it is empty.
+    The axis rests at any pressure from `lowest_Pa` to `highest_Pa`; without friction they are
+    equal. `reason` names the limit if it is not the motor: 'relief' (the valve keeps flowing, and
+    the piston creeps to its end stop) or 'end stop'; else it is empty.
     """
 
     lowest_Pa: float
@@ -67,8 +67,8 @@ class WaterHydraulics:
     Any number of water-hydraulic axes, stepped together.
 
     Source: Chen et al., Micromachines 2022, 13, 130, eq. (32)-(36) with errors corrected
-    (docs/models_hydraulics.md). The state is an array (m, width), see `axes_kernels`;
-    the motor torque and the volume rate of the chambers are held over a step.
+    (docs/models_hydraulics.md). The state is an array (m, width), see `axes_kernels`.
+    The motor torque and the volume rate of the chambers are constant over a step.
     """
 
     def __init__(self, axes: Sequence[HydraulicAxisConfig]) -> None:
@@ -97,9 +97,9 @@ class WaterHydraulics:
 
     def fill(self, state: Array, pressure: Array, chamber_gain_m3: Array) -> None:
         """
-        Set a state (m, width) to rest under pressures (m,) [Pa], in place.
+        Set a state (m, width) in place to rest under pressures (m,) [Pa].
 
-        `chamber_gain_m3` (m,): by how much the chambers are larger than with the arm at rest.
+        `chamber_gain_m3` (m,) is the chamber volume minus the volume with the arm at rest.
         """
         for i, last in enumerate(self.last):
             state[i] = 0.0
@@ -108,27 +108,27 @@ class WaterHydraulics:
             state[i, kernels.X] = volume / self.parameters[i, kernels.AREA]
 
     def piston_velocity(self, state: Array) -> Array:
-        """Return piston velocities (m,) [m/s]."""
+        """Return the piston velocities (m,) [m/s]."""
         return state[:, kernels.V]
 
     def piston_position(self, state: Array) -> Array:
-        """Return piston positions (m,) [m]."""
+        """Return the piston positions (m,) [m]."""
         return state[:, kernels.X]
 
     def cylinder_pressure(self, state: Array) -> Array:
-        """Return gauge pressures (m,) [Pa]."""
+        """Return the gauge pressures (m,) [Pa] of the cylinders."""
         return state[:, kernels.P0]
 
     def chamber_pressure(self, state: Array) -> Array:
-        """Return gauge pressures (m,) [Pa]."""
+        """Return the gauge pressures (m,) [Pa] of the chambers."""
         return state[self._rows, self.last]
 
     def is_stuck(self, state: Array) -> np.ndarray:
-        """Return which pistons stick (m,): the velocity is exactly zero."""
+        """Return a mask (m,) of the pistons that stick: their velocity is exactly zero."""
         return np.asarray(state[:, kernels.V] == 0.0)
 
     def cavitated(self, state: Array) -> np.ndarray:
-        """Return which axes (m,) have an absolute pressure below the vapour pressure."""
+        """Return a mask (m,) of the axes with an absolute pressure below the vapour pressure."""
         lowest = np.where(self._is_pressure, state, np.inf).min(axis=1)
         return np.asarray(lowest + ATMOSPHERE_PA < VAPOUR_PA)
 
@@ -143,9 +143,9 @@ class WaterHydraulics:
         state : (m, width)
             Not changed.
         torque : (m,)
-            Motor torques [N m], held over the step.
+            Motor torques [N m], constant over the step.
         dt_s : float
-            Any positive step up to one second; stable for every one of them.
+            Any positive step up to one second; the method is stable for all of them.
         chamber_flow : (m,), optional
             Rate [m^3/s] at which the arm's motion enlarges the chambers, A_d dl/dt.
 
@@ -192,16 +192,16 @@ class WaterHydraulics:
         return HydraulicStep(state, failed < 0, message, relieved, cavitated)
 
     def scratch(self) -> tuple[Array, Array]:
-        """Return scratch arrays of the kernels (work, chain)."""
+        """Return the scratch arrays (work, chain) of the kernels."""
         return np.empty((3, self.width)), np.empty((self.width, 6))
 
     def steady_state(self, axis: int, torque: float, chamber_gain_m3: float = 0.0) -> SteadyState:
         """
-        Return where an axis rests under a constant torque [N m], in closed form.
+        Return the rest states of an axis under a constant torque [N m], in closed form.
 
         P_a = P_c = (eta T / s - f) / A_c with f anywhere in the static friction band (eq. 36); the
-        position follows from the volume. `chamber_gain_m3` is what the arm's motion has enlarged
-        the chamber by since the rest state.
+        position follows from the volume. `chamber_gain_m3` is the chamber volume that the arm's
+        motion has added since the rest state.
         """
         config = self.axes[axis]
         par = self.parameters[axis]
@@ -224,21 +224,21 @@ class WaterHydraulics:
         return SteadyState(low, high, x_low, x_high, reason)
 
     def capacity(self, axis: int) -> float:
-        """Return the volume an axis takes per pressure, cylinder, line and chamber [m^3/Pa]."""
+        """Return the volume per pressure of cylinder, line and chamber of an axis [m^3/Pa]."""
         par = self.parameters[axis]
         inner = (int(par[kernels.CELLS]) - 1) * par[kernels.C_CELL]
         return float(par[kernels.C_CYLINDER] + inner + par[kernels.C_CHAMBER])
 
     def stored_water(self, state: Array) -> Array:
-        """Return the volume (m,) [m^3] compressed into or yielded by each axis."""
+        """Return the water volume (m,) [m^3] that the pressure of each axis stores."""
         return np.array([c @ row for c, row in zip(self._capacities(), state)])
 
     def stored_energy(self, state: Array) -> Array:
-        """Return kinetic and elastic energy (m,) [J] of piston, water and chamber walls."""
+        """Return the kinetic plus elastic energy (m,) [J] of piston, water and chamber walls."""
         return 0.5 * np.array([s @ row**2 for s, row in zip(self._inertias(), state)])
 
     def _capacities(self) -> Array:
-        """Return capacity per state column (m, width); zero for columns that are no pressure."""
+        """Return the capacity of each state column (m, width); zero if it is not a pressure."""
         out = np.zeros((len(self.axes), self.width))
         for row, par, last in zip(out, self.parameters, self.last):
             row[kernels.P0 : last + 1 : 2] = par[kernels.C_CELL]
@@ -255,7 +255,7 @@ class WaterHydraulics:
 
 
 def parameters_of(axis: HydraulicAxisConfig) -> Array:
-    """Return one axis's row of the kernels' parameter array."""
+    """Return the row of one axis in the kernels' parameter array."""
     row = np.zeros(kernels.PARAMETERS)
     cells = max(axis.line_cells, 1)
     elastic = axis.line_cells > 0
@@ -290,8 +290,8 @@ def linear_system(axis: HydraulicAxisConfig) -> tuple[Array, Array]:
     """
     Return (A, B) of eq. (36), corrected: d/dt [v, P_a, P_c] = A [v, P_a, P_c] + B [T, f, Q].
 
-    T is the motor torque [N m], f the friction force [N], Q the chamber's volume rate [m^3/s]. The
-    paper's line only: without inertia, laminar.
+    T is the motor torque [N m], f the friction force [N], Q the chamber's volume rate [m^3/s]. It
+    holds for the paper's line only: laminar and without inertia.
     """
     gp, ca = 1.0 / axis.line_resistance_Pa_s_m3, axis.chamber_capacity_m3_Pa
     c2, mass, area = axis.cylinder_capacity_m3_Pa, axis.piston_mass_kg, axis.piston_area_m2

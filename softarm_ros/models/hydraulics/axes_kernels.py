@@ -2,22 +2,24 @@
 Compiled step of water-hydraulic axes: an implicit method with set-valued friction.
 
 State of an axis (3 + 2 n): piston velocity v, position x, cylinder pressure p_0, then flow and
-pressure of each of n line cells, Q_1, p_1, ... Q_n, p_n; p_n is the chamber's. Gauge pressures.
+pressure of n line cells, Q_1, p_1, ... Q_n, p_n, where p_n is the chamber pressure. All pressures
+are gauge.
 
     m v'    = F - A_c p_0 - d v - friction           eq. (32), (33) of Chen et al. 2022, corrected
     C_0 p_0' = A_c v - Q_1 - relief(p_0)             eq. (35)
     I Q_k'  = p_(k-1) - p_k - loss(Q_k)              I = 0 and n = 1: eq. (34), Poiseuille
     C_k p_k' = Q_k - Q_(k+1),  C_n p_n' = Q_n - A_d dl/dt
 
-The equations form a chain, so an implicit stage is one sweep from the chamber to the piston (each
-pressure as a linear function of the flow that enters) and back. What arrives at the piston is one
-scalar inclusion  w v + friction(v) = f  with w > 0, solved exactly: a stuck piston has v = 0 to
-the last bit. Loss and relief are linearised about the last iterate until they agree (Newton).
+The equations form a chain. So an implicit stage is one sweep from the chamber to the piston, with
+each pressure as a linear function of the inflow, and one sweep back. At the piston one scalar
+inclusion remains,  w v + friction(v) = f  with w > 0. It is solved exactly: a stuck piston has
+v = 0 to the last bit. Loss and relief are linearised about the last iterate until they agree
+(Newton).
 
 Method: SDIRK, two stages, gamma = 1 - 1/sqrt(2) (Alexander 1977): L-stable, order 2. A step in
-which the piston stops, starts, turns or reaches its end, and one over the relief pressure's kink,
-is taken by the implicit Euler method instead: local error O(h^2) at finitely many steps, so
-the order stays 2, and no stage is extrapolated across the kink.
+which the piston stops, starts, reverses or reaches its end, or the pressure crosses the relief
+pressure, is taken by the implicit Euler method instead. Its local error is O(h^2) at finitely many
+steps, so the order stays 2, and no stage is extrapolated across the kink.
 """
 
 from __future__ import annotations
@@ -32,9 +34,9 @@ from softarm_ros.models.hydraulics.pipe_loss_kernels import pipe_loss
 
 GAMMA = 1.0 - 1.0 / math.sqrt(2.0)
 NEWTON_LIMIT = 40
-# Two iterates of the line flows agree when they differ by this relative to the largest flow.
+# Two iterates of the line flows agree if they differ by less than this share of the largest flow.
 NEWTON_TOLERANCE = 1e-11
-# A piston with dry friction slower than this counts as resting [m/s]: an overdamped one would
+# A piston with dry friction counts as resting below this speed [m/s]: an overdamped one would
 # otherwise approach the edge of the stick band for ever.
 REST_SPEED = 1e-9
 
@@ -54,8 +56,8 @@ def friction_velocity(
     """
     Return (v, dv/dload) with  load - weight v in coulomb Sgn(v) + normal cone of [low, high].
 
-    The minimum of weight v^2 / 2 - load v + coulomb |v| over the interval, weight > 0: soft
-    threshold, then clamp (exact for one unknown, where the cost is convex).
+    It is the minimum of weight v^2 / 2 - load v + coulomb |v| over the interval, with weight > 0:
+    a soft threshold, then a clamp (exact for one unknown, where the cost is convex).
     """
     slack = abs(load) - coulomb
     v, slope = 0.0, 0.0
@@ -87,24 +89,25 @@ def stage_into(
     Parameters
     ----------
     base, out : (3 + 2 n,)
-        May not be the same array; `out` holds the guess of flows and p_0 on entry.
+        Must be different arrays; on entry `out` holds the guess of the flows and of p_0.
     h : float
         Step times the stage's weight [s].
     force, chamber_flow : float
-        Drive at the piston [N]; volume rate of the chamber as the arm moves [m^3/s].
+        Drive at the piston [N]; volume rate of the chamber due to the arm's motion [m^3/s].
     was_stuck : bool
-        Whether the piston sticks at the start: then the static friction holds it.
+        Whether the piston sticks at the start; then static friction holds it.
     par : (PARAMETERS,)
         Constants of the axis, in the order of the column names above.
     chain : (n + 1, 6)
-        Scratch: per node value, slope and derivative of p as function of the inflow, then of Q.
+        Scratch: value, slope and derivative of p as a function of the inflow at each node, then
+        those of Q.
 
     """
     n = int(par[CELLS])
     last = P0 + 2 * n
     mass, area = par[MASS], par[AREA]
     for _ in range(NEWTON_LIMIT):
-        # Chamber: p = alpha + beta Q, with d alpha / d chamber_flow beside it.
+        # Chamber: p = alpha + beta Q; rate is d alpha / d chamber_flow.
         beta = h / par[C_CHAMBER]
         alpha = base[last] - beta * chamber_flow
         rate = -beta
@@ -189,10 +192,10 @@ def axis_step_into(
     chain: Array,
 ) -> tuple[float, bool]:
     """
-    Advance one axis (3 + 2 n,) in place by h [s], force and chamber flow held.
+    Advance one axis (3 + 2 n,) in place by h [s] with constant force and chamber flow.
 
-    Returns (water let out by the relief valve [m^3], solved); an unsolved step leaves the state as
-    it was. `work` is (3, 3 + 2 n) scratch.
+    Return (water released by the relief valve [m^3], solved); an unsolved step does not change the
+    state. `work` is (3, 3 + 2 n) scratch.
     """
     size = P0 + 2 * int(par[CELLS]) + 1
     base, middle, after = work[0], work[1], work[2]
@@ -215,7 +218,7 @@ def axis_step_into(
         if not solved:
             return 0.0, False
         relief = max(after[P0] - par[RELIEF], 0.0)
-        # The impact on an end stop takes the velocity; the position is already there.
+        # The impact on an end stop removes the velocity; the position is already at the stop.
         at_low, at_high = after[X] <= par[X_MIN], after[X] >= par[X_MAX]
         if (at_low and after[V] < 0.0) or (at_high and after[V] > 0.0):
             after[V] = 0.0
@@ -235,7 +238,7 @@ def axes_step_into(
     chain: Array,
     relieved: Array,
 ) -> int:
-    """Advance all axes (m, width) in place; return the first that was not solved, or -1."""
+    """Advance all axes (m, width) in place; return the first unsolved axis, or -1."""
     for i in range(states.shape[0]):
         relieved[i], solved = axis_step_into(
             states[i], h, forces[i], chamber_flows[i], par[i], work, chain

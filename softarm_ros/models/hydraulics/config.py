@@ -13,15 +13,15 @@ class HydraulicAxisConfig(ConfigBlock):
     """
     Servo motor -> lead screw -> piston -> cylinder -> pipe -> soft chamber (Chen et al. 2022).
 
-    The default values are set B of docs/models_hydraulics.md: chosen by us, with the reasons
-    there, because the paper's table is lost. Pressures are gauge.
+    The default values are set B of docs/models_hydraulics.md, which gives the reasons for them:
+    the paper's table is lost. Pressures are gauge.
 
-    `chamber_compliance_m3_Pa` is what the wall of the chamber yields on its own. For an axis
-    without an arm model the paper puts A_d^2 l_0 / (E A_s) there, the stretch of the chamber; with
-    a moving arm that stretch is the arm's and must not be counted twice.
+    `chamber_compliance_m3_Pa` is the compliance of the chamber wall alone. For an axis without an
+    arm model the paper sets it to A_d^2 l_0 / (E A_s), the stretch of the chamber. With a moving
+    arm that stretch is part of the arm's motion and must not be counted twice.
 
     `line_cells` = 0 is the paper's line: laminar resistance only. With n >= 1 cells the water in
-    the line has mass and gives way too, so pressure travels at the speed of sound.
+    the line has mass and compressibility, so pressure travels at the speed of sound.
     """
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$', default='axis')
@@ -74,7 +74,7 @@ class HydraulicAxisConfig(ConfigBlock):
 
     @property
     def piston_area_m2(self) -> float:
-        """A_c [m^2]."""
+        """Area of the piston, A_c [m^2]."""
         return 0.25 * math.pi * self.piston_bore_m**2
 
     @property
@@ -104,15 +104,15 @@ class HydraulicAxisConfig(ConfigBlock):
 
     @property
     def line_delay_s(self) -> float:
-        """Time a pressure wave takes through the line, l sqrt(rho / K), rigid wall."""
+        """Travel time of a pressure wave along the line with rigid wall, l sqrt(rho / K)."""
         return self.line_length_m * math.sqrt(self.density_kg_m3 / self.bulk_modulus_Pa)
 
     @property
     def chamber_capacity_m3_Pa(self) -> float:
-        """Volume the chamber takes per pressure, wall and water, C_a (eq. 34)."""
+        """Volume per pressure of the chamber, wall and water, C_a (eq. 34)."""
         return self.chamber_compliance_m3_Pa + self.chamber_volume_m3 / self.bulk_modulus_Pa
 
     @property
     def cylinder_capacity_m3_Pa(self) -> float:
-        """Volume the cylinder takes per pressure, V_2 / K (eq. 35)."""
+        """Volume per pressure of the cylinder, V_2 / K (eq. 35)."""
         return self.cylinder_volume_m3 / self.bulk_modulus_Pa

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class HeldPosture:
-    """A `Posture` whose balance starts the search for the next."""
+    """A `Posture` that keeps its balance as the start of the search for the next one."""
 
     model: HeldSections[Any]
     configuration: Array
@@ -47,5 +47,5 @@ class HeldPosture:
 
     @cached_property
     def preferred(self) -> Array:
-        """Sections bent alike, with the least pressures that keep every chamber filled."""
+        """Configuration (3 s,) of equal bends with the least pressures that fill every chamber."""
         return self.model.preferred_from(self.configuration, self.held)

@@ -1,4 +1,4 @@
-"""What models of sections with water chambers share: they are held in bends and elongations."""
+"""Common base of models with water chambers, which hold bends and elongations of sections."""
 
 from __future__ import annotations
 
@@ -30,19 +30,19 @@ from softarm_ros.models.hydraulics.sections import chamber_places
 from softarm_ros.models.hydraulics.seen_kernels import seen_configuration
 from softarm_ros.models.inverse import find_pose, pose_target
 
-_RANGE_TOLERANCE = 0.01  # of the pressure range, by which an actuation may leave it
-_LARGEST_CONDITION = 1e3  # of pressures to resultants, in units of lever and area
+_RANGE_TOLERANCE = 0.01  # of the pressure range: margin for an actuation outside it
+_LARGEST_CONDITION = 1e3  # of the map from pressures to resultants, in units of lever and area
 Held = TypeVar('Held')
 
 
 class HeldSections(ABC, Generic[Held]):
     """
-    `ArmModel` of sections with three water chambers each, by bends and elongations.
+    `ArmModel` of sections with three water chambers each, in bends and elongations.
 
     The configuration of a section is (b_x, b_y, elongation), the integrals of curvature in the
-    material's axes and of stretch: three numbers that three chambers prescribe, whose lengths are
-    linear in them. A model says what holds a configuration (`Held` is its own class of balance),
-    and where pressures lead.
+    material's axes and of stretch. The lengths of the three chambers are linear in these three
+    numbers and prescribe them. A subclass solves for the balance that holds a configuration
+    (`Held` is its class of balance) and for the shape under given pressures.
 
     Parameters
     ----------
@@ -51,21 +51,21 @@ class HeldSections(ABC, Generic[Held]):
     surroundings : Surroundings
         Gravity, fluid, tip load.
     pressure_min_Pa, pressure_max_Pa : (m,)
-        Range of the chambers, gauge.
+        Pressure range of each chamber, gauge.
     preload_Pa : float
-        Pressure every chamber has when the arm is switched on; also what the preferred
-        configuration leaves in the least filled chamber of a section.
+        Pressure of every chamber when the arm is switched on; also the pressure of the least
+        filled chamber of a section in the preferred configuration.
     name : str
-        Of the model.
+        Name of the model.
 
     Raises
     ------
     ModelError
-        If a section has not three chambers, or they cannot bend it both ways.
+        If a section does not have three chambers, or they cannot bend it both ways.
 
     """
 
-    NEAR: ClassVar[float] = 0.15  # rad and m: a balance this near shortens the search
+    NEAR: ClassVar[float] = 0.15  # rad and m: a nearer balance is used as the start of a search
 
     def __init__(
         self,
@@ -86,7 +86,7 @@ class HeldSections(ABC, Generic[Held]):
         self.pressure_min = np.asarray(pressure_min_Pa, dtype=float)
         self.pressure_max = np.asarray(pressure_max_Pa, dtype=float)
         self.preload_Pa = preload_Pa
-        # Resultants conjugate to the configuration, per pressure (3 s, m) [m^3, m^2].
+        # Resultants per pressure (3 s, m) [m^3, m^2], conjugate to the configuration.
         self.pressure_map = resultants_of_pressures(self.sections, self.chambers)
         levers = [s.chamber_area_m2 * s.chamber_pitch_radius_m for s in self.sections]
         areas = [s.chamber_area_m2 for s in self.sections]
@@ -94,16 +94,16 @@ class HeldSections(ABC, Generic[Held]):
         if np.linalg.cond(self.pressure_map / unit) > _LARGEST_CONDITION:
             raise ModelError('the chambers of a section lie on one side: they cannot bend it')
         self._to_pressure = np.linalg.inv(self.pressure_map)
-        self._rest = np.zeros(3 * len(self.sections))  # until the model is there to say it
+        self._rest = np.zeros(3 * len(self.sections))  # the subclass replaces it
 
-    # -- what a model has to say ------------------------------------------------------------
+    # -- methods of the subclasses ----------------------------------------------------------
 
     @abstractmethod
     def balance(self, configuration: Array, tip_force: Vector3, near: Held | None) -> Held:
         """
         Return the balance that holds a configuration (3 s,) under a load at the tip [N].
 
-        `near` is that of a similar configuration: the search starts there.
+        `near` is the balance of a similar configuration, from which the search starts.
 
         Raises
         ------
@@ -118,7 +118,7 @@ class HeldSections(ABC, Generic[Held]):
 
     @abstractmethod
     def is_stable(self, held: Held) -> bool:
-        """Return whether the shape of a balance stays when the pressures are held."""
+        """Return whether the shape of a balance is stable at constant pressures."""
 
     @abstractmethod
     def tip_of(self, held: Held) -> Array:
@@ -156,7 +156,7 @@ class HeldSections(ABC, Generic[Held]):
 
     @abstractmethod
     def configuration_of(self, actuation: Array) -> Array:
-        """Return the configuration (3 s,) of pressures (m,), errors as `forward`."""
+        """Return the configuration (3 s,) under pressures (m,); errors as `forward`."""
 
     @abstractmethod
     def jacobian(self, actuation: Array) -> Array:
@@ -185,16 +185,16 @@ class HeldSections(ABC, Generic[Held]):
 
     @property
     def rest_configuration(self) -> Array:
-        """Return the configuration (3 s,) under the preload."""
+        """Configuration (3 s,) under the preload."""
         return self._rest.copy()
 
     @property
     def configuration_scale(self) -> Array:
         """
-        Return (3 s,): one radian, and a tenth of the elongation that takes as much pressure.
+        Scale (3 s,): one radian, and a tenth of the elongation that needs the same pressure.
 
-        Elongation moves the tip by millimetres; it is there to keep the chambers filled, not to
-        track with.
+        Elongation moves the tip by millimetres only. It serves to keep the chambers filled, not to
+        track a target.
         """
         scale = []
         for section in self.sections:
@@ -208,7 +208,7 @@ class HeldSections(ABC, Generic[Held]):
         """
         Return the balance that holds a configuration (3 s,) without load at the tip.
 
-        `near` is that of a similar configuration: the search from there is short.
+        `near` is the balance of a similar configuration, which shortens the search.
 
         Raises
         ------
@@ -224,13 +224,13 @@ class HeldSections(ABC, Generic[Held]):
         return self.balance(wanted, ZERO3, near)
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
-        """Return the posture of a configuration (3 s,), from that of a similar one if given."""
+        """Return the posture at a configuration (3 s,); `near` is one at a similar one."""
         values = self._checked_configuration(configuration)
         start = near.held if isinstance(near, HeldPosture) else None
         return HeldPosture(self, values, self.held(values, start))
 
     def shape_of(self, configuration: Array) -> Shape:
-        """Return the shape of a configuration (3 s,), twisted as the weight twists it."""
+        """Return the shape of a configuration (3 s,), including the twist due to weight."""
         return self.shape_of_held(self.held(configuration))
 
     def tips_of(self, configurations: Array) -> Array:
@@ -254,16 +254,16 @@ class HeldSections(ABC, Generic[Held]):
 
     def preferred_configuration(self, configuration: Array) -> Array:
         """
-        Return sections bent alike, with the least pressures that keep every chamber filled.
+        Return the configuration of equal bends with the least pressures that fill every chamber.
 
-        The least filled chamber of a section gets the preload; less would let it suck air or
-        vapour when the arm's motion stretches it.
+        The least filled chamber of a section gets the preload. With less pressure it would draw
+        air or vapour when the arm's motion stretches it.
         """
         values = self._checked_configuration(configuration)
         return self.preferred_from(values, self.held(values))
 
     def preferred_from(self, configuration: Array, held: Held) -> Array:
-        """Return `preferred_configuration` of a balance that is known already."""
+        """Return `preferred_configuration` from a known balance."""
         values, pressures = configuration.reshape(-1, 3), self.pressures_of(held)
         wanted = values.copy()
         wanted[:, :2] = values[:, :2].mean(axis=0)
@@ -276,17 +276,17 @@ class HeldSections(ABC, Generic[Held]):
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
         """
-        Return the configuration (3 s,) seen in measured tips (s, 4, 4); None if some are missing.
+        Return the configuration (3 s,) of measured tips (s, 4, 4); None if some are missing.
 
-        Each section is treated as a helix: the turn between its ends gives the bend, their
-        distance the elongation.
+        Each section is treated as a helix: the rotation between its ends gives the bend, and their
+        distance gives the elongation.
         """
         tips = np.asarray(section_tips, dtype=float)
         if tips.shape != (len(self.sections), 4, 4):
             return None
         if not np.isfinite(tips).all():
             return np.full(3 * len(self.sections), np.nan)
-        seen = np.ascontiguousarray(self._mount.T @ tips)  # from the mount on
+        seen = np.ascontiguousarray(self._mount.T @ tips)  # in the frame of the mount
         return seen_configuration(seen, self._section_lengths)
 
     def inverse(
@@ -297,10 +297,10 @@ class HeldSections(ABC, Generic[Held]):
         tip_force: Vector3 = ZERO3,
     ) -> InverseSolution:
         """
-        Return pressures (m,) within their range that put the tip at a position [m].
+        Return pressures (m,) within their range that put the tip at a position (3,) [m].
 
-        `orientation` (3, 3) may be given as well; `guess` are pressures to start from. The search
-        prefers sections bent alike (see `preferred_configuration`).
+        `orientation` (3, 3) is optional; `guess` (m,) are pressures to start from. The search
+        prefers equal bends of the sections (see `preferred_configuration`).
         """
         target = pose_target(position, orientation, self.rest_length_m)
         start = None if guess is None else self.configuration_of(guess)
@@ -343,14 +343,14 @@ def resultants_of_pressures(
     sections: Sequence[HydraulicSectionConfig], chambers: Sequence[ChamberConfig]
 ) -> Array:
     """
-    Return moments towards x and y and force of every section per pressure (3 s, m) [m^3, m^2].
+    Return the moments towards x and y and the force of each section per pressure (3 s, m).
 
-    Also what the volume of a chamber gains per configuration, transposed: virtual work.
+    Units are m^3 and m^2. By virtual work the transpose is the chamber volume per configuration.
 
     Raises
     ------
     ModelError
-        If a chamber names a section that is not there, or a section has not three chambers.
+        If a chamber names an unknown section, or a section does not have three chambers.
 
     """
     places = chamber_places(sections, chambers)

@@ -1,16 +1,16 @@
 """
-Statics the other way round: the resultants that hold given bends and elongations of sections.
+Inverse statics: the resultants that hold given bends and elongations of the sections.
 
 The drive of a section is the same in all its segments, so it can prescribe three numbers: the
 bending vector (b_x, b_y), which is the sum of the segments' bends in material axes, and the
-elongation. The rest of the strains, torsion above all, are free and follow from balance. With
-R(q) the forces that strains q need beyond gravity and wrench, and B the map from the sections'
-resultants u to forces,
+elongation. The other strains, mainly torsion, are free and follow from balance. With R(q) the
+forces that strains q need beyond gravity and wrench, and B the map from the sections' resultants u
+to forces,
 
     R(q) = B u,    B' q = c,
 
-since B' q are exactly the bends and elongations c: virtual work. Newton on (q, u), whose matrix
-[[K, -B], [B', 0]] also gives dq/dc and du/dc.
+since by virtual work B' q are exactly the bends and elongations c. Newton's method solves for
+(q, u); its matrix [[K, -B], [B', 0]] also gives dq/dc and du/dc.
 """
 
 from __future__ import annotations
@@ -28,23 +28,23 @@ from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual
 from softarm_ros.models.dynamics.tangents import ComplexArray, strain_tangent_into
 
 ITERATION_LIMIT = 60
-# Steps of this size are the last: what they leave is rounding, Newton being quadratic, and an old
-# matrix shrinking its steps tenfold or better.
+# The search ends after a step of this size. The remaining error is rounding: Newton converges
+# quadratically, and with an old matrix steps shrink tenfold or better.
 _CLOSE = 1e-7
 _CLOSE_BY_OLD_MATRIX = 1e-11
-_MAX_TURN_RAD = 0.7  # of a section by one Newton step
+_MAX_TURN_RAD = 0.7  # sum of the strain changes over the arm in one Newton step
 
 
 @dataclass(frozen=True)
 class HeldShape:
     """
-    Balance of an arm whose sections are held in given bends and elongations.
+    Balance of an arm whose sections are held at given bends and elongations.
 
     Attributes
     ----------
     strains : (n, 4)
     resultants : (3 s,)
-        What the drive of each section gives, conjugate to the configuration: moments towards x
+        Resultants of each section's drive, conjugate to the configuration: moments towards x
         and y (about y and -x) [N m], force [N].
     strains_by_configuration : (4 n, 3 s)
     resultants_by_configuration : (3 s, 3 s)
@@ -61,7 +61,7 @@ class HeldShape:
 
     @property
     def stable(self) -> bool:
-        """Whether the shape stays when the drive is held: the stiffness is positive definite."""
+        """Whether the shape is stable at constant drive: the stiffness is positive definite."""
         symmetric = 0.5 * (self.stiffness + self.stiffness.T)
         return bool(np.linalg.eigvalsh(symmetric)[0] > 0.0)
 
@@ -117,10 +117,10 @@ def _search(
     known: bool,
 ) -> bool:
     """
-    Newton for q (n, 4) and u (3 s,) in place; hold (4 n, 3 s) is B, wanted (3 s,) is c.
+    Solve for q (n, 4) and u (3 s,) in place by Newton; hold (4 n, 3 s) is B, wanted (3 s,) is c.
 
-    `matrix` may be given as that of a solution near by (`known`); it is left as the Newton matrix
-    at the solution. A matrix serves on as long as its steps shrink well.
+    If `known`, `matrix` holds the Newton matrix of a nearby solution. On return it is the Newton
+    matrix at the solution. A matrix is reused as long as the steps shrink well.
     """
     n, m = q.shape[0], u.shape[0]
     still = np.zeros((n, 4))
@@ -169,7 +169,7 @@ def _search(
 
 class ShapeHolder:
     """
-    Solves for the held shapes of one arm.
+    Solver for the held shapes of one arm.
 
     Parameters
     ----------
@@ -199,7 +199,7 @@ class ShapeHolder:
         self._matrix, self._right = np.zeros((size, size)), np.zeros(size)
 
     def configuration_of(self, strains: Array) -> Array:
-        """Return bends [rad] and elongation [m] of the sections (3 s,) of strains (n, 4)."""
+        """Return the bends [rad] and elongations [m] (3 s,) of the sections at strains (n, 4)."""
         return np.asarray(self.hold.T @ strains.ravel())
 
     def solve(
@@ -211,8 +211,8 @@ class ShapeHolder:
         """
         Return the balance that holds (b_x, b_y, elongation) of every section (3 s,).
 
-        Started from `near`, a balance of a similar configuration, or from uniform strains without
-        twist. Where that fails the gravity is put on in steps.
+        The search starts from `near`, a balance of a similar configuration, or from uniform
+        strains without twist. If it fails, gravity and wrench are raised in steps.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""What can be identified of sections of water chambers."""
+"""Identifiable parameters of sections with water chambers."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TILT_SPREAD_DEG = 0.5  # mounted by hand
 
 def of_water_chambers(arm: Any) -> tuple[Parameter, ...]:
     """
-    Return stiffnesses, lengths, weight, levers, bends at rest, and how the arm is mounted.
+    Return stiffnesses, lengths, weights, levers, bends at rest, and the tilt of the mount.
 
-    The levers of a section are the pitch radius times a factor each, of which the first is 1 or
-    what the file says.
+    Each lever of a section is the pitch radius times a factor; the first factor keeps its value
+    in the file.
     """
     found = []
     for k, section in enumerate(arm.sections):

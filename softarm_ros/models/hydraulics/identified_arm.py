@@ -2,15 +2,16 @@
 The water-hydraulic arm of Chen et al. (Micromachines 2022, 13, 130): parameter set B, builders.
 
 The paper's table of parameters is lost; none of these numbers are the authors'. Rest length,
-bending stiffness and the excess of actuator 1 are identified: one hanging section, gravity along
-+z, takes the limit poses reported at 1 MPa, 0.401 m and 165.7 deg with actuators 2 and 3, 168 deg
-with actuator 1. The rest is assumed: bore 12 mm, pitch radius 30 mm, 0.5 % mean stretch a chamber
-at 1 MPa, 0.35 kg and a radius of 45 mm a section (fabric, frames, bottom plate), torsion as of
-a round incompressible rod, G J = 2/3 E I. Body damping meets the reported settling times.
+bending stiffness and the excess of actuator 1 are identified so that one hanging section, gravity
+along +z, takes the limit poses reported at 1 MPa: 0.401 m and 165.7 deg with actuators 2 and 3,
+168 deg with actuator 1. The rest is assumed: bore 12 mm, pitch radius 30 mm, 0.5 % mean stretch
+per chamber at 1 MPa, 0.35 kg and a radius of 45 mm per section (fabric, frames, bottom plate),
+torsion of a round incompressible rod, G J = 2/3 E I. Body damping meets the reported settling
+times.
 
-The mass of a segment sits at its top, the paper's form (n = 1), for any number of segments.
-That puts the weight (n + 1) / (2 n) of the section's length from its base, so a set belongs to
-its number of segments.
+The mass of a segment is at its top, as in the paper (n = 1), for any number of segments. The
+centre of mass is then (n + 1) / (2 n) of the section's length from its base, so a parameter set
+belongs to its number of segments.
 """
 
 from __future__ import annotations
@@ -51,17 +52,18 @@ ONE_ACTUATOR_DEG = 168.0
 @dataclass(frozen=True)
 class ArmSet:
     """
-    Parameters of one section, all sections alike.
+    Parameters of one section; all sections are equal.
 
     Attributes
     ----------
     segments : int
-        Segments a section, each with its mass at its top.
+        Segments per section, each with its mass at its top.
     length_m, bending_stiffness_N_m2 : float
         Rest length, and E I per rest length.
     excess : float
-        Lever of a section's first actuator over that of the others: the "non-axisymmetric"
-        layout that the paper blames for the difference between the two directions.
+        Ratio of the lever of a section's first actuator to that of the others: the
+        "non-axisymmetric" layout to which the paper attributes the difference between the two
+        bending directions.
     drag_N_s_m, turning_drag_N_m_s : float
         Body damping d_v, d_w of a whole section.
 
@@ -75,7 +77,7 @@ class ArmSet:
     turning_drag_N_m_s: float = 0.05
 
 
-# By segments a section, as `identify` finds them.
+# For each number of segments per section, as `identify` finds them.
 SET_B = {
     1: ArmSet(1, 0.3970246, 0.3968870, 1.0083395),
     5: ArmSet(5, 0.3970142, 0.4337873, 1.0121267),
@@ -94,9 +96,9 @@ class RestPose:
 
 def build_body(values: ArmSet, sections: int = 2) -> ChamberDrive:
     """
-    Return the arm (`.arm`) with its chambers, three a section, numbered from the base.
+    Return the arm (`.arm`) with its chambers, three per section, numbered from the base.
 
-    Every other section is mounted turned by 180 deg, so that actuators 1 and 4 are opposite.
+    Every other section is mounted rotated by 180 deg, so that actuators 1 and 4 are opposite.
     """
     length, bending = values.length_m, values.bending_stiffness_N_m2
     disc = MASS_KG / length * RADIUS_M**2
@@ -128,9 +130,10 @@ def build_hydraulic_arm(
     values: ArmSet, axis: HydraulicAxisConfig | None = None, sections: int = 2
 ) -> HydraulicArm:
     """
-    Return the arm on its axes, three a section, all like `axis`, solved together.
+    Return the arm coupled to its axes, three per section, each a copy of `axis`.
 
-    The chambers' own compliance is zero: their stretch is the arm's (`HydraulicArm`).
+    The compliance of the chambers is zero: their stretch is part of the arm's motion
+    (`HydraulicArm`).
     """
     alike = (axis or HydraulicAxisConfig()).model_copy(
         update={
@@ -146,7 +149,7 @@ def rest_pose(drive: ChamberDrive, pressures_Pa: ArrayLike) -> RestPose:
     """
     Return the hanging pose under chamber pressures (3 s,).
 
-    Angles are signed about the y axis and unwrapped over the segments.
+    Angles are signed about the y axis and summed over the segments.
 
     Raises
     ------
@@ -172,11 +175,11 @@ def rest_pose(drive: ChamberDrive, pressures_Pa: ArrayLike) -> RestPose:
 
 def identify(segments: int) -> ArmSet:
     """
-    Return the set whose section takes both reported limit poses exactly.
+    Return the parameter set whose section takes both reported limit poses exactly.
 
-    Three unknowns (rest length, bending stiffness, excess of actuator 1), three reported numbers.
-    The length reported for one actuator, 0.473 m, is not among them: one chamber cannot stretch
-    a section more than two.
+    Three unknowns (rest length, bending stiffness, excess of actuator 1) match three reported
+    numbers. The length reported for one actuator, 0.473 m, is not used: one chamber cannot stretch
+    a section more than two chambers do.
 
     Raises
     ------

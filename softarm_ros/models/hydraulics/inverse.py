@@ -1,4 +1,4 @@
-"""Inverse of sections with water chambers: pressures within their range for a pose of the tip."""
+"""Inverse model of sections with water chambers: pressures within range for a tip pose."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from softarm_ros.models.hydraulics.held_sections import HeldSections
 
 _MAX_BEND_STEP_RAD = 0.4
-_RANGE_TOLERANCE = 1e-6  # of the pressure range: rounding
+_RANGE_TOLERANCE = 1e-6  # of the pressure range: margin for rounding
 _STARTS = 3
 
 
 class HeldShapeProblem(SteppedProblem):
-    """Configurations (3 s,) whose pressures are within range, near to the preferred one."""
+    """Search for a configuration (3 s,) with pressures within range, near the preferred one."""
 
     def __init__(
         self, model: HeldSections[Any], tip_force: Vector3, with_orientation: bool
@@ -33,8 +33,8 @@ class HeldShapeProblem(SteppedProblem):
         # With an orientation, six conditions for six unknowns leave no room for a preference.
         self._alone = with_orientation
         sections, length = len(model.sections), model.rest_length_m
-        # With an orientation, or near the border of the workspace, where bends alone only creep
-        # towards the target, elongation is needed like the bends.
+        # With an orientation, or near the border of the workspace, bends alone approach the
+        # target too slowly: elongation must be as free as the bends.
         self.reach_scale = np.tile([1.0, 1.0, length], sections)
         self.scale = self.reach_scale if with_orientation else model.configuration_scale
         self.max_step = np.tile([_MAX_BEND_STEP_RAD, _MAX_BEND_STEP_RAD, np.inf], sections)
@@ -42,14 +42,14 @@ class HeldShapeProblem(SteppedProblem):
         self.ranges = ((-anywhere, anywhere),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return sections bent alike or against each other, from the most promising on."""
+        """Return starts with sections bent alike or opposite, the most promising first."""
         model = self._model
         towards = target.position[:2]
         distance = float(np.linalg.norm(towards))
         towards = towards / distance if distance > 1e-9 else np.array([1.0, 0.0])
         ranked = []
         held = None
-        for outer in (1.0, 2.0, 0.5, -1.0):  # bend of the other sections over the first one's
+        for outer in (1.0, 2.0, 0.5, -1.0):  # bend of later sections relative to the first
             for angle in np.linspace(0.05, 0.9, 8):
                 configuration = model.rest_configuration.reshape(-1, 3)
                 for k, most in enumerate(self._max_bend):
@@ -62,14 +62,14 @@ class HeldShapeProblem(SteppedProblem):
                     continue
                 tip = model.tip_of(held)[:3, 3]
                 miss = float(np.linalg.norm(tip - target.position))
-                # A radian of bending is worth a quarter of the arm's length: rather bend less.
+                # One radian of bend costs a quarter of the arm's length: prefer small bends.
                 bending = float(np.linalg.norm(configuration[:, :2]))
                 ranked.append((miss + 0.25 * bending * model.rest_length_m, one))
         ranked.sort(key=lambda pair: pair[0])
         return [one for _, one in ranked[:_STARTS]]
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place of a configuration (3 s,), bends cut to their limits."""
+        """Return the place at a configuration (3 s,), with the bends clipped to their limits."""
         model = self._model
         q = self._clipped(unknowns)
         held = model.balance(q, self._tip_force, None if near is None else near.state)
@@ -84,7 +84,7 @@ class HeldShapeProblem(SteppedProblem):
         return float(np.sum(end.unknowns.reshape(-1, 3)[:, :2] ** 2))
 
     def outcome(self, end: End) -> Outcome:
-        """Return pressures and shape; refused out of range and where the shape does not stay."""
+        """Return pressures and shape; refuse pressures out of range and unstable shapes."""
         model, held = self._model, end.place.state
         pressures, refusals = model.pressures_of(held), []
         low, high = model.pressure_min, model.pressure_max
@@ -102,7 +102,7 @@ class HeldShapeProblem(SteppedProblem):
         return Outcome(pressures, model.shape_of_held(held), '; '.join(refusals))
 
     def limits_met(self, end: End) -> list[str]:
-        """Return the chambers at the ends of their range and the sections bent to their limit."""
+        """Return texts of the chambers at an end of their range and the sections at a limit."""
         model = self._model
         pressures = model.pressures_of(end.place.state)
         bounds = model.pressure_min, model.pressure_max
@@ -115,7 +115,7 @@ class HeldShapeProblem(SteppedProblem):
         ]
 
     def _rows(self, q: Array, held: Any) -> Rows:
-        """Return pressures in shares of their range, and bends against their limits."""
+        """Return bounds on pressures, in shares of their ranges, and on bends [rad]."""
         model = self._model
         unit = 1.0 / (model.pressure_max - model.pressure_min)
         pressures = model.pressures_of(held)

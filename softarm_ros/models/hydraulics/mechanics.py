@@ -1,4 +1,4 @@
-"""What models of sections with water chambers are built on, and how."""
+"""The mechanics of sections with water chambers, and the models built on them."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class WaterChambers:
     """
-    Sections in series from base to tip with a chamber per actuator.
+    Sections in series from base to tip, with one chamber per actuator.
 
     Attributes
     ----------
     pressure_min_Pa, pressure_max_Pa : (m,)
-        Range of each chamber, gauge.
+        Pressure range of each chamber, gauge.
     preload_Pa : float
-        What the least filled chamber keeps.
+        Pressure that the least filled chamber keeps.
 
     """
 
@@ -40,12 +40,12 @@ class WaterChambers:
 
 
 def hydraulic_statics(settings: HydraulicStaticsSettings, mechanics: WaterChambers) -> ArmModel:
-    """Return the statics under weight, load and, where there is any, water."""
+    """Return the static model under weight, load and, if the arm is immersed, buoyancy."""
     return _statics(mechanics, settings.segments_per_section, 'hydraulic_statics')
 
 
 def constant_curvature(_: NoSettings, mechanics: WaterChambers) -> ArmModel:
-    """Return the same of one segment a section, without weight and load."""
+    """Return the static model with one segment per section, without weight and payload."""
     weightless = Surroundings(
         gravity_m_s2=(0.0, 0.0, 0.0), base_tilt_deg=mechanics.surroundings.base_tilt_deg
     )
@@ -53,7 +53,7 @@ def constant_curvature(_: NoSettings, mechanics: WaterChambers) -> ArmModel:
 
 
 def cosserat(settings: CosseratSettings, mechanics: WaterChambers) -> ArmModel:
-    """Return the rod that the chambers stretch and bend, under weight, load and, maybe, water."""
+    """Return the Cosserat rod driven by the chambers, under weight, load and buoyancy."""
     from softarm_ros.models.hydraulics.rod import WaterRod
 
     return WaterRod(

@@ -1,5 +1,5 @@
 """
-Compiled pressure loss of a pipe, laminar to turbulent without a jump.
+Compiled pressure loss of a pipe, continuous from laminar to turbulent flow.
 
 Darcy's law with Churchill's friction factor (Chem. Eng. 84, 1977, p. 91), written as a factor on
 the laminar loss so that it stays regular at rest: dp = R Q phi(Re), phi -> 1 for Re -> 0.
@@ -40,7 +40,7 @@ def pipe_loss(
     """
     Return (pressure loss [Pa], its derivative by the flow [Pa s/m^3]).
 
-    `resistance` is the laminar one; `reynolds_per_flow` <= 0 keeps the law laminar.
+    `resistance` is that of laminar flow; `reynolds_per_flow` <= 0 keeps the law laminar.
     """
     if reynolds_per_flow <= 0.0:
         return resistance * flow, resistance

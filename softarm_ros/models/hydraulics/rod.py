@@ -1,11 +1,11 @@
 """
-Sections of water chambers as one Cosserat rod: extensible, its chambers bores that push.
+Sections of water chambers as one extensible Cosserat rod, whose chambers are bores that push.
 
-A chamber at pressure p and of area A in the section has the energy -p V; its volume is A times the
-length of its line, measured along the sections' normals. The lengths of the three chambers of a
-section are linear in its bends and elongation, so that a configuration is held by the pressures
-that make its lengths: as many unknowns as conditions, with the rod's symmetric derivative of
-length by thrust.
+A chamber with pressure p and cross-section A has the energy -p V. Its volume V is A times the
+length of its line, measured along the normals of the cross-sections. The lengths of the three
+chambers of a section are linear in its bends and elongation. So a configuration is held by the
+pressures that produce these lengths: there are as many unknowns as conditions, and the derivative
+of length by thrust is the rod's symmetric one.
 """
 
 from __future__ import annotations
@@ -37,9 +37,9 @@ from softarm_ros.models.hydraulics.section_config import (
 )
 from softarm_ros.models.hydraulics.sections import chamber_levers
 
-_TOLERANCE_RAD = 1e-10  # by which a solution misses the base
-_HELD = 1e-8  # m and rad: by which a configuration is missed
-_LARGEST_THRUST = 20.0  # of a chamber's at its largest pressure: what a search may pass through
+_TOLERANCE_RAD = 1e-10  # miss of the base by a solution
+_HELD = 1e-8  # m and rad: tolerance of a held configuration
+_LARGEST_THRUST = 20.0  # times the thrust at the largest pressure: limit during a search
 _SHEAR_SHARE = 1.0 / 3.0  # of the axial stiffness: G A of an incompressible section
 _MAX_STEP = 0.3  # rad
 _MAX_ITERATIONS, _HALVINGS = 25, 3
@@ -48,23 +48,24 @@ _MAX_ITERATIONS, _HALVINGS = 25, 3
 @dataclass(frozen=True)
 class RodBalance:
     """
-    The rod at rest under pressures and a load at its tip.
+    Equilibrium of the rod under pressures and a load at its tip.
 
     Attributes
     ----------
     pressures : (m,)
-        Of the chambers [Pa].
+        Pressures of the chambers [Pa].
     force, moment : (3,)
-        At the tip, in the frame of the mount [N, N m].
+        Load at the tip, in the frame of the mount [N, N m].
     configuration : (3 s,)
         Bends [rad] and elongations [m] of the sections.
     tip : (4, 4)
         Pose of the tip in the frame of the mount [m].
     twists_by_pressure : (6, m)
-        Of the tip, in the frame of the mount, linear rows first [m/Pa, rad/Pa].
+        Twist of the tip per pressure, in the frame of the mount, linear rows first
+        [m/Pa, rad/Pa].
     configuration_by_pressure : (3 s, m)
     start : RodStart
-        Where a search for a similar balance begins.
+        Start of a search for a similar balance.
 
     """
 
@@ -79,24 +80,24 @@ class RodBalance:
 
     @cached_property
     def pressure_by_configuration(self) -> Array:
-        """Derivative (m, 3 s) [Pa/rad, Pa/m]."""
+        """Derivative of the pressures by the configuration (m, 3 s) [Pa/rad, Pa/m]."""
         return np.asarray(np.linalg.inv(self.configuration_by_pressure))
 
 
 class WaterRod(HeldSections[RodBalance]):
     """
-    The rod of an arm of sections with three water chambers each.
+    Cosserat rod model of an arm of sections with three water chambers each.
 
-    Only stable shapes are returned: where the pressures that hold a configuration would let the
-    arm go elsewhere, there is no balance. Results depend on the arguments alone; a solution near
-    by shortens the search and is converged to the same accuracy.
+    Only stable shapes are returned: a configuration that is unstable under its pressures has no
+    balance. Results depend on the arguments alone; a nearby solution shortens the search, and the
+    result has the same accuracy.
 
     Parameters
     ----------
     sections, chambers, surroundings, pressure_min_Pa, pressure_max_Pa, preload_Pa
-        As `HeldSections`.
+        As in `HeldSections`.
     steps : int
-        Of the integration along each section.
+        Integration steps along each section.
 
     """
 
@@ -132,7 +133,7 @@ class WaterRod(HeldSections[RodBalance]):
         owner = [chamber.section for chamber in chambers]
         self._areas = np.array([sections[k].chamber_area_m2 for k in owner])
         self._lengths = np.array([sections[k].length_m for k in owner])
-        # Lengths of the chambers by configuration, and back.
+        # Derivatives of the chamber lengths by the configuration, and the inverse.
         self._length_by_configuration = self.pressure_map.T / self._areas[:, None]
         self._configuration_by_length = np.linalg.inv(self._length_by_configuration)
         self._at_rest = self.solved(np.full(len(self.chambers), preload_Pa), ZERO3, ZERO3)
@@ -159,7 +160,7 @@ class WaterRod(HeldSections[RodBalance]):
         return held.configuration
 
     def is_stable(self, held: RodBalance) -> bool:
-        """Return True: others are not found."""
+        """Return True: `balance` returns stable shapes only."""
         return True
 
     def tip_of(self, held: RodBalance) -> Array:
@@ -202,7 +203,7 @@ class WaterRod(HeldSections[RodBalance]):
         return self.shape_of_held(self.solved(pressures, tip_force, tip_moment))
 
     def configuration_of(self, actuation: Array) -> Array:
-        """Return the configuration (3 s,) of pressures (m,), errors as `forward`."""
+        """Return the configuration (3 s,) under pressures (m,); errors as `forward`."""
         pressures = self._checked_actuation(actuation)
         return self.solved(pressures, ZERO3, ZERO3).configuration
 
@@ -222,7 +223,7 @@ class WaterRod(HeldSections[RodBalance]):
         """
         Return the balance under pressures (m,) [Pa] and a load at the tip, base frame.
 
-        `search` looks for another stable shape where the first attempt fails, which takes longer.
+        If the first attempt fails, `search` looks for another stable shape, which takes longer.
 
         Raises
         ------
@@ -246,7 +247,7 @@ class WaterRod(HeldSections[RodBalance]):
             if not state.stable:
                 raise ModelError(f'pressures {np.round(pressures).tolist()} Pa: {state.message}')
             found = rod.derivatives()
-        # Tension is minus pressure times area, contraction minus what the length gains.
+        # Tension is minus pressure times area; contraction is minus the gain in length.
         by_pressure = self._configuration_by_length @ found.contraction_by_tension * self._areas
         return RodBalance(
             pressures,
@@ -262,11 +263,11 @@ class WaterRod(HeldSections[RodBalance]):
     # Inside.
 
     def _held(self, wanted: Array, tip_force: Vector3, start: RodBalance) -> RodBalance | None:
-        """Newton for the pressures of a configuration (3 s,); None if it does not converge."""
+        """Return the balance of a configuration (3 s,) by Newton; None if it does not converge."""
         balance, size, share = start, np.inf, 1.0
         for _ in range(_MAX_ITERATIONS):
             miss = wanted - balance.configuration
-            # Steps that are small enough for the shots to follow.
+            # Keep the steps small enough for the shooting method to follow.
             fraction = share * min(1.0, _MAX_STEP / max(float(np.abs(miss).max()), _MAX_STEP))
             change = fraction * (balance.pressure_by_configuration @ miss)
             left = np.inf
@@ -280,7 +281,7 @@ class WaterRod(HeldSections[RodBalance]):
                 left = float(np.abs(wanted - trial.configuration).max())
             if left < _HELD:
                 return trial
-            # The first step takes the load on as well, and may miss by more than the start.
+            # The first step also applies the load and may miss by more than the start.
             if left < size:
                 balance, size, share = trial, left, 1.0
                 continue
@@ -290,7 +291,7 @@ class WaterRod(HeldSections[RodBalance]):
         return None
 
     def _turned(self, twists: Array) -> Array:
-        """Return twists (6, k) of the mount's frame in the base frame."""
+        """Return twists (6, k), given in the frame of the mount, in the base frame."""
         return np.asarray(self._mount[:3, :3] @ twists.reshape(2, 3, -1)).reshape(6, -1)
 
     def _shape(self, state: RodState, configuration: Array) -> Shape:
@@ -312,10 +313,10 @@ def rod_of_sections(
     steps: int,
 ) -> CosseratConfig:
     """
-    Return sections and chambers as a rod with bores, gravity (3,) in the frame of the mount.
+    Return the rod with bores for sections and chambers; gravity (3,) in the frame of the mount.
 
-    The weight along a section is less what the fluid around it carries; a plate weighs at its end.
-    Sections have no stiffness in shear of their own: a third of the axial one is taken, that of an
+    The mass along a section is reduced by the fluid it displaces; a plate is at the section's end.
+    A section states no shear stiffness, so a third of its axial stiffness is used, as for an
     incompressible solid (0.1 % of shear under the arm's weight).
     """
     segments = []

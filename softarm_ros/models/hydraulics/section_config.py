@@ -1,4 +1,4 @@
-"""Parameters of soft sections with water chambers and of what surrounds them."""
+"""Parameters of soft sections with water chambers and of their surroundings."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ WATER_DENSITY_KG_M3 = 998.0
 
 class ChamberedSection(ConfigBlock):
     """
-    One soft section with three chambers alongside each other (Chen et al. 2022).
+    One soft section with three chambers in parallel (Chen et al. 2022).
 
-    Stiffnesses are per rest length. `lever_factors` are those of the section's chambers, in the
-    order of the actuators, over the nominal pitch radius: the "non-axisymmetric" layout by which
-    the paper explains that the two bending directions differ.
+    Stiffnesses are per rest length. `lever_factors` are the levers of the section's chambers, in
+    the order of the actuators, over the nominal pitch radius: the "non-axisymmetric" layout with
+    which the paper explains the difference between the two bending directions.
     """
 
     length_m: Positive
@@ -50,7 +50,7 @@ class ChamberedSection(ConfigBlock):
 
 
 class HydraulicSectionConfig(ChamberedSection):
-    """A section as the controller knows it."""
+    """One section as the controller models it."""
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=120.0)
@@ -60,7 +60,7 @@ class HydraulicSectionConfig(ChamberedSection):
 
 
 class ChamberConfig(ConfigBlock):
-    """Where one chamber lies: its section, its angle around the centreline from x."""
+    """Place of one chamber: its section and its angle around the centreline from x."""
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
     section: int = Field(ge=0, description='0 is the section at the base')
@@ -69,7 +69,7 @@ class ChamberConfig(ConfigBlock):
 
 @dataclass(frozen=True)
 class Damping:
-    """Losses of a whole section: of its stretching, of its moving and turning."""
+    """Damping of a whole section: of its stretching, its translation and its rotation."""
 
     axial_N_s_m: float = 0.0
     drag_N_s_m: float = 0.0
@@ -79,18 +79,18 @@ class Damping:
 @dataclass(frozen=True)
 class Surroundings:
     """
-    What the arm hangs in and carries.
+    Gravity, fluid, payload and mount of the arm.
 
     Attributes
     ----------
     gravity_m_s2 : (3,)
-        Base frame.
+        Gravity in the base frame.
     fluid_density_kg_m3 : float
         0 for air.
     tip_load_kg, tip_load_density_kg_m3 : float
         Payload, a point at the tip; its density gives the fluid it displaces.
     base_tilt_deg : (2,)
-        How the arm is mounted in the base frame: turned about y, then about x.
+        Tilt of the mount about x and about y in the base frame; rotated about y, then about x.
 
     """
 
@@ -101,7 +101,7 @@ class Surroundings:
     base_tilt_deg: tuple[float, float] = (0.0, 0.0)
 
     def payload(self) -> RigidBodyConfig:
-        """Return the body at the tip."""
+        """Return the payload as a rigid body at the tip."""
         share = self.fluid_density_kg_m3 / self.tip_load_density_kg_m3
         return RigidBodyConfig(
             mass_kg=self.tip_load_kg, displaced_fluid_kg=share * self.tip_load_kg

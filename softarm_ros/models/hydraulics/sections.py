@@ -1,4 +1,4 @@
-"""Soft sections with water chambers, as a rig file gives them, made into dynamics and chambers."""
+"""Builds dynamics and chambers from the sections with water chambers of a rig file."""
 
 from __future__ import annotations
 
@@ -28,9 +28,10 @@ def dynamic_section(
     section: ChamberedSection, segments: int, fluid_density_kg_m3: float, damping: Damping
 ) -> DynamicSectionConfig:
     """
-    Return a section of `segments` pieces.
+    Return the dynamics of a section with `segments` segments.
 
-    Each has its mass at its top as in the paper, or along it where the plate's is told apart.
+    The mass of a segment is at its top, as in the paper, or spread along it if the section states
+    the mass of its plate.
     """
     length, bending = section.length_m, section.bending_stiffness_N_m2
     plate = section.plate_mass_kg
@@ -77,7 +78,7 @@ def chamber_drive(
     Raises
     ------
     ModelError
-        If a section has not exactly three chambers.
+        If a section does not have exactly three chambers.
 
     """
     losses = [Damping()] * len(sections) if damping is None else list(damping)
@@ -103,7 +104,7 @@ def chamber_levers(
     Raises
     ------
     ModelError
-        If a section has not exactly three chambers.
+        If a section does not have exactly three chambers.
 
     """
     counts = [0] * len(sections)
@@ -126,7 +127,7 @@ def chamber_levers(
 def chamber_places(
     sections: Sequence[ChamberedSection], chambers: Sequence[ChamberConfig]
 ) -> Array:
-    """Return x and y (m, 2) [m] of each chamber in its section; errors as `chamber_levers`."""
+    """Return the x and y (m, 2) [m] of each chamber in its section; errors as `chamber_levers`."""
     angles = np.radians([chamber.angle_deg for chamber in chambers])
     levers = chamber_levers(sections, chambers)
     return levers[:, None] * np.stack([np.cos(angles), np.sin(angles)], axis=1)

@@ -1,4 +1,4 @@
-"""What measured section tips say of bends and elongations, compiled."""
+"""Compiled bends and elongations from measured section tips."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from softarm_ros.geometry.turn_kernels import turns_between
 @kernel
 def seen_configuration(tips: Array, lengths: Array) -> Array:
     """
-    Return the configuration (3 s,) of tips (s, 4, 4) of sections of lengths (s,) [m] at rest.
+    Return the configuration (3 s,) of section tips (s, 4, 4) for rest lengths (s,) [m].
 
-    Each section is a helix: the turn between its ends gives the bend, their distance the
-    elongation.
+    Each section is treated as a helix: the rotation between its ends gives the bend, and their
+    distance gives the elongation.
     """
     turns, seen = turns_between(tips), np.empty(3 * len(tips))
     for k in range(len(tips)):
@@ -32,11 +32,11 @@ def seen_configuration(tips: Array, lengths: Array) -> Array:
 
 @kernel(allocates=False)
 def _chord_share(turn: Array) -> float:
-    """Return the distance between the ends of a helix of unit length that turns by (3,) rad."""
+    """Return the end-to-end distance of a unit-length helix with rotation (3,) [rad]."""
     angle = math.sqrt(turn[0] ** 2 + turn[1] ** 2 + turn[2] ** 2)
     if angle < 1e-4:
         return 1.0 - (turn[0] ** 2 + turn[1] ** 2) / 24.0
-    # Along the axis of turning the share cos, across it the chord of a circle.
+    # Along the rotation axis the cosine, across it the chord of a circle.
     along = turn[2] / angle
     across = math.sqrt(max(1.0 - along * along, 0.0))
     return math.hypot(along, across * 2.0 * math.sin(0.5 * angle) / angle)

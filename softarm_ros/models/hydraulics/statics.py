@@ -3,12 +3,12 @@ Statics of a water-hydraulic arm: chamber pressures <-> bends and elongations of
 
 Chen et al. (Micromachines 2022, 13, 130), eq. 13 to 25 at rest, with the weight by virtual work
 (docs/models_hydraulics.md). The configuration of a section is (b_x, b_y, elongation): three
-numbers, three chambers. Torsion is not driven: it follows from balance. The weight of a bent
+numbers for three chambers. Torsion is not driven but follows from balance: the weight of a bent
 distal section twists the proximal one by some ten degrees.
 
-From a configuration to pressures the statics are closed but for the torsion: one small Newton
-search (`held_shape`), then a linear map. From pressures to the configuration the equilibrium is
-followed from rest; where it ends (a fold) that is said.
+From a configuration to pressures, only the torsion needs a small Newton search (`held_shape`); a
+linear map follows. From pressures to the configuration, the equilibrium is followed from rest; if
+it ends (a fold), an error is raised.
 """
 
 from __future__ import annotations
@@ -38,9 +38,9 @@ class HydraulicStatics(HeldSections[HeldShape]):
     Parameters
     ----------
     sections, chambers, surroundings, pressure_min_Pa, pressure_max_Pa, preload_Pa, name
-        As `HeldSections`. Without gravity this is the constant-curvature model.
+        As in `HeldSections`. Without gravity this is the constant-curvature model.
     segments : int
-        Pieces of constant strain a section (the paper has 1).
+        Segments of constant strain per section (1 in the paper).
 
     """
 
@@ -77,7 +77,7 @@ class HydraulicStatics(HeldSections[HeldShape]):
         return self.holder.configuration_of(held.strains)
 
     def is_stable(self, held: HeldShape) -> bool:
-        """Return whether the shape of a balance stays when the pressures are held."""
+        """Return whether the shape of a balance is stable at constant pressures."""
         return held.stable
 
     def tip_of(self, held: HeldShape) -> Array:
@@ -118,7 +118,7 @@ class HydraulicStatics(HeldSections[HeldShape]):
         return self._shape(self._equilibrium(actuation, tip_force, tip_moment).strains)
 
     def configuration_of(self, actuation: Array) -> Array:
-        """Return the configuration (3 s,) of pressures (m,), errors as `forward`."""
+        """Return the configuration (3 s,) under pressures (m,); errors as `forward`."""
         return self.holder.configuration_of(self._equilibrium(actuation).strains)
 
     def jacobian(self, actuation: Array) -> Array:
@@ -131,7 +131,7 @@ class HydraulicStatics(HeldSections[HeldShape]):
     # Inside.
 
     def loaded(self, tip_force: Vector3, tip_moment: Vector3 = ZERO3) -> Loads:
-        """Return gravity with a load at the tip."""
+        """Return the loads: gravity and a load at the tip [N, N m], base frame."""
         force = finite_array(tip_force, (3,), 'tip_force')
         moment = finite_array(tip_moment, (3,), 'tip_moment')
         if not (force.any() or moment.any()):
@@ -153,7 +153,7 @@ class HydraulicStatics(HeldSections[HeldShape]):
         return rest
 
     def _tip_twists(self, strains: Array) -> Array:
-        """Return the tip twist per strain rate (6, 4 n), base axes, linear rows first."""
+        """Return the tip twist per strain rate (6, 4 n), base frame, linear rows first."""
         rows = self.arm.tip_jacobian(strains).reshape(2, 3, -1)
         return np.asarray(self._mount[:3, :3] @ rows).reshape(6, -1)
 
