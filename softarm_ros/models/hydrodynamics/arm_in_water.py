@@ -1,4 +1,4 @@
-"""Hydrodynamics of an arm whose dynamics are solved: drag and added mass at its nodes."""
+"""Hydrodynamics for the arm dynamics: drag and added mass at the nodes of an arm."""
 
 from __future__ import annotations
 
@@ -23,8 +23,9 @@ class ArmInWater:
     Loads of still or steadily moving water on an `ArmDynamics`.
 
     Each node (far end of a segment) stands for half of the segments next to it. The added mass
-    enters the arm's mass matrix; drag acts at the nodes, linearised about a state the caller
-    refreshes as the arm moves. Buoyancy is not here: the sections' `displaced_fluid_kg_m` has it.
+    enters the arm's mass matrix. Drag acts at the nodes, linearised about a state that the caller
+    updates as the arm moves. Buoyancy is not included: the sections' `displaced_fluid_kg_m` gives
+    it.
 
     Parameters
     ----------
@@ -48,7 +49,7 @@ class ArmInWater:
         self.added_mass = self.hydrodynamics.added_mass_matrices()
 
     def water_loads(self, strains: ArrayLike, rates: ArrayLike, current: Vector3) -> WaterLoads:
-        """Return the loads on the nodes of a state; added mass without the acceleration part."""
+        """Return the loads on the nodes at a state; added mass without the acceleration part."""
         twists = self.arm.node_twists(strains, rates)
         poses = self.arm.node_poses(strains)[1:]
         motion = PieceMotion(
@@ -64,12 +65,12 @@ class ArmInWater:
         self, loads: Loads, strains: ArrayLike, rates: ArrayLike, current: Vector3 = ZERO3
     ) -> Loads:
         """
-        Return `loads` with the water's drag about a state, and its added mass.
+        Return `loads` plus the drag of the water, linearised about a state, and its added mass.
 
-        The drag is linearised in the nodes' velocities (wrench and node damping), so an implicit
-        integrator may hold it over an interval without losing stability. `current` is steady and
-        uniform [m/s]. The dynamics carry the added mass's inertia of the arm's own motion; Munk's
-        moment of a current past a turning arm is left out.
+        The drag is linear in the nodes' velocities (wrench and node damping), so an implicit
+        integrator can keep it constant over an interval without losing stability. `current` is
+        steady and uniform [m/s]. The dynamics include the inertia of the added mass in the arm's
+        own motion; Munk's moment of a current past a rotating arm is neglected.
         """
         water = self.water_loads(strains, rates, current)
         velocity = self.arm.node_twists(strains, rates)[:, :3]

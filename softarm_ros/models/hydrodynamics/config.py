@@ -11,8 +11,9 @@ class WaterConfig(ConfigBlock):
     """
     Water around an arm and the coefficients of its pieces.
 
-    The defaults are those of a long smooth cylinder at Re 1e3..1e5 across the flow; along it, skin
-    friction only. Coefficients of an oscillating cylinder depend on the Keulegan-Carpenter number.
+    The defaults are those of a long smooth cylinder at Re 1e3..1e5 in cross flow, and of skin
+    friction in axial flow. For an oscillating cylinder they depend on the Keulegan-Carpenter
+    number.
     """
 
     density_kg_m3: Positive = 998.0

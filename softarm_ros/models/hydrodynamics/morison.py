@@ -17,10 +17,10 @@ from softarm_ros.models.hydrodynamics.morison_kernels import added_mass_into, dr
 @dataclass(frozen=True)
 class PieceMotion:
     """
-    Motion of the pieces of a centreline, base frame, all (n, 3).
+    Motion of the pieces of a centreline in the base frame; all arrays are (n, 3).
 
-    `position` [m], unit `tangent`, `velocity` [m/s], `acceleration` [m/s^2], `spin` [rad/s]: the
-    angular velocity, of which the part along the tangent does not matter.
+    `position` [m], unit `tangent`, `velocity` [m/s], `acceleration` [m/s^2], and the angular
+    velocity `spin` [rad/s], whose part along the tangent has no effect.
     """
 
     position: Array
@@ -33,18 +33,18 @@ class PieceMotion:
 @dataclass(frozen=True)
 class WaterLoads:
     """
-    Loads of the water on each piece, base axes.
+    Loads of the water on each piece, in the base frame.
 
     Attributes
     ----------
     drag, buoyancy, displaced_inertia : (n, 3)
-        Forces [N]; the last is rho S ds du/dt of accelerating water.
+        Forces [N]; `displaced_inertia` is rho S ds du/dt of accelerating water.
     added_mass : (n, 6)
         Force [N] and moment [N m] about the piece.
     damping : (n, 3, 3)
         -d drag / d velocity of the piece [N s/m], symmetric, positive semidefinite.
     drag_power_W : float
-        Power the drag takes out of the motion relative to the water, >= 0.
+        Power that drag removes from the motion relative to the water, >= 0.
     added_mass_energy_J : float
 
     """
@@ -59,14 +59,14 @@ class WaterLoads:
 
     @property
     def wrench(self) -> Array:
-        """Force and moment on each piece (n, 6), everything but the added mass."""
+        """Force and moment on each piece (n, 6), without the added mass."""
         out = np.zeros((len(self.drag), 6))
         out[:, :3] = self.drag + self.buoyancy + self.displaced_inertia
         return out
 
     @property
     def total(self) -> Array:
-        """Force and moment on each piece (n, 6)."""
+        """Force and moment on each piece (n, 6), with the added mass."""
         return self.wrench + self.added_mass
 
 
@@ -74,13 +74,13 @@ class Hydrodynamics:
     """
     Loads of water on n pieces of a centreline, for any motion and any flow.
 
-    Source: Morison et al. 1950; see docs/models_hydrodynamics.md for what it leaves out.
+    Source: Morison et al. 1950; docs/models_hydrodynamics.md lists the neglected effects.
 
     Parameters
     ----------
     water : WaterConfig
     length_m, diameter_m : (n,)
-        Of the pieces.
+        Length and diameter of each piece.
 
     Raises
     ------
@@ -109,7 +109,7 @@ class Hydrodynamics:
 
     @property
     def displaced_kg(self) -> Array:
-        """Mass of the water each piece displaces (n,) [kg]."""
+        """Mass of the water that each piece displaces (n,) [kg]."""
         area = 0.25 * math.pi * self.diameter**2
         return np.asarray(self.water.density_kg_m3 * area * self.length)
 
@@ -126,16 +126,16 @@ class Hydrodynamics:
         Parameters
         ----------
         motion : PieceMotion
-            Of the pieces, base frame.
+            Motion of the pieces, base frame.
         current, current_rate : (3,) or (n, 3)
             Velocity [m/s] of the undisturbed water at the pieces and its acceleration [m/s^2].
         gravity_m_s2 : (3,)
-            For the buoyancy, base frame.
+            Gravity for the buoyancy, base frame.
 
         Raises
         ------
         ModelError
-            On a wrong shape, values that are not finite or tangents that are not unit vectors.
+            For a wrong shape, values that are not finite or tangents that are not unit vectors.
 
         """
         n = len(self.length)
@@ -166,10 +166,10 @@ class Hydrodynamics:
 
     def added_mass_matrices(self) -> Array:
         """
-        Return the added mass (n, 6, 6) of each piece in its own axes, third axis = tangent.
+        Return the added mass (n, 6, 6) of each piece in its own axes; the third is the tangent.
 
-        Linear rows first. The turning rows hold the piece's moment of inertia against turning
-        across its tangent, C_a rho S ds^3 / 12.
+        Linear rows come first. The angular rows hold the added moment of inertia for rotation
+        about axes across the tangent, C_a rho S ds^3 / 12.
         """
         out = np.zeros((len(self.length), 6, 6))
         across = self.water.added_mass_across * self.displaced_kg
@@ -180,7 +180,7 @@ class Hydrodynamics:
 
 
 def base_wrench(position: Array, wrench: Array, about: Vector3 = ZERO3) -> Array:
-    """Return force and moment (6,) of wrenches (n, 6) at positions (n, 3), about a point [m]."""
+    """Return the sum (6,) of wrenches (n, 6) at positions (n, 3) [m]; moment about a point [m]."""
     force = wrench[:, :3]
     moment = wrench[:, 3:] + np.cross(position - np.asarray(about), force)
     return np.concatenate((force.sum(axis=0), moment.sum(axis=0)))
@@ -188,10 +188,10 @@ def base_wrench(position: Array, wrench: Array, about: Vector3 = ZERO3) -> Array
 
 def lengths_at_nodes(segment_length_m: ArrayLike) -> Array:
     """
-    Return the length (n,) [m] each node at a segment's far end stands for.
+    Return the length (n,) [m] that each node, at the far end of a segment, stands for.
 
-    Half of the segments on either side (trapezoidal rule); the half next to the fixed base, which
-    does not move, is left out.
+    It is half of the segments on either side (trapezoidal rule). The half segment next to the base
+    is omitted, because the base does not move.
     """
     segment = np.array(segment_length_m, float, ndmin=1)
     out = 0.5 * segment

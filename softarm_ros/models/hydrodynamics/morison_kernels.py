@@ -1,15 +1,16 @@
 """
 Compiled Morison loads on the nodes of a moving centreline.
 
-Every node stands for a cylinder piece of length ds, diameter D, tangent t. With w the water's
-velocity relative to the piece, n and t its parts across and along the piece:
+Each node stands for a cylinder piece of length ds, diameter D and tangent t. With w the water's
+velocity relative to the piece, and w_n and w_t its parts across and along the piece:
 
     drag       1/2 rho C_n D ds |w_n| w_n + 1/2 rho C_t pi D ds |w_t| w_t
     added mass -d/dt (A v_r), A = rho C_a S ds (1 - t t') + rho C_at S ds t t', v_r = -w
     inertia of the displaced water  rho S ds du/dt, buoyancy  -rho S ds g,  S = pi D^2 / 4
 
-A turns with the piece, so d/dt (A v_r) = A v_r' + spin x (A v_r) - A (spin x v_r), and Kirchhoff's
-moment is -v_r x (A v_r); without spin that is Morison's formula with the acceleration across.
+A rotates with the piece, so d/dt (A v_r) = A v_r' + spin x (A v_r) - A (spin x v_r), and
+Kirchhoff's moment is -v_r x (A v_r). Without spin this is Morison's formula with the acceleration
+across the piece.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def drag_into(
     Write the drag (n, 3) [N] for the water's relative velocity (n, 3), and d drag / d relative.
 
     `slope` (n, 3, 3) is symmetric and positive semidefinite: the damping matrix of the piece.
-    Returns the power [W] that drag takes out of the relative motion, sum of force . relative >= 0.
+    Return the power [W] that drag removes from the relative motion, sum of force . relative >= 0.
     """
     power = 0.0
     for k in range(length.shape[0]):
@@ -78,17 +79,17 @@ def added_mass_into(
     wrench: Array,
 ) -> float:
     """
-    Write force and moment (n, 6) [N, N m] of the added mass; return its kinetic energy [J].
+    Write the force and moment (n, 6) [N, N m] of the added mass; return its kinetic energy [J].
 
-    `relative` and `relative_rate` (n, 3) are the water's relative velocity and its rate, `spin`
-    (n, 3) the angular velocity of the pieces.
+    `relative` and `relative_rate` (n, 3) are the water's relative velocity and its rate; `spin`
+    (n, 3) is the angular velocity of the pieces.
     """
     energy = 0.0
     for k in range(length.shape[0]):
         t, s = tangent[k], spin[k]
         mass = coefficients[DENSITY] * 0.25 * math.pi * diameter[k] ** 2 * length[k]
         across, along = mass * coefficients[ADDED_NORMAL], mass * coefficients[ADDED_ALONG]
-        # Velocity of the piece relative to the water, and its rate less the turning of its axes.
+        # Velocity of the piece relative to the water, and its rate in the piece's rotating axes.
         v0, v1, v2 = -relative[k, 0], -relative[k, 1], -relative[k, 2]
         a0 = -relative_rate[k, 0] - (s[1] * v2 - s[2] * v1)
         a1 = -relative_rate[k, 1] - (s[2] * v0 - s[0] * v2)
