@@ -1,1 +1,1 @@
-"""Minimum energy of a backbone with parallel muscles."""
+"""Minimum-energy model of a backbone with parallel muscles."""

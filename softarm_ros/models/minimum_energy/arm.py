@@ -30,7 +30,7 @@ from softarm_ros.models.minimum_energy.rod import (
 )
 from softarm_ros.models.posture import PlainPosture
 
-_STRETCHED = 1e-6  # of the length: closer to straight, the held rod has no direction to lean to
+_STRETCHED = 1e-6  # of the length: a straighter held rod has no direction in which to bend
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,12 @@ class MinimumEnergyArm:
 
     Implements `ArmModel`; actuation and configuration are both the commanded lengths (3 modules,)
     [m], module by module from the base. The backbone takes the shape of least total energy: its
-    own, that of weight and tip load, and k (l - l_commanded)^2 / 2 of every muscle.
+    elastic energy, that of weight and tip load, and that of every muscle, which is
+    k (l - l_commanded)^2 / 2 for linear springs.
 
-    The paper commands the lengths of a rod whose tip alone is held (`lengths_of_held_tip`). No
-    set of muscles exerts that wrench exactly, three forces per module instead of six components;
-    `inverse` starts there and corrects until this forward model is on the target.
+    The paper commands the lengths of a rod held only at its tip (`lengths_of_held_tip`). Muscles
+    cannot exert that wrench exactly: a module has three forces for six components. `inverse`
+    starts from these lengths and corrects them until this forward model reaches the target.
     """
 
     name: str = 'minimum_energy'
@@ -103,15 +104,15 @@ class MinimumEnergyArm:
 
     @property
     def rest_configuration(self) -> Array:
-        """Lengths (3 modules,) [m] of the straight arm, within the limits."""
+        """Commanded lengths (3 modules,) [m] of the straight arm, within the limits."""
         return np.full(3 * self.modules.modules, self.neutral_command())
 
     @property
     def configuration_scale(self) -> Array:
         """
-        Return 3/2 of the anchors' radius [m] for every muscle.
+        Scale (3 modules,) [m] of each muscle: 3/2 of the anchor radius.
 
-        A muscle of the base module that is shorter by d turns the arm by d / (3/2 radius).
+        A muscle of the base module that shortens by d rotates the arm by d / (3/2 radius).
         """
         return np.full(3 * self.modules.modules, 1.5 * self.modules.anchor_radius_m)
 
@@ -119,20 +120,20 @@ class MinimumEnergyArm:
         """
         Return lengths (3 modules,) [m] with the same tip that depend on the tip alone.
 
-        Those of the rod held at its tip, corrected as in `inverse`: muscles that pull against
-        each other are let go. The configuration itself where that search does not arrive.
+        They are the lengths of the rod held at its tip, corrected as in `inverse`, so muscles do
+        not pull against each other. If that search fails, the configuration itself is returned.
         """
         tip = self.equilibrium(configuration).positions[-1]
         if np.linalg.norm(tip) >= (1.0 - _STRETCHED) * self.rest_length_m:
             return self.rest_configuration
-        # Not a command: a pull may lead beyond what actuators take.
+        # Not a command, so the range of the actuators does not apply.
         target = pose_target(tip, None, self.rest_length_m)
         solution = find_pose(LengthProblem(self, ZERO3), target)
         arrived = solution.residual <= _STRETCHED * self.rest_length_m
         return solution.actuation if arrived else np.array(configuration, dtype=np.float64)
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
-        """Return None: 30 lengths do not follow from poses."""
+        """Return None: the muscle lengths do not follow from disk poses."""
         return None
 
     def equilibrium(
@@ -142,7 +143,7 @@ class MinimumEnergyArm:
         guess: MuscleEquilibrium | None = None,
     ) -> MuscleEquilibrium:
         """
-        Return backbone and muscle forces under lengths (3 modules,) [m] and a tip load [N].
+        Return the equilibrium under commanded lengths (3 modules,) [m] and a tip load [N].
 
         `guess` is a neighbouring equilibrium to start from.
 
@@ -165,8 +166,8 @@ class MinimumEnergyArm:
         Raises
         ------
         ValueError, ModelError
-            As `equilibrium`; beyond the range of an actuator, named with it; a moment at the tip
-            is refused: it has no potential.
+            As `equilibrium`; also for a length outside the range of its actuator, and for a moment
+            at the tip, which has no potential.
 
         """
         if np.any(finite_array(tip_moment, (3,), 'tip_moment')):
@@ -185,13 +186,13 @@ class MinimumEnergyArm:
         tip_force: Vector3 = ZERO3,
     ) -> InverseSolution:
         """
-        Return muscle lengths that bring the tip to a position [m] and, if given, an attitude.
+        Return muscle lengths that bring the tip to a position (3,) [m] and optional orientation.
 
-        From the lengths of the rod whose tip alone is held, or from `guess`, by the smallest
-        changes of length that close the remaining error, within the limits: those of the
-        actuators, and for a model without a range, where that does not do, of the muscles. Not
-        converged, with the reason in the message, if an error remains or a muscle would have to
-        pull too hard.
+        The search starts from the lengths of the rod held only at its tip, or from `guess`, and
+        removes the remaining error with the smallest changes of length. It keeps to the limits of
+        the actuators; without a range (`within`) it may then go on to the limits of the muscles.
+        `converged` is False, with the reason in the message, if an error remains or a muscle would
+        have to pull too hard.
 
         Raises
         ------
@@ -204,16 +205,16 @@ class MinimumEnergyArm:
         return find_pose(LengthProblem(self, tip_force, self.within), target, start, self.within)
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
-        """Return the tip twist per length (6, 3 modules), base frame, linear first."""
+        """Return the tip twist per length (6, 3 modules), base frame, linear rows first."""
         state = self.equilibrium(self._commanded(actuation), tip_force)
         return self.muscled.jacobian(state, real_array(actuation, 'actuation'), tip_force)
 
     def shape_of(self, configuration: Array) -> Shape:
-        """Return the shape without tip load for lengths (3 modules,) [m]."""
+        """Return the shape without tip load under lengths (3 modules,) [m]."""
         return self.muscled.shape(self.equilibrium(configuration), np.array(configuration))
 
     def tips_of(self, configurations: Array) -> Array:
-        """Return the tip positions (n, 3) [m] of many lengths (n, 3 modules) [m]."""
+        """Return the tip positions (n, 3) [m] under many lengths (n, 3 modules) [m]."""
         rows = real_array(configurations, 'configurations')
         if rows.ndim != 2:
             raise ValueError(
@@ -223,7 +224,7 @@ class MinimumEnergyArm:
         return np.array(tips).reshape(-1, 3)
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
-        """Return tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
+        """Return the tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
         state = self.equilibrium(configuration)
         lengths = real_array(configuration, 'configuration')
         return state.positions[-1].copy(), self.muscled.jacobian(state, lengths, ZERO3)[:3]
@@ -232,7 +233,7 @@ class MinimumEnergyArm:
         """
         Return the muscle forces (3 modules,) [N], positive pulling, under commanded lengths.
 
-        Muscles that pull against each other more than one can pull are cut off there.
+        Forces beyond the largest pull of a muscle, in either direction, are clipped to it.
         """
         limit = self.modules.max_pull_N
         return np.clip(self.equilibrium(actuation).tensions, -limit, limit)
@@ -256,7 +257,7 @@ class MinimumEnergyArm:
         tip_force: Vector3 = ZERO3,
         guess: RodEquilibrium | None = None,
     ) -> tuple[Array, RodEquilibrium]:
-        """Return the paper's open-loop command: lengths [m] of the rod held at its tip alone."""
+        """Return the paper's open-loop lengths [m]: those of the rod held only at its tip."""
         rod = self.rod.reach(position, orientation, tip_force, guess)
         return muscle_lengths(rod, self.modules), rod
 
@@ -266,19 +267,19 @@ class MinimumEnergyArm:
         tip_force: Vector3 = ZERO3,
         guess: RodEquilibrium | None = None,
     ) -> tuple[Array, RodEquilibrium]:
-        """Return commands (3 modules,) [m] that nearly bend the rod held at its tip, and it."""
+        """Return commands (3 modules,) [m] for nearly the rod held at its tip, and the rod."""
         rod = self.rod.reach(position, None, tip_force, guess)
         return commands_of_held(rod, self.modules), rod
 
     def _commanded(self, actuation: Array) -> Array:
-        """Return lengths (3 modules,) [m] that actuators take."""
+        """Return the lengths (3 modules,) [m], checked against the range of the actuators."""
         lengths = self.checked_lengths(actuation).ravel()
         if self.within is not None:
             self.within.check(lengths)
         return lengths
 
     def checked_lengths(self, actuation: Array) -> Array:
-        """Return lengths (modules, 3) [m]; raise for shape, value or limit."""
+        """Return the lengths (modules, 3) [m]; raise for a wrong shape or a length off limits."""
         config = self.modules
         lengths = real_array(actuation, 'actuation')
         if lengths.shape != (3 * config.modules,):
@@ -287,23 +288,23 @@ class MinimumEnergyArm:
             )
         slack, (low, high) = 1e-12, config.command_range_m
         for name, value in zip(self.actuator_names, lengths):
-            if not low - slack <= value <= high + slack:  # NaN neither
+            if not low - slack <= value <= high + slack:  # true for NaN too
                 raise ModelError(
                     f'{name}: length {value:.6g} m is outside {low:.6g} to {high:.6g} m'
                 )
         return lengths.reshape(config.modules, 3)
 
     def neutral_length(self) -> float:
-        """Return the length [m] of a muscle of the straight arm, within the limits."""
+        """Return the length [m] of a muscle in the straight arm, within the limits."""
         config = self.modules
         neutral = self.rest_length_m / config.modules
         return min(max(neutral, config.min_length_m), config.max_length_m)
 
     def neutral_command(self) -> float:
-        """Return the command [m] under which muscles of the straight arm are vented."""
+        """Return the command [m] at which the muscles of the straight arm are vented."""
         law, length = self.modules.gas_springs, self.neutral_length()
         return length if law is None else float(law.vented(length))
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
-        """Return the posture of lengths (3 modules,) [m]."""
+        """Return the posture under lengths (3 modules,) [m]."""
         return MusclePosture(self, np.array(configuration, dtype=float))

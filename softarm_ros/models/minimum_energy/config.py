@@ -14,11 +14,11 @@ from softarm_ros.models.minimum_energy.muscle_kernels import Springs
 
 class BackboneConfig(ConfigBlock):
     """
-    Round elastic backbone of an arm, inextensible (Chen et al. 2022, table 1).
+    Round, elastic, inextensible backbone of an arm (Chen et al. 2022, table 1).
 
-    The table prints E = 6.2 MPa and G = 2.4 MPa, with which the arm would hang like a string; 62
-    and 24 GPa (a NiTi or glass-fibre rod) give the shapes of the paper's figures and are the
-    defaults here. The mass is that of the whole arm, spread along it: 4 N of weight.
+    The table prints E = 6.2 MPa and G = 2.4 MPa, with which the arm would hang like a string.
+    The defaults of 62 and 24 GPa (a NiTi or glass-fibre rod) give the shapes of the paper's
+    figures. The mass is that of the whole arm, spread along it: 4 N of weight.
     """
 
     length_m: Positive = 1.0
@@ -29,23 +29,23 @@ class BackboneConfig(ConfigBlock):
 
     @property
     def bending_stiffness_N_m2(self) -> float:
-        """E pi d^4 / 64, eq. 10."""
+        """Bending stiffness E pi d^4 / 64, eq. 10."""
         return self.youngs_modulus_Pa * math.pi * self.diameter_m**4 / 64.0
 
     @property
     def torsional_stiffness_N_m2(self) -> float:
-        """G pi d^4 / 32, eq. 10."""
+        """Torsional stiffness G pi d^4 / 32, eq. 10."""
         return self.shear_modulus_Pa * math.pi * self.diameter_m**4 / 32.0
 
 
 class ParallelModulesConfig(ConfigBlock):
     """
-    Modules of three parallel muscles between disks; neighbours are turned by 60 degrees (eq. 1).
+    Modules of three parallel muscles between disks; neighbours are rotated by 60 degrees (eq. 1).
 
-    Not printed in the paper and assumed: the muscles act on the disks' edge (20 mm); a muscle
-    reaches a little more than its airbag's 100 mm, without which a backbone of ten times 100 mm
-    could not bend. Muscles are gas springs (`GasSprings`), whose commands are amounts of gas, told
-    as lengths without load; with a `muscle_stiffness_N_m` they are linear springs instead.
+    Two assumptions are not from the paper. The muscles act on the edges of the disks (20 mm). A
+    muscle extends a little beyond the 100 mm of its airbag; otherwise a backbone of ten times
+    100 mm could not bend. Muscles are gas springs (`GasSprings`), whose commands are amounts of
+    gas, given as lengths without load; with `muscle_stiffness_N_m` they are linear springs.
     """
 
     modules: int = Field(default=10, ge=1)
@@ -71,7 +71,7 @@ class ParallelModulesConfig(ConfigBlock):
 
     @property
     def gas_springs(self) -> GasSprings | None:
-        """The law of the muscles, none where they are linear springs."""
+        """The law of the gas springs, or None for linear springs."""
         if self.muscle_stiffness_N_m is not None:
             return None
         return GasSprings(
@@ -80,12 +80,12 @@ class ParallelModulesConfig(ConfigBlock):
 
     @property
     def command_range_m(self) -> tuple[float, float]:
-        """Shortest and longest length that can be commanded: of gas springs, without load."""
+        """Shortest and longest length [m] that can be commanded; for gas springs, without load."""
         law = self.gas_springs
         return self.min_length_m, self.max_length_m if law is None else law.most_m
 
     def springs(self, commands: Array) -> Springs:
-        """Return the muscles under commands (modules, 3) [m]."""
+        """Return the springs of the muscles under commands (modules, 3) [m]."""
         law, stiffness = self.gas_springs, self.muscle_stiffness_N_m
         if law is None:
             assert stiffness is not None

@@ -1,4 +1,4 @@
-"""What can be identified of muscles along a backbone."""
+"""Identifiable parameters of a backbone with muscles."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from softarm_ros.models.identifiable import Parameter
 
 
 def of_muscles(arm: Any) -> tuple[Parameter, ...]:
-    """Return the backbone's stiffness, length, weight; how hard muscles pull, and where."""
+    """Return the backbone's stiffness, length and weight, and the muscles' pull and radius."""
     rows = (
         ('youngs_modulus', 'stiffness', 'arm.backbone.youngs_modulus_Pa', 0.3, 'Pa'),
         ('shear_modulus', 'stiffness', 'arm.backbone.shear_modulus_Pa', 0.3, 'Pa'),

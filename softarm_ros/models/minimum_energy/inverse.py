@@ -1,4 +1,4 @@
-"""Muscle lengths that bring an arm of parallel muscles to a pose, within their limits."""
+"""Inverse model of an arm of parallel muscles: muscle lengths within limits for a tip pose."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 def commands_of_held(held: RodEquilibrium, config: ParallelModulesConfig) -> Array:
     """
-    Return the commands (3 modules,) [m] that nearly bend a rod as a force at its tip does.
+    Return the commands (3 modules,) [m] that bend a rod approximately as a force at its tip does.
 
-    Of linear springs its muscles' lengths. Of gas springs what, in the middle of a module, has the
-    moment of that force; what three muscles pull beside, all alike, is halfway between vacuum and
-    supply.
+    For linear springs they are the lengths of the muscles on the rod. For gas springs the muscles
+    produce the moment of that force in the middle of each module; their common pull corresponds to
+    a pressure halfway between vacuum and supply.
     """
     law, lengths = config.gas_springs, muscle_lengths(held, config)
     if law is None:
@@ -49,9 +49,10 @@ def commands_of_held(held: RodEquilibrium, config: ParallelModulesConfig) -> Arr
 
 class LengthProblem(SteppedProblem):
     """
-    Commanded lengths (3 modules,) [m], by the least changes from those of the held rod.
+    Search for commanded lengths (3 modules,) [m] with the least changes from the held rod's.
 
-    Within a range; without one within what actuators take, and then what muscles can.
+    The search keeps to the range `within`; without one, to the limits of the actuators and then to
+    those of the muscles.
     """
 
     def __init__(
@@ -70,9 +71,9 @@ class LengthProblem(SteppedProblem):
         )
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return the lengths of the rod held at its tip alone, else those of the straight arm."""
+        """Return the lengths of the rod held only at its tip, or those of the straight arm."""
         arm = self._arm
-        if float(np.linalg.norm(target.position)) >= arm.rest_length_m:  # no rod to hold
+        if float(np.linalg.norm(target.position)) >= arm.rest_length_m:  # beyond the rod's length
             return [arm.rest_configuration]
         orientation = target.rotation if target.with_orientation else None
         held = arm.rod.reach(target.position, orientation, self._tip_force)
@@ -81,11 +82,11 @@ class LengthProblem(SteppedProblem):
         return [arm.rest_configuration]
 
     def ranges_from(self, near: bool) -> tuple[tuple[Array, Array], ...]:
-        """Keep a guess to what actuators take: the rod's own start may reach where it does not."""
+        """Return the limits of the actuators only for a guess; the held rod may reach further."""
         return self.ranges[:1] if near else self.ranges
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place of lengths (3 modules,) [m]."""
+        """Return the place at lengths (3 modules,) [m]."""
         arm, force = self._arm, self._tip_force
         state = arm.equilibrium(unknowns, force, None if near is None else near.state)
         tip = node_poses(state.nodes[-1:], state.positions[-1:])[0]
@@ -94,14 +95,15 @@ class LengthProblem(SteppedProblem):
         )
 
     def effort(self, end: End) -> float:
-        """Return nothing to choose by: there is one start."""
+        """Return 0: with a single start there is nothing to compare."""
         return 0.0
 
     def outcome(self, end: End) -> Outcome:
         """
-        Return the shape the arm takes, left to itself, under the lengths.
+        Return the shape that the arm takes by itself under the lengths.
 
-        Refused if that is not where the search has led, or a muscle would have to pull too hard.
+        It is refused if its tip is not the one the search followed, or if a muscle would have to
+        pull too hard.
         """
         arm, lengths = self._arm, end.unknowns
         followed: MuscleEquilibrium = end.place.state
@@ -117,12 +119,12 @@ class LengthProblem(SteppedProblem):
         return Outcome(lengths, shape, self._overload(alone))
 
     def limits_met(self, end: End) -> list[str]:
-        """Return the muscles at their shortest or longest."""
+        """Return texts of the muscles at their shortest or longest length."""
         names = self._arm.actuator_names
         return values_at_limits(names, end.unknowns, self.ranges[-1], 'mm', 1e3)
 
     def _overload(self, state: MuscleEquilibrium) -> str:
-        """Return which muscles would have to pull harder than they can, or nothing."""
+        """Return a text of the muscles that would have to pull harder than they can, or ''."""
         limit = self._arm.modules.max_pull_N
         return '; '.join(
             f'{name} would have to pull {tension:.1f} N, {limit:g} N at most'

@@ -1,12 +1,12 @@
 """
 Compiled energy of a rod of quaternion nodes, its gradient and its exact Hessian.
 
-Nodes q_0..q_n (scalar first, body -> base), q_0 clamped; interval i joins q_i = a and q_{i+1} = b.
-With rho = a* b the strain is w = 2 vec(rho) / ds; the position is that of Chen et al. 2022 eq. 47,
-exact for linearly interpolated quaternions: dr = ds/3 (a e3 a* + a e3 b* + b e3 b*).
+The nodes are q_0..q_n (scalar first, body -> base), with q_0 clamped; interval i joins q_i = a and
+q_{i+1} = b. With rho = a* b the strain is w = 2 vec(rho) / ds. The position follows Chen et al.
+2022 eq. 47, exact for linearly interpolated quaternions: dr = ds/3 (a e3 a* + a e3 b* + b e3 b*).
 
-Coordinates of the derivatives: q -> q (sqrt(1 - |u|^2), u), three u per node, so that unit length
-needs no constraint. Rotation by the vector 2 u to first order: moments are gradients halved.
+Derivatives are by the coordinates u of q -> q (sqrt(1 - |u|^2), u), three per node, so unit length
+needs no constraint. To first order u rotates by the vector 2 u, so moments are half the gradients.
 Every term is a polynomial of the quaternions; nothing is divided by an angle.
 """
 
@@ -107,9 +107,9 @@ def add_vector_term(
     q: Array, g: Array, m: Array, row: int, gradient: Array, band: Array, second: bool
 ) -> None:
     """
-    Add the derivatives of -g . (q m q*) by u at the node of `row`; g in base, m in the body.
+    Add the derivatives of -g . (q m q*) by u at the node of `row`; g in base, m in body frame.
 
-    `gradient` (N,), `band` (N, w + 1) as of `banded_ldl_into`.
+    `gradient` (N,) and `band` (N, w + 1) are laid out as for `banded_ldl_into`.
     """
     b0, b1, b2 = rotate_back(q, g[0], g[1], g[2])
     gradient[row] -= 2.0 * (m[1] * b2 - m[2] * b1)
@@ -143,7 +143,7 @@ def derivatives_into(
     q, ds, stiffness
         Nodes (n + 1, 4), step [m], (3,) [N m^2].
     forces
-        Force (n, 3) [N] in each interval, base frame, held fixed.
+        Force (n, 3) [N] in each interval, base frame, constant.
     gradient, band
         (3 n,) and (3 n, w + 1), w >= 5, by u of the nodes 1..n; overwritten.
     second
@@ -232,7 +232,7 @@ def step_jacobian_into(a: Array, b: Array, ds: float, by_a: Array, by_b: Array) 
     for k in range(3):
         x0, x1, x2, x3 = times_unit(a[0], a[1], a[2], a[3], k)
         y0, y1, y2, y3 = times_unit(b[0], b[1], b[2], b[3], k)
-        # 2 vec(q e_k e3 q*) is the derivative of q e3 q*: both factors vary alike.
+        # 2 vec(q e_k e3 q*) is the derivative of q e3 q*: both factors contribute equally.
         z0, z1, z2, z3 = times_unit(x0, x1, x2, x3, 2)
         _, p1, p2, p3 = product(z0, z1, z2, z3, a[0], -a[1], -a[2], -a[3])
         _, s1, s2, s3 = product(z0, z1, z2, z3, b[0], -b[1], -b[2], -b[3])
@@ -264,7 +264,7 @@ def tip_jacobian_into(q: Array, ds: float, jacobian: Array) -> None:
 
 @kernel
 def retract_into(q: Array, step: Array, scale: float, moved: Array) -> None:
-    """Write the nodes moved by scale * step (3 n,); node 0 stays. Steps have |u| < 1."""
+    """Write the nodes moved by scale * step (3 n,), |u| < 1; node 0 does not move."""
     moved[0, :] = q[0, :]
     for i in range(1, q.shape[0]):
         x = scale * step[3 * i - 3]

@@ -1,10 +1,10 @@
 """
-The paper's way: finite differences and least squares (Chen et al. 2022, eq. 33-51).
+The paper's method: finite differences and least squares (Chen et al. 2022, eq. 33-51).
 
-Kept for comparison. Differences are central; those printed (eq. 40, 41) contradict each other. As
-printed the tip is held by a moment alone, because no force holds it in the equations
-(`TipSupport.MOMENT`); with the force as three more unknowns and no moment at the free tip
-(`TipSupport.FORCE`) it is the least energy.
+It is kept for comparison. Differences are central here; those printed (eq. 40, 41) contradict each
+other. The printed equations contain no force at the tip, so only a moment holds it
+(`TipSupport.MOMENT`). With the force as three more unknowns and no moment at the free tip
+(`TipSupport.FORCE`) the solution has the least energy.
 """
 
 from __future__ import annotations
@@ -32,19 +32,19 @@ POSITION_WEIGHT = (
 )
 _CONVERGED_RESIDUAL = 1e-8
 Numbers = NDArray[Any]  # float64, or complex128 for the complex step
-_COLOURS = 3  # every residual sees three neighbouring nodes
+_COLOURS = 3  # each residual depends on three neighbouring nodes
 _COMPLEX_STEP = 1e-30
 
 
 class TipSupport(Enum):
-    """What holds the tip at its position besides the load."""
+    """The support that holds the tip at its position besides the load."""
 
     FORCE = 'force'
     MOMENT = 'moment'
 
 
 class _Equations:
-    """Residuals and Jacobian of eq. 36-39, 48 and 49 in the quaternions of the nodes 1..n."""
+    """Residuals and Jacobian of eq. 36-39, 48 and 49 by the quaternions of the nodes 1..n."""
 
     def __init__(
         self,
@@ -61,7 +61,7 @@ class _Equations:
         self.loads = tip_force + np.outer(rod.backbone.length_m - arc, rod.weight)
 
     def local(self, x: Numbers, force: Numbers) -> Numbers:
-        """Return the residuals that see three neighbouring nodes (rows,)."""
+        """Return the residuals (rows,) that depend on three neighbouring nodes."""
         k1, k2, k3 = self.stiffness
         here = x[1:-1]
         first = (x[2:] - x[:-2]) / (2.0 * self.ds)
@@ -90,14 +90,14 @@ class _Equations:
         return x, force
 
     def residual(self, unknown: Array) -> Array:
-        """Return every residual: local ones first, then the tip position."""
+        """Return all residuals: the local ones, then those of the tip position."""
         x, force = self.split(unknown)
         r = np.empty((self.n + 1, 3))
         positions_into(x, self.ds, r)
         return np.concatenate([self.local(x, force), POSITION_WEIGHT * (r[-1] - self.target)])
 
     def jacobian(self, unknown: Array) -> Array:
-        """Return the Jacobian: local residuals by complex steps, three nodes apart at a time."""
+        """Return the Jacobian; complex steps move every third node at once for local residuals."""
         count = unknown.size
         rows = self.local(*self.split(unknown)).size
         jacobian = np.zeros((rows + 3, count))
@@ -109,7 +109,7 @@ class _Equations:
                 step = unknown.astype(np.complex128)
                 step[columns] += 1j * _COMPLEX_STEP
                 slope = self.local(*self.split(step)).imag / _COMPLEX_STEP
-                # The perturbed node that a row sees is the nearest one.
+                # A row depends on the nearest perturbed node only.
                 nearest = np.clip(
                     np.round((node_of_row - 1 - colour) / _COLOURS).astype(int), 0, nodes.size - 1
                 )
@@ -149,12 +149,12 @@ def solve_least_squares(
     rod
         Backbone, step and gravity.
     position, orientation, tip_force
-        As of `MinimumEnergyRod.reach`; any attitude is held exactly (eq. 49).
+        As in `MinimumEnergyRod.reach`; an orientation is held exactly (eq. 49).
     support
-        What may hold the tip; with an attitude, `FORCE` adds the force to the free moment.
+        Support of the tip; with an orientation, `FORCE` adds the force to the free moment.
     guess
-        Shape to start from, the straight arm by default, as in the paper. Least squares from the
-        straight arm may end in a local minimum: then `converged` is False.
+        Shape to start from; by default the straight arm, as in the paper. Least squares from the
+        straight arm may end in a local minimum; then `converged` is False.
     max_evaluations
         Limit on the evaluations of the residual.
 
@@ -221,7 +221,7 @@ def _solution(
 
 
 def _body_vector(x: Numbers, y: Numbers) -> Numbers:
-    """Return vec(x* y) (m, 3), eq. 34 and 35 without their factor 2."""
+    """Return vec(x* y) (m, 3): eq. 34 and 35 without their factor 2."""
     return np.stack(
         [
             x[:, 0] * y[:, 1] - x[:, 1] * y[:, 0] - x[:, 2] * y[:, 3] + x[:, 3] * y[:, 2],
@@ -233,7 +233,7 @@ def _body_vector(x: Numbers, y: Numbers) -> Numbers:
 
 
 def _turned_back(x: Numbers, force: Numbers) -> Numbers:
-    """Return R' F (m, 3), eq. 42 and 43."""
+    """Return R' F (m, 3): eq. 42 and 43."""
     a, b, c, d = x.T
     f, g, h = force.T
     aa, bb, cc, dd = a * a, b * b, c * c, d * d

@@ -1,4 +1,4 @@
-"""What models of muscles along a backbone are built on, and how."""
+"""The mechanics of muscles along a backbone, and the model built on them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ class MuscleModules:
     """
     Modules of three parallel muscles on an elastic backbone; gravity in the base frame.
 
-    `commands_m` are the shortest and longest length that actuators take, if less than muscles can;
-    with `within`, lengths beyond its range are refused.
+    `commands_m` are the shortest and longest length of the actuators, if narrower than the limits
+    of the muscles. With `within`, lengths outside its range are refused.
     """
 
     backbone: BackboneConfig
@@ -31,7 +31,7 @@ class MuscleModules:
 
 
 def minimum_energy(settings: MinimumEnergySettings, mechanics: MuscleModules) -> MinimumEnergyArm:
-    """Return the backbone at its least energy under the lengths of the muscles."""
+    """Return the model of a backbone at least energy under commanded muscle lengths."""
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 
     return MinimumEnergyArm(

@@ -1,9 +1,9 @@
 """
-Compiled muscles: lengths of the parallel modules (Chen et al. 2022, eq. 54), as springs.
+Compiled muscles as springs: lengths in the parallel modules (Chen et al. 2022, eq. 54).
 
 Muscle i of module t joins the points a on the disks at both ends of the module:
-p = (R_b - R_a) a + r_b - r_a, l = |p|; the same a on both disks (eq. 54 mixes t and t - 1).
-It pulls with k (l - l_0) - c / l: a skeleton, and gas that is shut in behind it.
+p = (R_b - R_a) a + r_b - r_a, l = |p|, with the same a on both disks (eq. 54 mixes t and t - 1).
+It pulls with k (l - l_0) - c / l: a skeleton and enclosed gas.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ from softarm_ros.models.minimum_energy.kernels import (
 
 class Springs(NamedTuple):
     """
-    Muscles under a command u, arrays (modules, 3).
+    Springs of the muscles under a command u; all arrays are (modules, 3).
 
     Attributes
     ----------
     stiffness, rest
         k [N/m] and l_0 [m].
     gas
-        c [N m]: absolute pressure by cross-section by length, which stays as it is at rest.
+        c [N m]: absolute pressure times cross-section times length, constant for a command.
     by_command, gas_by_command
-        The pull falls by these, d [N/m] and e [N], as the command rises: dT/du = -(d + e / l).
+        Decrease of the pull with the command, d [N/m] and e [N]: dT/du = -(d + e / l).
 
     """
 
@@ -50,7 +50,7 @@ NO_SPRINGS = Springs(*(np.zeros((0, 3)) for _ in Springs._fields))
 
 @kernel
 def muscle_vectors_into(q: Array, r: Array, anchors: Array, vectors: Array) -> None:
-    """Write p (modules, 3, 3) [m]: the vectors of the muscles, base frame."""
+    """Write the vectors p (modules, 3, 3) [m] of the muscles, base frame."""
     modules = anchors.shape[0]
     if modules == 0:
         return
@@ -115,7 +115,7 @@ def vector_jacobian_into(q: Array, ds: float, a: int, b: int, anchor: Array, out
         sign = 1.0 if end == 1 else -1.0
         column = 3 * (node - a)
         for k in range(3):
-            # The vector part of anchor e_k is anchor x e_k; minus twice that is 2 e_k x anchor.
+            # The vector part of anchor e_k is anchor x e_k; times -2 it is 2 e_k x anchor.
             _, x, y, z = times_unit(0.0, anchor[0], anchor[1], anchor[2], k)
             vx, vy, vz = rotate(q[node], -2.0 * x, -2.0 * y, -2.0 * z)
             out[0, column + k] += sign * vx
@@ -136,9 +136,9 @@ def add_muscle_terms(
     second: bool,
 ) -> None:
     """
-    Add what `add_muscle_forces` leaves out: levers of the disks, and the stiffness of the muscles.
+    Add the muscle terms besides `add_muscle_forces`: moments at the disks, and muscle stiffness.
 
-    Writes -d gradient / d command (3 n, 3 modules) into `by_lengths` where `second` is set.
+    If `second`, also write -d gradient / d command (3 n, 3 modules) into `by_lengths`.
     """
     modules = anchors.shape[0]
     if modules == 0:

@@ -1,4 +1,4 @@
-"""Muscles as springs around an elastic backbone: where they come to rest together."""
+"""Equilibrium of an elastic backbone with muscles as springs around it."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod, node_poses
 _FREE_TIP = np.zeros(0)
 _NO_TARGET, _NO_ATTITUDE = np.zeros(3), np.array([1.0, 0.0, 0.0, 0.0])
 _WARM_ITERATIONS, _DESCENT_ITERATIONS, _SLOW_ITERATIONS = 10, 200, 2000
-_COARSE, _FINE = 1e-4, 1e-8  # gradients at which a descent ends, of EI / L
+_COARSE, _FINE = 1e-4, 1e-8  # of EI / L: gradients at which a descent ends
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class MuscleEquilibrium:
     lengths, tensions : (3 modules,)
         Actual lengths [m] and muscle forces [N], positive pulling.
     stable : bool
-        Whether it is a minimum of the energy.
+        Whether the equilibrium is a minimum of the energy.
 
     """
 
@@ -53,18 +53,18 @@ class MuscleEquilibrium:
 
 class MuscledRod:
     """
-    A backbone of least energy with muscles on its disks, springs of commanded rest length.
+    A backbone of least energy with muscles on its disks: springs of commanded rest length.
 
     Parameters
     ----------
     backbone, modules
         Rod and muscles.
     intervals
-        Of the rod; as many in every module.
+        Number of intervals of the rod, a multiple of the modules.
     gravity
         (3,) [m/s^2], base frame.
     tip_load_kg
-        What the tip always carries.
+        Payload at the tip.
 
     """
 
@@ -87,7 +87,7 @@ class MuscledRod:
         self, lengths: Array, tip_force: Vector3 = ZERO3, guess: MuscleEquilibrium | None = None
     ) -> MuscleEquilibrium:
         """
-        Return rod and muscle forces under commanded lengths (modules, 3) [m] and a tip load [N].
+        Return the equilibrium under commanded lengths (modules, 3) [m] and a tip load [N].
 
         `guess` is a neighbouring equilibrium to start from.
 
@@ -104,8 +104,8 @@ class MuscledRod:
             if status == CONVERGED:
                 return self._equilibrium(nodes, springs, True, used)
         total = 0
-        # Next to lengths at which the arm snaps over, a minimum is so flat that Newton's steps
-        # leave it, and only the descent comes down to it; from some starts rounding stops that.
+        # Near lengths at which the arm snaps through, a minimum is so flat that Newton's steps
+        # leave it and only the descent reaches it; from some starts rounding stops the descent.
         for bent, tolerance, most in (
             (lengths, _COARSE, _DESCENT_ITERATIONS),
             (lengths, _FINE, _SLOW_ITERATIONS),
@@ -127,11 +127,11 @@ class MuscledRod:
         )
 
     def _bent_modules(self, lengths: Array) -> Array:
-        """Return nodes (n + 1, 4) of modules bent to constant curvature by their lengths."""
+        """Return nodes (n + 1, 4) with each module bent to constant curvature by its lengths."""
         anchors = self._anchors
         # l_i = const + (turn x a_i) . z, by least squares for three anchors 120 degrees apart.
         weight = 2.0 / (3.0 * self.modules.anchor_radius_m**2)
-        # The backbone takes its share, of soft muscles most.
+        # The backbone resists; against soft muscles it reduces the bend most.
         springs = self.modules.springs(lengths)
         gives = float(np.mean(springs.stiffness + springs.gas / lengths**2))
         weight /= 1.0 + weight * self.rod.stiffness[0] / (gives * self._stride * self.rod.ds)
@@ -175,7 +175,7 @@ class MuscledRod:
         )
 
     def jacobian(self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3) -> Array:
-        """Return the tip twist per length by the implicit function theorem."""
+        """Return the tip twist per length (6, 3 modules) by the implicit function theorem."""
         moved, border = self._response(state, lengths, tip_force)
         jacobian = np.empty((6, lengths.size))
         jacobian[:3] = border.T @ moved
@@ -186,7 +186,7 @@ class MuscledRod:
     def _response(
         self, state: MuscleEquilibrium, lengths: Array, tip_force: Vector3
     ) -> tuple[Array, Array]:
-        """Return how nodes move per command, and the border of the tip."""
+        """Return du / d command (3 n, 3 modules) and d tip / du (3 n, 3), transposed."""
         n, size = self.rod.intervals, 3 * self.rod.intervals
         vectors = np.empty(self._anchors.shape)
         muscle_vectors_into(state.nodes, state.positions, self._anchors, vectors)

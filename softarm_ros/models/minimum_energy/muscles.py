@@ -14,7 +14,7 @@ from softarm_ros.models.minimum_energy.rod import RodEquilibrium
 
 @dataclass(frozen=True)
 class MuscleClamp:
-    """A muscle whose wanted length lies outside its limits [m]."""
+    """A muscle whose wanted length [m] is outside its limits."""
 
     muscle: str
     wanted_m: float
@@ -68,7 +68,7 @@ def muscle_lengths(rod: RodEquilibrium, config: ParallelModulesConfig) -> Array:
 def clamp_lengths(
     lengths: Array, config: ParallelModulesConfig
 ) -> tuple[Array, tuple[MuscleClamp, ...]]:
-    """Return lengths (3 modules,) [m] within the limits, and what was clamped."""
+    """Return the lengths (3 modules,) [m] clipped to the limits, and the clamped muscles."""
     wanted = finite_array(lengths, (3 * config.modules,), 'lengths')
     clamped = np.clip(wanted, *config.command_range_m)
     names = muscle_names(config.modules)
@@ -79,7 +79,7 @@ def clamp_lengths(
 
 
 def check_disks(intervals: int, config: ParallelModulesConfig) -> None:
-    """Raise `ValueError` unless every disk falls on a node."""
+    """Raise `ValueError` unless every disk is at a node."""
     if intervals % config.modules:
         raise ValueError(
             f'intervals = {intervals} is not a multiple of modules = {config.modules}: the disks '

@@ -1,11 +1,11 @@
 """
 Compiled Newton methods for the least energy of a rod of quaternion nodes.
 
-Two iterations over the same derivatives: on the conditions of the constrained minimum (quadratic,
-from a good start), and on the energy with a spring that pulls the tip to its target (a descent
-that arrives from anywhere, the straight pose included). Both factorise the banded Hessian H and
-the Schur complement of the tip constraints, and both know from the pivots whether the energy is
-convex along the constraints.
+Two iterations share the same derivatives. One solves the conditions of the constrained minimum
+(quadratic convergence from a good start). The other minimises the energy plus a spring that pulls
+the tip to its target (a descent that converges from any start, including the straight pose). Both
+factorise the banded Hessian H and the Schur complement of the tip constraints. The pivots show
+whether the energy is convex along the constraints.
 """
 
 from __future__ import annotations
@@ -42,12 +42,12 @@ CONVERGED, NOT_CONVERGED, UNSTABLE = 0, 1, 2
 _MAX_STEP = 0.35  # of |u|: 40 degrees
 _GRADIENT_TOLERANCE = 1e-10  # of EI / L
 _POSITION_TOLERANCE = 1e-12  # of L
-_ROUNDING = 1e-14  # of muscle stiffness times L^2: what gradients of stiff muscles round to
+_ROUNDING = 1e-14  # of muscle stiffness times L^2: rounding error of stiff muscles' gradients
 
 
 @kernel
 def constraint_into(q: Array, tip: Array, target: Array, attitude: Array, c: Array) -> None:
-    """Write r_n - target [m] and, for 6 rows, 2 vec(attitude* q_n), by the shorter way round."""
+    """Write r_n - target [m] and, for 6 rows, 2 vec(attitude* q_n) of the shorter rotation."""
     rows = c.size
     if rows == 0:
         return
@@ -110,7 +110,7 @@ def system_into(
     """
     Write gradient and Hessian at effective multipliers (rows,), and the constraint Jacobian.
 
-    `border` (3 n, rows) holds dc/du transposed; call `potential` before, for `vectors`.
+    `border` (3 n, rows) receives dc/du transposed. Call `potential` first; it writes `vectors`.
     """
     n = q.shape[0] - 1
     rows = effective.size
@@ -153,7 +153,7 @@ def newton_step_into(
     """
     Solve [H, -C'; C, compliance] [step; change] = [-gradient; -defect]; factorises `band`.
 
-    Returns whether H is convex along the constraints (with compliance: H + C' C / compliance).
+    Return whether H is convex along the constraints (with compliance: H + C' C / compliance).
     """
     size, rows = border.shape
     negative = banded_ldl_into(band)
@@ -186,7 +186,7 @@ def newton_step_into(
 
 @kernel
 def stiffest(springs: Springs) -> float:
-    """Return the largest of the stiffnesses beside the gas, 0 without muscles."""
+    """Return the largest stiffness [N/m] without that of the gas; 0 without muscles."""
     return springs.stiffness.max() if springs.stiffness.size > 0 else 0.0
 
 
@@ -215,9 +215,9 @@ def constrained_newton(
     max_iterations: int,
 ) -> tuple[int, int, float, float]:
     """
-    Newton on the constrained minimum; `q` and `multipliers` (rows,) are start and result.
+    Find the constrained minimum by Newton; `q` and `multipliers` (rows,) are start and result.
 
-    Returns status, iterations, largest gradient [N m] and largest constraint defect [m or rad].
+    Return status, iterations, largest gradient [N m] and largest constraint defect [m or rad].
     """
     n = q.shape[0] - 1
     rows = multipliers.size
@@ -281,8 +281,8 @@ def descend(
     """
     Minimise the energy with springs (rows,) [N/m, N m] on the constraints; `q` is changed.
 
-    On return `multipliers` are the effective ones: the wrench that acts. Returns status and
-    iterations; converged means a gradient below tolerance EI / L at a convex point.
+    On return `multipliers` are the effective multipliers: the wrench that acts on the tip. Return
+    status and iterations; converged means a gradient below tolerance EI / L at a convex point.
     """
     n = q.shape[0] - 1
     rows = multipliers.size

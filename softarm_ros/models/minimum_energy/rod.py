@@ -1,4 +1,4 @@
-"""Shape of least energy of a clamped elastic rod whose tip is held (Chen et al. 2022)."""
+"""Shape of least energy of a clamped elastic rod with a held tip (Chen et al. 2022)."""
 
 from __future__ import annotations
 
@@ -30,20 +30,20 @@ _NEIGHBOUR_BAND = 5  # sub-diagonals of a chain of 3 x 3 blocks
 @dataclass(frozen=True)
 class RodEquilibrium:
     """
-    Equilibrium of a rod, or where the solver stopped: read `converged` first.
+    Equilibrium of a rod or, if not `converged`, the last iterate of the solver.
 
     Attributes
     ----------
     quaternions : (n + 1, 4)
-        x, y, z, w of the nodes, body -> base.
+        Orientations of the nodes as x, y, z, w, body -> base.
     positions : (n + 1, 3)
-        Nodes [m], base frame; arc length is evenly spaced.
+        Positions of the nodes [m], base frame, evenly spaced in arc length.
     curvatures : (n, 3)
         Strains w [1/m] in the middle of the intervals, body frame: two bendings and twist.
     tip_wrench : (6,)
-        Multipliers: force [N] and moment [N m], base frame, that hold the tip besides the load.
+        Force [N] and moment [N m], base frame, that hold the tip besides the load.
     elastic_energy_J, residual_m, residual_moment_N_m : float
-        Strain energy; how far the tip is from its target; largest unbalanced moment of a node.
+        Strain energy; distance of the tip from its target; largest unbalanced moment of a node.
     converged, stable : bool
         Whether the equations hold; whether the energy is a minimum along the constraints.
 
@@ -83,11 +83,11 @@ class MinimumEnergyRod:
     backbone
         Geometry and stiffness.
     intervals
-        Number n of equal steps; the error of the shape falls with 1/n^2.
+        Number n of equal intervals; the error of the shape is proportional to 1/n^2.
     gravity
-        (3,) [m/s^2], base frame; the arm hangs for (0, 0, 9.81), z being along the resting arm.
+        (3,) [m/s^2], base frame. z points along the resting arm, so (0, 0, 9.81) is a hanging arm.
     tip_load_kg
-        Payload at the tip, carried by every solution besides its `tip_force`.
+        Payload at the tip, added to the `tip_force` of every solution.
 
     """
 
@@ -126,16 +126,16 @@ class MinimumEnergyRod:
         guess: RodEquilibrium | None = None,
     ) -> RodEquilibrium:
         """
-        Return the shape of least energy with the tip at a position and, if given, an attitude.
+        Return the shape of least energy with the tip at a position and optional orientation.
 
         Parameters
         ----------
         position
             (3,) [m], base frame.
         orientation
-            Rotation (3, 3) of the tip or None for a free one (then no moment acts on it).
+            Rotation (3, 3) of the tip, or None for a free rotation without moment at the tip.
         tip_force
-            Load (3,) [N] besides the multipliers; it shifts them and leaves the shape.
+            Load (3,) [N] at the tip; it changes the multipliers but not the shape.
         guess
             Solution of the same rod for a neighbouring target.
 
@@ -144,7 +144,7 @@ class MinimumEnergyRod:
         ValueError
             For a wrong shape or a value that is not finite.
         ModelError
-            For a position that the length of the arm does not reach.
+            For a position beyond the length of the arm.
 
         """
         target = finite_array(position, (3,), 'position')
@@ -172,7 +172,7 @@ class MinimumEnergyRod:
     def _from_afar(
         self, loads: Array, target: Array, attitude: Array, rows: int, used: int
     ) -> RodEquilibrium:
-        """Descend with springs on the tip and growing multipliers; then Newton to the end."""
+        """Solve by descents with tip springs of growing stiffness, each followed by Newton."""
         nodes = self._leaning(target)
         multipliers = np.zeros(rows)
         bending, length = self.stiffness[0], self.backbone.length_m
@@ -209,7 +209,7 @@ class MinimumEnergyRod:
         return status, used, moment, defect
 
     def _guess(self, guess: RodEquilibrium, rows: int) -> tuple[Array, Array]:
-        """Return nodes and multipliers to start from."""
+        """Return the nodes and multipliers of a guess as a start."""
         if guess.nodes.shape != (self.intervals + 1, 4):
             raise ValueError(
                 f'guess has {len(guess.nodes) - 1} intervals, this rod has {self.intervals}'
@@ -221,10 +221,10 @@ class MinimumEnergyRod:
 
     def _leaning(self, target: Array) -> Array:
         """
-        Return the nodes of an arc that leans by a radian towards the target, or towards x.
+        Return the nodes of an arc that bends by one radian towards the target, or towards x.
 
-        A hundredth of that out of the plane: within the plane of a symmetric problem no descent
-        would notice that the energy falls beside it.
+        The arc also bends by 0.01 rad out of this plane. Within the plane of a symmetric problem a
+        descent would not find a lower energy outside the plane.
         """
         aside = math.hypot(target[0], target[1])
         x, y = (1.0, 0.0) if aside < 1e-9 else (target[0] / aside, target[1] / aside)

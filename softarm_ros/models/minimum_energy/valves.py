@@ -13,7 +13,7 @@ from softarm_ros.models.monotone_curve import MonotoneCurve
 
 @dataclass(frozen=True)
 class ValveCommand:
-    """How long to open which valve of each muscle (m,): inflate or deflate [s], one of them 0."""
+    """Opening times (m,) [s] of the inflate and deflate valve of each muscle; one of them is 0."""
 
     inflate_s: Array
     deflate_s: Array
@@ -21,11 +21,11 @@ class ValveCommand:
 
 class MuscleValves:
     """
-    Lengths of muscles that two valves fill and empty at a constant flow.
+    Lengths of muscles that two valves inflate and deflate at a constant flow.
 
-    Both tables give the length [m] against the time [s] a valve was open since the muscle was
-    full (deflating, falling) or empty (inflating, rising). To go from one length to another takes
-    the difference of their times on the curve of that direction.
+    Both tables give the length [m] against the time [s] that a valve has been open since the
+    muscle was full (deflating, length falls) or empty (inflating, length rises). The valve time
+    from one length to another is the difference of their times on the curve of that direction.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class MuscleValves:
     Raises
     ------
     ValueError
-        If deflating does not shorten or inflating does not lengthen.
+        If deflating does not shorten the muscle or inflating does not lengthen it.
 
     """
 
@@ -47,7 +47,7 @@ class MuscleValves:
         self.deflating, self.inflating = deflating, inflating
 
     def times(self, present_m: ArrayLike, wanted_m: ArrayLike) -> ValveCommand:
-        """Return the valve times from present to wanted lengths (m,) [m]; refuses both beyond."""
+        """Return the valve times from present to wanted lengths (m,) [m] within the tables."""
         present = np.asarray(present_m, dtype=np.float64)
         wanted = np.asarray(wanted_m, dtype=np.float64)
         shorter = wanted < present
@@ -60,7 +60,7 @@ class MuscleValves:
         return ValveCommand(inflate, deflate)
 
     def lengths(self, present_m: ArrayLike, command: ValveCommand) -> Array:
-        """Return the lengths (m,) [m] after a command; a valve open too long reaches the end."""
+        """Return the lengths (m,) [m] after a command; they stop at the end of the tables."""
         lengths = np.array(present_m, dtype=np.float64)
         for curve, time in (
             (self.deflating, command.deflate_s),
@@ -76,9 +76,9 @@ def exponential_valves(
     min_length_m: float, max_length_m: float, time_constant_s: float, points: int = 25
 ) -> MuscleValves:
     """
-    Return tables of first-order lags between two lengths, over three time constants.
+    Return valves with tables of first-order lags between two lengths, over three time constants.
 
-    A stand-in: the measured curve of the paper (fig. 4b) is lost; a rig brings its own table.
+    They replace the paper's measured curve (fig. 4b), which is lost; a rig has its own table.
     """
     if not 0.0 < min_length_m < max_length_m:
         raise ValueError(f'lengths {min_length_m} to {max_length_m} m: expected 0 < min < max')
