@@ -1,1 +1,1 @@
-"""Three-chamber sections with sagging mounts."""
+"""Models of pneumatic sections with three chambers and sagging mounts."""

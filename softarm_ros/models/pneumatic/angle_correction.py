@@ -22,7 +22,7 @@ from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfi
 from softarm_ros.models.pneumatic.sagging_chain import SaggedPose, SaggingChain
 from softarm_ros.models.pneumatic.two_chamber_problem import TwoChamberProblem
 
-_STEP = 1e-5  # of differences, rad and (times the length) m
+_STEP = 1e-5  # of finite differences: rad, and for lengths a share of the arm's length
 
 
 class PneumaticArm:
@@ -31,20 +31,21 @@ class PneumaticArm:
 
     Implements `ArmModel`. Actuation: gauge pressure of each chamber [Pa], three per section from
     the base. Configuration: per section the bending vector (b_x, b_y) [rad] and the length of the
-    centre line [m]; both are connected chamber by chamber through the identified curves.
+    centre line [m]. The identified curve of each chamber connects the two.
 
     Parameters
     ----------
     sections
         From base to tip.
     mount
-        Soft mount of every section, or None for rigid ones: constant curvature without correction.
+        Soft mount of every section, or None for rigid mounts: constant curvature without
+        correction.
     gravity
         (3,) [m/s^2], base frame; (0, 0, 9.81) for a hanging arm.
     fluid_density_kg_m3
-        Of the surroundings; buoyancy acts on cylinders of the chamber radius.
+        Density of the surrounding fluid; buoyancy acts on cylinders of the chamber radius.
     tip_mass_kg, tip_offset_m
-        Gripper: mass and distance of its centre beyond the tip.
+        Gripper: mass and distance of its centre of mass beyond the tip.
 
     """
 
@@ -106,7 +107,7 @@ class PneumaticArm:
         Raises
         ------
         ModelError
-            For a pressure beyond the identified curve; names the chamber.
+            For a pressure outside the identified curve; the message names the chamber.
 
         """
         pressures = self._checked_pressures(actuation)
@@ -122,12 +123,12 @@ class PneumaticArm:
 
     def actuation_of(self, configuration: Array) -> Array:
         """
-        Return the pressures (3 sections,) [Pa] of a configuration (3 sections,).
+        Return the pressures (3 sections,) [Pa] for a configuration (3 sections,).
 
         Raises
         ------
         ModelError
-            For a chamber shorter than at rest or longer than identified; names it.
+            For a chamber shorter than at rest or longer than identified; the message names it.
 
         """
         values = self._checked_configuration(configuration)
@@ -158,7 +159,7 @@ class PneumaticArm:
         return jacobian
 
     def two_chamber_configuration(self, bends: Array) -> Array:
-        """Return the configuration for bends (2 sections,), a chamber of each section at rest."""
+        """Return the configuration for bends (2 sections,), one chamber per section at rest."""
         bends = np.asarray(bends, dtype=np.float64).reshape(-1, 2)
         lengths = [
             passive_length(bend, s.bending_length_m, s.chamber_radius_m)
@@ -177,8 +178,8 @@ class PneumaticArm:
         Raises
         ------
         ModelError
-            If the arm tips over before it carries all of its weight and load, or its mounts tilt
-            further than the model means.
+            If the arm tips over before it carries its full weight and load, or its mounts tilt
+            beyond the validity of the model.
 
         """
         values = self._checked_configuration(configuration)
@@ -188,7 +189,7 @@ class PneumaticArm:
     def section_tips_under(
         self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
     ) -> Array:
-        """Return the section tips (sections, 4, 4) under weight and load, as `sagged_pose`."""
+        """Return the section tips (sections, 4, 4) of `sagged_pose`, under weight and load."""
         return self.sagged_pose(configuration, tip_force, tip_moment).section_tips
 
     def shape_of(self, configuration: Array) -> Shape:
@@ -222,7 +223,7 @@ class PneumaticArm:
         return pose.section_tips[-1, :3, 3].copy(), self._chain.tip_jacobian(values, pose)
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
-        """Return the tip twist per pressure (6, 3 sections), base frame, linear first [m/Pa]."""
+        """Return the tip twist per pressure (6, 3 sections), base frame, linear rows first."""
         pressures = self._checked_pressures(actuation)
         configuration = self.configuration_of(pressures)
         twists = self._twists(configuration, tip_force)
@@ -243,12 +244,12 @@ class PneumaticArm:
         tip_force: Vector3 = ZERO3,
     ) -> InverseSolution:
         """
-        Return the pressures that bring the tip to a position [m] and, if given, an attitude.
+        Return the pressures that bring the tip to a position (3,) [m] and optional orientation.
 
-        At most two chambers of a section carry pressure, as in the paper (eq. 10): two bends per
-        section are free. Bends stay within `max_bending_angle_deg`. Without a guess several
-        deterministic starts are tried and the least bent solution is returned; an attitude is met
-        as far as these freedoms allow, and `converged` says whether it is.
+        At most two chambers of a section carry pressure, as in the paper (eq. 10), so two bends
+        per section are free. Bends stay within `max_bending_angle_deg`. Without a guess, several
+        deterministic starts are tried and the least bent solution is returned. An orientation is
+        approached as far as these bends allow; `converged` tells whether it is reached.
         """
         target = pose_target(position, orientation, self.rest_length_m)
         start = None

@@ -1,11 +1,12 @@
 """
 Compiled sag of soft mounts under weight and load, solved together with the pose.
 
-Section i: the mount turns by v_i (about an axis across the arm), then a circular arc of bending
-vector b_i and length L_i, then a rigid part. The moment at each mount follows from the pose it
-leads to (Gong et al. 2018, eq. 14 as vectors), the turn from the moment by Yeoh's law (eq. 15-22
-mended: lambda_1 = 1 / lambda_3, the factor 4 of C20, no square in eq. 22). Beyond the paper an arc
-may give too: its bend grows by a compliance times the moment in its middle.
+Section i is a mount that tilts by v_i (about an axis across the arm), then a circular arc of
+bending vector b_i and length L_i, then a rigid part. The moment at each mount follows from the
+pose (Gong et al. 2018, eq. 14 as vectors), and the tilt from the moment by Yeoh's law (eq. 15-22
+corrected: lambda_1 = 1 / lambda_3, the factor 4 of C20, no square in eq. 22). Beyond the paper an
+arc may also be compliant: its bend grows by a compliance times the moment in its middle. The tilts
+and these additional bends are called the give.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ _DIFFERENCE = 1e-6
 
 @kernel
 def yeoh_stress(stretch: float, c10: float, c20: float) -> tuple[float, float]:
-    """Return the stress [Pa] of plane strain at a stretch, and its derivative: eq. 18 mended."""
+    """Return the plane-strain stress [Pa] at a stretch, and its derivative: eq. 18 corrected."""
     a, b = 2.0 * c10, 4.0 * c20
     inverse = 1.0 / stretch
     shear = stretch - inverse
@@ -51,7 +52,7 @@ def tilt_per_moment(moment: float, mount: Array) -> float:
     strain = stress / (8.0 * c10)
     if strain < 1e-9:
         return 2.0 * length / diameter * 12.0 / diameter**3 / (8.0 * c10)
-    # The stress grows faster than 2 C10 times the stretch less one: a bracket from above.
+    # The stress exceeds 2 C10 times the strain, which bounds the strain from above.
     low, high = 0.0, stress / (2.0 * c10)
     strain = min(strain, high)
     for _ in range(80):
@@ -73,7 +74,7 @@ def tilt_per_moment(moment: float, mount: Array) -> float:
 
 @kernel
 def _product_into(a: Array, b: Array, out: Array) -> None:
-    """Write the product of the upper left (3, 3) of two matrices into that of a third."""
+    """Write the product of the upper left (3, 3) blocks of a and b into that block of `out`."""
     for i in range(3):
         for j in range(3):
             out[i, j] = a[i, 0] * b[0, j] + a[i, 1] * b[1, j] + a[i, 2] * b[2, j]
@@ -84,8 +85,8 @@ def frames_into(bends: Array, lengths: Array, tilts: Array, mounts: Array, tips:
     """
     Write mount frames before their tilt and section tips, both (sections, 4, 4).
 
-    `bends` (sections, 3): b_x, b_y [rad] and centre length [m]; `lengths` (sections,) rigid
-    parts [m]; `tilts` (sections, 2): turn about x and y of the mount [rad].
+    `bends` (sections, 3): b_x, b_y [rad] and centre length [m]; `lengths` (sections,): rigid
+    parts [m]; `tilts` (sections, 2): rotation of the mount about its x and y axes [rad].
     """
     turn, arc, rotation = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
     for i in range(bends.shape[0]):
@@ -122,7 +123,7 @@ def _add_moment(x: float, y: float, z: float, origin: Array, force: Array, momen
 
 @kernel
 def _arc_point_into(mount: Array, turned: Array, bend: Array, s: float, point: Array) -> None:
-    """Write the point at the share s of an arc; `turned` (3, 3) is the mount after its tilt."""
+    """Write the point at share s of an arc; `turned` (3, 3) is the mount after its tilt."""
     bx, by, length = bend[0], bend[1], bend[2]
     c1, c2, _, _ = stumpff(s * s * (bx * bx + by * by))
     px, py, pz = length * s * s * bx * c2, length * s * s * by * c2, length * s * c1
@@ -147,9 +148,10 @@ def moments_into(
     """
     Write the moments at every mount and in the middle of every arc (sections, 3) [N m].
 
-    Those at the mounts in the base frame, those of the arcs in the frame of their middle. Updates
-    the frames. `weights` (sections, 3) [N] is spread evenly along arc and rigid part of each
-    section; `tip_weight` (4,): weight (3,) [N] at a distance [m] beyond the tip, as a gripper.
+    Moments at mounts are in the base frame, moments of arcs in the frame of the arc's middle. The
+    frames are updated. `weights` (sections, 3) [N] are spread evenly along arc and rigid part of
+    each section. `tip_weight` (4,) is the weight (3,) [N] of a gripper and its distance [m] beyond
+    the tip.
     """
     frames_into(bends, lengths, tilts, mounts, tips)
     turn, turned, half = np.empty((3, 3)), np.empty((3, 3)), np.empty((3, 3))
@@ -177,7 +179,7 @@ def moments_into(
                 share = bends[j, 2] / whole
                 exp_so3_into(tilts[j, 0], tilts[j, 1], 0.0, turn)
                 _product_into(mounts[j], turn, turned)
-                if j == i and station == 1:  # the outer half of the own arc
+                if j == i and station == 1:  # the outer half of this arc
                     _arc_point_into(mounts[j], turned, bends[j], 0.75, point)
                     force = weights[j] * (0.5 * share)
                     _add_moment(point[0], point[1], point[2], origin, force, moment)
@@ -227,9 +229,9 @@ def residual_into(
     residual: Array,
 ) -> None:
     """
-    Write give - give by the moments it leads to (4 sections,); twist is not modelled.
+    Write the give minus the give caused by its moments (4 sections,); twist is not modelled.
 
-    `give` (sections, 4): tilt about x and y of the mount, then what is added to the bend [rad].
+    `give` (sections, 4): tilt of the mount about x and y, then the additional bend [rad].
     """
     bent[:, :] = bends
     bent[:, :2] += give[:, 2:]
@@ -246,14 +248,14 @@ def residual_into(
             ratio = tilt_per_moment(math.hypot(x, y), materials[i])
         residual[4 * i] = give[i, 0] - ratio * x
         residual[4 * i + 1] = give[i, 1] - ratio * y
-        # The arc turns about (-b_y, b_x, 0).
+        # The arc rotates about (-b_y, b_x, 0).
         residual[4 * i + 2] = give[i, 2] - compliances[i] * middles[i, 1]
         residual[4 * i + 3] = give[i, 3] + compliances[i] * middles[i, 0]
 
 
 @kernel
 def is_rigid(k: int, materials: Array, compliances: Array) -> bool:
-    """Return whether the k-th of the give (4 sections,) is of a mount or arc that gives none."""
+    """Return whether entry k of the give (4 sections,) belongs to a rigid mount or arc."""
     if k % 4 < 2:
         return bool(materials[k // 4, 0] == 0.0)
     return bool(compliances[k // 4] == 0.0)
@@ -282,7 +284,7 @@ def _jacobian_into(
     after, before = np.empty(size), np.empty(size)
     flat = give.reshape(size)
     for k in range(size):
-        if is_rigid(k, materials, compliances):  # stays zero, whatever the others do
+        if is_rigid(k, materials, compliances):  # always zero
             jacobian[:, k] = 0.0
             jacobian[k, k] = 1.0
             continue
@@ -320,12 +322,12 @@ def solve_give(
     jacobian: Array,
 ) -> tuple[bool, float]:
     """
-    Newton on the give (sections, 4) [rad], from the one given; writes frames and moments too.
+    Solve for `give` (sections, 4) [rad] in place by Newton; also write frames and moments.
 
-    Returns whether it converged and the largest residual [rad]. `jacobian` (4 sections,
-    4 sections) is d residual / d give by central differences: it steers the iteration, as long as
-    a step leaves a tenth of the residual, and tells a stable equilibrium from others; it has no
-    part in the solution.
+    Return whether it converged and the largest residual [rad]. `jacobian` (4 sections,
+    4 sections) is d residual / d give by central differences. It is reused as long as each step
+    reduces the residual to a tenth, and it shows whether the equilibrium is stable. It does not
+    affect the solution.
     """
     size = 4 * bends.shape[0]
     residual, trial = np.empty(size), np.empty(size)
@@ -336,8 +338,8 @@ def solve_give(
         tip_moment, bent, mounts, tips, moments, middles, residual,
     )  # fmt: skip
     worst = np.abs(residual).max()
-    here = False  # whether the Jacobian is that of this place
-    stale = True  # whether it no longer steers well
+    here = False  # whether the Jacobian is that of the present give
+    stale = True  # whether its steps no longer reduce the residual well
     for _ in range(_MAX_ITERATIONS):
         if stale:
             _jacobian_into(
@@ -369,7 +371,7 @@ def solve_give(
         if not here:
             stale = True
             continue
-        # Arrived, down to rounding, or stuck.
+        # Converged down to rounding, or stuck.
         residual_into(
             bends, lengths, give, materials, compliances, weights, tip_weight, tip_force,
             tip_moment, bent, mounts, tips, moments, middles, trial,

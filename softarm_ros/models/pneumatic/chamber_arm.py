@@ -1,4 +1,4 @@
-"""The pneumatic arm by the extensions of its chambers: what a tracker can work with."""
+"""The pneumatic arm with the extensions of its chambers as a configuration for the tracker."""
 
 from __future__ import annotations
 
@@ -21,26 +21,26 @@ class ChamberArm(PlainPostures):
     """
     A `PneumaticArm` whose configuration is the extension of every chamber [m].
 
-    Implements `ArmModel` and `SetByBends`. Actuation: gauge pressure of each chamber [Pa], three a
-    section. Each coordinate belongs to one chamber, has its own range (0 to the end of the
-    identified curve), and bends and lengths are linear in it: nothing has a kink.
+    Implements `ArmModel` and `SetByBends`. Actuation: gauge pressure of each chamber [Pa], three
+    per section. Each coordinate belongs to one chamber and has its own range (0 to the end of the
+    identified curve). Bends and lengths are linear in the coordinates, so nothing has a kink.
 
-    The paper (Gong et al. 2018, eq. 10) fills two chambers of a section at most. Then the tip
-    reaches a thin shell only, which is folded where the sections bend alike and creased where the
-    third chamber changes. Here that is what is preferred, the least extensions that hold the tip;
-    the third chamber helps where two do not suffice. `of_bends` is the paper's own rule.
+    The paper (Gong et al. 2018, eq. 10) fills at most two chambers of a section. Then the tip
+    reaches only a thin shell, with a fold where the sections bend alike and a crease where the
+    passive chamber changes. Here the least extensions that hold the tip are preferred; the third
+    chamber is filled where two do not suffice. `of_bends` follows the paper's rule.
 
     Parameters
     ----------
     arm
         The mechanics: curves, mounts, weights.
     name
-        Of the model.
+        Name of the model.
 
     Attributes
     ----------
     max_extension_m : (dof,)
-        End of each chamber's curve.
+        Extension at the end of each chamber's curve.
 
     """
 
@@ -77,7 +77,7 @@ class ChamberArm(PlainPostures):
 
     @property
     def rest_configuration(self) -> Array:
-        """Straight, without pressure (dof,)."""
+        """Zero extensions (dof,): straight, without pressure."""
         return np.zeros(3 * self._sections)
 
     @property
@@ -87,15 +87,15 @@ class ChamberArm(PlainPostures):
         return np.repeat(1.5 * _SCALE_RADIANS * np.array(radii), 3)
 
     def preferred_configuration(self, configuration: Array) -> Array:
-        """Return no extension (dof,): of those that hold the tip, the least is the easiest."""
+        """Return zero extensions (dof,): the least extensions are the easiest to hold."""
         return np.zeros(3 * self._sections)
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
         """
-        Return None: extensions do not follow from measured points.
+        Return None: measured points do not determine the extensions.
 
-        Cameras give positions, which do not show how much of a section's direction is bend and how
-        much is sag of its mount.
+        Cameras give positions, which do not separate the bend of a section from the sag of its
+        mount.
         """
         return None
 
@@ -108,25 +108,25 @@ class ChamberArm(PlainPostures):
         Raises
         ------
         ModelError
-            For a pressure beyond the identified curve; names the chamber.
+            For a pressure outside the identified curve; the message names the chamber.
 
         """
         return self.extensions_of(self.arm.configuration_of(actuation))
 
     def actuation_of(self, configuration: Array) -> Array:
         """
-        Return the pressures (m,) [Pa] of extensions (dof,) [m].
+        Return the pressures (m,) [Pa] for extensions (dof,) [m].
 
         Raises
         ------
         ModelError
-            For a chamber shorter than at rest or longer than identified; names it.
+            For a chamber shorter than at rest or longer than identified; the message names it.
 
         """
         return self.arm.actuation_of(self.bends_and_lengths(configuration))
 
     def actuation_jacobian(self, configuration: Array) -> Array:
-        """Return d pressure / d extension (m, dof) [Pa/m], of each section its own."""
+        """Return d pressure / d extension (m, dof) [Pa/m]; block diagonal by section."""
         pressures = self.actuation_of(configuration)
         jacobian = np.zeros((len(pressures), len(pressures)))
         for k, curve in enumerate(self.arm.curves):
@@ -148,7 +148,7 @@ class ChamberArm(PlainPostures):
         return np.asarray(self._rest + self._to_bends @ values)
 
     def extensions_of(self, bends_and_lengths: Array) -> Array:
-        """Return the extensions (dof,) [m] of bends and lengths (3 sections,)."""
+        """Return the extensions (dof,) [m] for bends and lengths (3 sections,)."""
         return np.concatenate(
             [self.arm.extensions(k, bends_and_lengths) for k in range(self._sections)]
         )
@@ -157,14 +157,15 @@ class ChamberArm(PlainPostures):
         """
         Return the extensions (dof,) [m] for bends (2 sections,) [rad] by the paper's rule.
 
-        `bends` are theta (cos phi, sin phi) of each section; one chamber of each stays at rest.
+        `bends` are theta (cos phi, sin phi) of each section; one chamber per section stays at
+        rest.
         """
         return self.extensions_of(self.arm.two_chamber_configuration(bends))
 
     # Configuration <-> shape.
 
     def shape_of(self, configuration: Array) -> Shape:
-        """Return the shape of extensions (dof,) [m] under the arm's own weight."""
+        """Return the shape for extensions (dof,) [m] under the arm's own weight."""
         shape = self.arm.shape_of(self.bends_and_lengths(configuration))
         return replace(shape, configuration=np.array(configuration, dtype=float))
 
@@ -180,7 +181,7 @@ class ChamberArm(PlainPostures):
         return tip, self.by_extensions(jacobian)
 
     def by_extensions(self, by_bends: Array) -> Array:
-        """Return a derivative by extensions (r, dof) from one by bends and lengths."""
+        """Convert a derivative by bends and lengths (r, dof) to one by extensions (r, dof)."""
         return np.asarray(by_bends @ self._to_bends)
 
     def forward(
@@ -210,11 +211,11 @@ class ChamberArm(PlainPostures):
         tip_force: Vector3 = ZERO3,
     ) -> InverseSolution:
         """
-        Return the pressures for a tip position [m] and, if given, attitude (3, 3).
+        Return the pressures for a tip position (3,) [m] and optional orientation (3, 3).
 
-        For a position alone the least extensions that reach it, of those around the guess's, or
-        around several starts. With an attitude or a load at the tip as `PneumaticArm.inverse`:
-        two chambers a section.
+        For a position alone, the search finds the least extensions that reach it, near the guess
+        or from several starts. With an orientation or a load at the tip, it is
+        `PneumaticArm.inverse`: at most two chambers per section.
         """
         if orientation is None and not np.any(finite_array(tip_force, (3,), 'tip_force')):
             target = pose_target(position, None, self.rest_length_m)

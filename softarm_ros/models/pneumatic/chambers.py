@@ -1,8 +1,8 @@
 """
 Three parallel chambers <-> bending of a section (Gong et al. 2018, eq. 1-3 and 10-13).
 
-With u_j the direction of chamber j, l_j = L - d u_j . b, b = theta (cos phi, sin phi): linear both
-ways, hence smooth through the straight pose, where (kappa, phi, theta) have no direction.
+With u_j the direction of chamber j, l_j = L - d u_j . b, b = theta (cos phi, sin phi). This is
+linear in both directions, hence smooth through the straight pose, where phi is undefined.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class SectionBend:
 
 
 class MeasuredCurves(ABC):
-    """Identified extension [m] over pressure [Pa] of each chamber of a section, filled alone."""
+    """Identified extension [m] over pressure [Pa] of each chamber, the others being empty."""
 
     def __init__(self, section: ChamberSectionConfig) -> None:
         curves = [
@@ -69,7 +69,7 @@ class MeasuredCurves(ABC):
 
     @property
     def largest_extension_m(self) -> Array:
-        """What each extends by (3,) [m] with all three filled; alone it is `max_extension_m`."""
+        """Extension (3,) [m] of each chamber with all three filled; alone `max_extension_m`."""
         return self.max_extension_m
 
     @abstractmethod
@@ -78,19 +78,19 @@ class MeasuredCurves(ABC):
 
     @abstractmethod
     def pressures(self, extensions: Array) -> Array:
-        """Return the pressures (3,) [Pa] of extensions (3,) [m]."""
+        """Return the pressures (3,) [Pa] for extensions (3,) [m]."""
 
     @abstractmethod
     def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
-        """Return the derivative of pressures (3, k) where extensions have one (3, k)."""
+        """Convert a derivative of the extensions (3, k) to that of the pressures (3, k)."""
 
     @abstractmethod
     def by_pressures(self, pressures: Array, by_extensions: Array) -> Array:
-        """Return a derivative by pressures (r, 3) from one by extensions (r, 3)."""
+        """Convert a derivative by extensions (r, 3) to one by pressures (r, 3)."""
 
 
 class ChamberCurves(MeasuredCurves):
-    """Chambers of which each extends by its own pressure, whatever the others do."""
+    """Chambers that each extend by their own pressure, independent of the others."""
 
     def __init__(self, section: ChamberSectionConfig) -> None:
         super().__init__(section)
@@ -109,22 +109,22 @@ class ChamberCurves(MeasuredCurves):
         return np.array([c.at(p)[1] for c, p in zip(self.curves, pressures.tolist())])
 
     def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
-        """Return the derivative of pressures (3, k) where extensions have one (3, k)."""
+        """Convert a derivative of the extensions (3, k) to that of the pressures (3, k)."""
         return np.asarray(extensions_by / self.slopes(pressures)[:, None])
 
     def by_pressures(self, pressures: Array, by_extensions: Array) -> Array:
-        """Return a derivative by pressures (r, 3) from one by extensions (r, 3)."""
+        """Convert a derivative by extensions (r, 3) to one by pressures (r, 3)."""
         return np.asarray(by_extensions * self.slopes(pressures))
 
     def pressures(self, extensions: Array) -> Array:
-        """Return the pressures (3,) [Pa] of extensions (3,) [m]."""
+        """Return the pressures (3,) [Pa] for extensions (3,) [m]."""
         if self._alike:
             return self.curves[0].inverse(extensions)
         return np.array([float(c.inverse(e)) for c, e in zip(self.curves, extensions)])
 
 
 def bend_of_chambers(lengths: Array, radius: float) -> SectionBend:
-    """Return the bending under chamber lengths (3,) [m] at a radius [m]: eq. 1-3, no arctan."""
+    """Return the bending for chamber lengths (3,) [m] at a radius [m]: eq. 1-3 without arctan."""
     values = np.array(lengths, dtype=np.float64)
     if values.shape != (3,) or not np.isfinite(values).all() or not np.all(values > 0.0):
         raise ValueError(f'chamber lengths {values.tolist()}: expected three positive lengths')
@@ -139,7 +139,7 @@ def chambers_of_bend(bend: Array, length_m: float, radius: float) -> Array:
     Raises
     ------
     ModelError
-        If a chamber would have no length left.
+        If the length of a chamber would not be positive.
 
     """
     lengths = length_m - radius * (CHAMBER_DIRECTIONS @ np.asarray(bend, dtype=np.float64))
@@ -153,7 +153,7 @@ def chambers_of_bend(bend: Array, length_m: float, radius: float) -> Array:
 
 def passive_length(bend: Array, rest_length_m: float, radius: float) -> float:
     """
-    Return the centre length [m] with the innermost chamber at rest: eq. 10-13 in one line.
+    Return the centre length [m] with the innermost chamber at rest: eq. 10-13 combined.
 
     The paper fills at most two chambers of a section; the third keeps its rest length.
     """

@@ -2,13 +2,13 @@
 Chambers of a section that softens as a whole, whichever of its chambers stretches it.
 
 Curves are measured one chamber at a time: with the others empty, chamber i extends by f_i(p). If
-a section is as soft as its mean elongation makes it, what its chambers do together follows from
-the sum P of their pressures, of which each has its share:
+the softness of a section depends on its mean elongation only, the extensions follow from the sum P
+of the pressures and the share of each chamber in it:
 
     e_i = f_i(P) p_i / P,    and back:    sum_i e_i / f_i(P) = 1,    p_i = P e_i / f_i(P).
 
-One chamber alone does what was measured. Beyond the measured pressure f_i goes on with the slope
-of its end: sums of two or three pressures reach there.
+A single filled chamber extends as measured. Sums of two or three pressures exceed the measured
+pressures; there f_i continues with the slope at its end.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.pneumatic.chambers import ChamberCurves, MeasuredCurves
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig
 
-_TINY = 1e-9  # of the measured pressures: below, curves are straight lines
+_TINY = 1e-9  # of the measured pressures: below it, curves are taken as straight lines
 _ROUNDING = 1e-9
 
 
 class CommonSoftening(MeasuredCurves):
-    """Extension [m] over pressure [Pa] of the three chambers of a section, all together."""
+    """Extension [m] over pressure [Pa] of three chambers that soften their section together."""
 
     @property
     def largest_extension_m(self) -> Array:
-        """What each extends by (3,) [m] with all three filled."""
+        """Extension (3,) [m] of each chamber with all three filled."""
         return self.extensions(self.max_pressure_Pa)
 
     def extensions(self, pressures: Array) -> Array:
@@ -39,7 +39,7 @@ class CommonSoftening(MeasuredCurves):
         Raises
         ------
         ModelError
-            For a pressure that was not measured.
+            For a pressure outside the measured range.
 
         """
         values = self._measured(pressures)
@@ -48,15 +48,15 @@ class CommonSoftening(MeasuredCurves):
 
     def pressures(self, extensions: Array) -> Array:
         """
-        Return the pressures (3,) [Pa] of extensions (3,) [m].
+        Return the pressures (3,) [Pa] for extensions (3,) [m].
 
         Raises
         ------
         ModelError
-            For extensions that need more than a measured pressure.
+            For extensions that need a pressure beyond the measured range.
 
         """
-        from scipy.optimize import brentq  # late: it takes arms without it half a second to start
+        from scipy.optimize import brentq  # late: importing it delays every start by 0.5 s
 
         values = np.asarray(extensions, dtype=float)
         most = float(self.max_pressure_Pa.sum())
@@ -76,11 +76,11 @@ class CommonSoftening(MeasuredCurves):
         return self._measured(total * values / self._alone(total)[0])
 
     def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
-        """Return the derivative of pressures (3, k) where extensions have one (3, k)."""
+        """Convert a derivative of the extensions (3, k) to that of the pressures (3, k)."""
         return np.asarray(np.linalg.solve(self._slopes(pressures), extensions_by), dtype=float)
 
     def by_pressures(self, pressures: Array, by_extensions: Array) -> Array:
-        """Return a derivative by pressures (r, 3) from one by extensions (r, 3)."""
+        """Convert a derivative by extensions (r, 3) to one by pressures (r, 3)."""
         return np.asarray(by_extensions @ self._slopes(pressures))
 
     @property
@@ -96,7 +96,7 @@ class CommonSoftening(MeasuredCurves):
         return np.diag(alone / total) + gain[:, None]
 
     def _alone(self, total: float) -> tuple[Array, Array]:
-        """Return f_i(P) (3,) [m] and its slope (3,) [m/Pa], past the curve's end straight on."""
+        """Return f_i(P) (3,) [m] and its slope (3,) [m/Pa], linear beyond the curve's end."""
         found, slopes = np.empty(3), np.empty(3)
         for i, (curve, end) in enumerate(zip(self.curves, self.max_pressure_Pa)):
             at = min(total, float(end))
@@ -105,7 +105,7 @@ class CommonSoftening(MeasuredCurves):
         return found, slopes
 
     def _measured(self, pressures: Array) -> Array:
-        """Return the pressures, kept to what was measured but for rounding; ModelError beyond."""
+        """Return pressures clipped to the measured range; ModelError if one exceeds rounding."""
         values = np.asarray(pressures, dtype=float)
         slack = _ROUNDING * self.max_pressure_Pa
         if np.any(values < -slack) or np.any(values > self.max_pressure_Pa + slack):
@@ -117,5 +117,5 @@ class CommonSoftening(MeasuredCurves):
 
 
 def curves_of(section: ChamberSectionConfig) -> MeasuredCurves:
-    """Return how the chambers of a section extend: each by its own pressure, or together."""
+    """Return the curves of a section's chambers: independent, or softening together."""
     return (CommonSoftening if section.softens_as_one else ChamberCurves)(section)

@@ -1,4 +1,4 @@
-"""Parameters of pneumatic arms of three chambers per section, as they stand in a rig file."""
+"""Parameters of pneumatic arms with three chambers per section in a rig file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from softarm_ros.models.monotone_curve import MonotoneCurve
 
 
 class PressureCurveConfig(ConfigBlock):
-    """Identified chamber: extension of its length [m] over gauge pressure [Pa], a table."""
+    """Identified curve of a chamber: a table of its extension [m] over gauge pressure [Pa]."""
 
     pressure_Pa: tuple[float, ...] = Field(min_length=2)
     extension_m: tuple[float, ...] = Field(min_length=2)
@@ -29,9 +29,9 @@ class ChamberSectionConfig(ConfigBlock):
     """
     One section: a bending part with chambers at 90, 210 and 330 degrees, then a rigid part.
 
-    Defaults are the arm of Gong et al. 2018: radius 17 mm (chamber lengths are measured on the
-    outer surface). The division of its 100 mm into 80 and 20 mm is assumed; of its 0.251 kg half
-    belongs to each section.
+    The defaults are those of the arm of Gong et al. 2018: radius 17 mm (chamber lengths are
+    measured on the outer surface). The division of its 100 mm into 80 and 20 mm is assumed; each
+    section has half of its 0.251 kg.
     """
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
@@ -66,7 +66,8 @@ class MountConfig(ConfigBlock):
     """
     Soft mount at the base of a section; a moment tilts it (Gong et al. 2018, eq. 15-22 corrected).
 
-    Yeoh's material in plane strain; `deforming_length_m` is assumed, the paper does not give it.
+    The material is Yeoh's in plane strain. `deforming_length_m` is assumed; the paper does not
+    give it.
     """
 
     diameter_m: Positive = 0.034
@@ -77,9 +78,9 @@ class MountConfig(ConfigBlock):
 
 def placeholder_curve() -> PressureCurveConfig:
     """
-    Return a made-up curve, a p + b p^2 up to 31 mm at 90 kPa, where none was measured.
+    Return an invented curve, a p + b p^2 up to 31 mm at 90 kPa, for arms without measurements.
 
-    The curve of the paper is lost with its supplement: an arm brings its own.
+    The curve of the paper is lost with its supplement; an arm should use its own curve.
     """
     pressure = tuple(1e4 * i for i in range(10))
     share = tuple(p / 9e4 for p in pressure)

@@ -1,4 +1,4 @@
-"""Least extensions of the chambers that bring a pneumatic arm's tip to a point."""
+"""Search for the least chamber extensions that bring a pneumatic arm's tip to a position."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MAX_STEP = 0.25  # of the coordinates' scales
 
 
 class ExtensionProblem(SteppedProblem):
-    """Extensions (dof,) [m] within their ranges for a position of the tip, the less the better."""
+    """Search for the least extensions (dof,) [m] within their ranges for a tip position."""
 
     def __init__(self, arm: ChamberArm) -> None:
         self._arm = arm
@@ -30,7 +30,7 @@ class ExtensionProblem(SteppedProblem):
         self.ranges = ((np.zeros(len(self.scale)), arm.max_extension_m),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return sections bent towards the point, alike or against each other."""
+        """Return starts with sections bent towards the target, in equal or twisted directions."""
         azimuth = math.atan2(target.position[1], target.position[0])
         shares = np.linspace(0.0, 1.0, len(self._arm.arm.sections))
         for twist, bend in itertools.product((0.0, 1.5, -1.5), (0.4, 0.8)):
@@ -39,7 +39,7 @@ class ExtensionProblem(SteppedProblem):
             yield self._arm.of_bends(bends)
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place of extensions (dof,) [m]: the tip's position alone."""
+        """Return the place at extensions (dof,) [m], with the tip position only."""
         posture = self._arm.posture_of(unknowns, None if near is None else near.state)
         tip = pose(np.eye(3), posture.tip)
         return Place(unknowns, tip, lambda: posture.tip_jacobian, posture.preferred, state=posture)
@@ -49,10 +49,10 @@ class ExtensionProblem(SteppedProblem):
         return float(np.linalg.norm(end.unknowns / self.scale))
 
     def outcome(self, end: End) -> Outcome:
-        """Return pressures and shape of the extensions."""
+        """Return the pressures and the shape for the extensions of an end."""
         return Outcome(self._arm.actuation_of(end.unknowns), self._arm.shape_of(end.unknowns))
 
     def limits_met(self, end: End) -> list[str]:
-        """Return the chambers at rest or at the end of their curves."""
+        """Return texts of the chambers at rest or at the end of their curves."""
         names = self._arm.configuration_names
         return values_at_limits(names, end.unknowns, self.ranges[0], 'mm', 1e3)

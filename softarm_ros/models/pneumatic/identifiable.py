@@ -1,4 +1,4 @@
-"""What can be identified of sections of air chambers."""
+"""Identifiable parameters of sections with air chambers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from softarm_ros.models.identifiable import Parameter
 
 
 def of_air_chambers(arm: Any) -> tuple[Parameter, ...]:
-    """Return curves of pressure and extension, radii, give under load and how it softens."""
+    """Return radii, curves, masses, the give under load and its growth with elongation."""
     found = []
     for k, section in enumerate(arm.sections):
         place, name = f'arm.sections[{k}]', section.name
@@ -20,7 +20,7 @@ def of_air_chambers(arm: Any) -> tuple[Parameter, ...]:
         )  # fmt: skip
         for j, curve in enumerate(section.curves):
             for i in range(1, len(curve.pressure_Pa)):
-                # What is gained on the way to a knot moves all knots behind: curves stay monotone.
+                # A larger gain before a knot shifts all later knots, so curves stay monotone.
                 gain = curve.extension_m[i] - curve.extension_m[i - 1]
                 later = range(i, len(curve.pressure_Pa))
                 found.append(

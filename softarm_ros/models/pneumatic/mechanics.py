@@ -1,4 +1,4 @@
-"""What models of pneumatic sections are built on, and how."""
+"""The mechanics of pneumatic sections, and the models built on them."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ class AirChambers:
     """
     Sections of three chambers in series from base to tip, each on a mount that sags.
 
-    `tip_mass_kg` is what weighs at `tip_offset_m` beyond the tip, less what the fluid carries;
-    gravity in the base frame.
+    `tip_mass_kg` is a mass at `tip_offset_m` beyond the tip, minus the mass of the fluid that it
+    displaces. Gravity is in the base frame.
     """
 
     sections: tuple[ChamberSectionConfig, ...]
@@ -30,7 +30,7 @@ class AirChambers:
 
 
 def angle_correction(_: NoSettings, mechanics: AirChambers) -> ArmModel:
-    """Return arcs on mounts that sag."""
+    """Return the model of arcs on mounts that sag."""
     from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
     from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
 
@@ -46,7 +46,7 @@ def angle_correction(_: NoSettings, mechanics: AirChambers) -> ArmModel:
 
 
 def constant_curvature(_: NoSettings, mechanics: AirChambers) -> ArmModel:
-    """Return arcs alone."""
+    """Return the model of arcs without mounts, weight and load."""
     from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
     from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
 
@@ -55,7 +55,7 @@ def constant_curvature(_: NoSettings, mechanics: AirChambers) -> ArmModel:
 
 
 def cosserat(settings: CosseratSettings, mechanics: AirChambers) -> ArmModel:
-    """Return one rod of arcs and mounts."""
+    """Return the model of arcs and mounts as one Cosserat rod."""
     from softarm_ros.models.pneumatic.rod import RodByExtensions, RodOfChambers
 
     arm = RodOfChambers(

@@ -1,4 +1,4 @@
-"""Pneumatic arm as a Cosserat rod: chambers as `PneumaticArm`, shapes as `RodChain`."""
+"""Pneumatic arm as a Cosserat rod: chambers of `PneumaticArm`, shapes of `RodChain`."""
 
 from __future__ import annotations
 
@@ -20,15 +20,15 @@ class RodOfChambers(PneumaticArm):
     """
     Sections of three chambers that bend and stretch as one elastic rod.
 
-    Pressures and configuration belong together by the identified curves, as in `PneumaticArm`:
-    the bends and lengths the arm has free of load. Weight and load bend it from there.
+    The identified curves connect pressures and configuration, as in `PneumaticArm`: the
+    configuration is the bends and lengths of the arm without load. Weight and load add to them.
 
     Parameters
     ----------
     sections, mount, gravity, fluid_density_kg_m3, tip_mass_kg, tip_offset_m
-        As `PneumaticArm`; every section gives.
+        As in `PneumaticArm`; every section must be compliant.
     steps
-        Of the integration along each arc and each mount.
+        Integration steps along each arc and each mount.
 
     """
 
@@ -64,7 +64,7 @@ class RodOfChambers(PneumaticArm):
         """
         Return the pose of a configuration (3 sections,) under weight and a load at the tip.
 
-        `near` is that of a similar configuration: it shortens the search.
+        `near` is the pose of a similar configuration, which shortens the search.
 
         Raises
         ------
@@ -82,7 +82,7 @@ class RodOfChambers(PneumaticArm):
     def section_tips_under(
         self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
     ) -> Array:
-        """Return the section tips (sections, 4, 4) under weight and load, as `pose_under`."""
+        """Return the section tips (sections, 4, 4) of `pose_under`, under weight and load."""
         return self.pose_under(configuration, tip_force, tip_moment).section_tips
 
     def shape_under(
@@ -108,21 +108,21 @@ class RodOfChambers(PneumaticArm):
 
 
 class RodByExtensions(ChamberArm):
-    """A `ChamberArm` whose shape is a rod's, found from that of a similar configuration."""
+    """A `ChamberArm` with a rod's shape; a similar posture shortens the search for it."""
 
     def __init__(self, arm: RodOfChambers) -> None:
         super().__init__(arm, 'cosserat')
         self.rod_arm = arm
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
-        """Return the posture of extensions (dof,) [m], from that of similar ones if given."""
+        """Return the posture at extensions (dof,) [m]; `near` is one at similar extensions."""
         values = real_array(configuration, 'configuration')
         return RodPosture(self, values, near.pose if isinstance(near, RodPosture) else None)
 
 
 @dataclass(frozen=True)
 class RodPosture:
-    """A `Posture` whose pose starts the search for the next."""
+    """A `Posture` that keeps its pose as the start of the search for the next one."""
 
     model: RodByExtensions
     configuration: Array
@@ -130,7 +130,7 @@ class RodPosture:
 
     @cached_property
     def pose(self) -> RodPose:
-        """The rod under its own weight."""
+        """Pose of the rod under its own weight."""
         free = self.model.bends_and_lengths(self.configuration)
         return self.model.rod_arm.pose_under(free, near=self.start)
 
@@ -152,7 +152,7 @@ class RodPosture:
 
     @cached_property
     def actuation(self) -> Array:
-        """Pressures (m,) [Pa] of the extensions."""
+        """Pressures (m,) [Pa] for the extensions."""
         return self.model.actuation_of(self.configuration)
 
     @cached_property
@@ -162,5 +162,5 @@ class RodPosture:
 
     @property
     def preferred(self) -> Array:
-        """No extension (dof,)."""
+        """Zero extensions (dof,)."""
         return self.model.preferred_configuration(self.configuration)

@@ -1,16 +1,17 @@
 """
-Sections of air chambers as one Cosserat rod: mounts and arcs of silicone that bend along.
+Sections of air chambers as one Cosserat rod: mounts and arcs of silicone that bend under load.
 
-Where `sagging_chain` turns a mount at a point and bends an arc by the moment in its middle, here
-both are pieces of a rod, bent by the moment at every place. Mounts are Yeoh's material as before;
-the law is taken along its tangent at the mean moment of the mount, found by Newton's method. An
-arc has the stiffness that its give states, E I = L / give, softened by its mean stretch; the rest
-(stretch, shear, torsion) is that of a round incompressible bar of the chambers' radius with that
-E I. Chambers at rest under their pressure leave it a curvature and a stretch, those of the
-identified curves: three bores a section hold them, whose thrust grows with the stiffness.
+`sagging_chain` tilts a mount at a point and bends an arc by the moment in its middle. Here both
+are pieces of a rod, bent by the moment at every point. Mounts are Yeoh's material as before; their
+law is linearised at the mean moment of the mount, which Newton's method finds. The bending
+stiffness of an arc follows from its give, E I = L / give, and decreases with its mean stretch. The
+other stiffnesses (stretch, shear, torsion) are those of a round incompressible bar of the chamber
+radius with this E I. Under pressure and without load an arc has the curvature and the stretch of
+the identified curves. Three bores per section produce them, with a thrust proportional to the
+stiffness.
 
-The part without chambers before an arc is its mount. It takes the place of the rigid end of the
-section before; the first one sits behind the base, clamped there.
+The part without chambers before an arc is its mount. It takes its length from the rigid end of the
+previous section; the first mount lies behind the base and is clamped there.
 """
 
 from __future__ import annotations
@@ -39,15 +40,15 @@ from softarm_ros.models.pneumatic.angle_correction_kernels import tilt_per_momen
 from softarm_ros.models.pneumatic.chambers import CHAMBER_ANGLES_RAD, CHAMBER_DIRECTIONS
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 
-_TOLERANCE_RAD = 1e-10  # by which a solution misses the base
-_SETTLED = 1e-8  # of the turn of a mount [rad]: where its law is not taken along again
+_TOLERANCE_RAD = 1e-10  # miss of the base by a solution
+_SETTLED = 1e-8  # rad: change of a mount's tilt below which its law is not linearised again
 _MAX_ROUNDS = 30
-_NO_MOUNT = 1e-3  # of the arm's length: a shorter mount is none
+_NO_MOUNT = 1e-3  # of the arm's length: a shorter mount is omitted
 _THRUST = 1e6  # N: no limit
-_STEP = 1e-4  # of differences, of the stiffness
-_MOMENT_STEP = 1e-4  # of differences of a mount's law, of its moment
+_STEP = 1e-4  # of finite differences: relative change of the stiffness
+_MOMENT_STEP = 1e-4  # of finite differences of a mount's law: of its scale of moments
 _STRAIGHT = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
-_FINE = 12  # points of a centreline for one that is asked for
+_FINE = 12  # rod points per requested point of a centreline
 
 
 @dataclass(frozen=True)
@@ -64,7 +65,7 @@ class RodPose:
     mounts : (mounts, 2)
         Moment on each mount across the arm [N m], in its own frame.
     force, moment : (3,)
-        At the tip, base frame [N, N m].
+        Load at the tip, base frame [N, N m].
     state : RodState
 
     """
@@ -79,21 +80,21 @@ class RodPose:
 
 class RodChain:
     """
-    Sections of given free bends and lengths, on mounts and with arcs that give.
+    Sections of given free bends and lengths, with compliant mounts and arcs.
 
     Parameters
     ----------
     sections, mount, fluid_density_kg_m3, tip_mass_kg, tip_offset_m
-        As of `PneumaticArm`.
+        As in `PneumaticArm`.
     gravity
         (3,) [m/s^2], base frame.
     steps
-        Of the integration along each arc and each mount.
+        Integration steps along each arc and each mount.
 
     Raises
     ------
     ModelError
-        If an arc does not give, or something weighs beyond a tip without a rigid part.
+        If an arc is rigid, or there is a mass beyond a tip without a rigid part.
 
     """
 
@@ -132,7 +133,7 @@ class RodChain:
         self._rest_lengths = np.array([s.bending_length_m for s in sections])
         self._growths = np.array([s.give_growth for s in sections])
         self._stiffness = [_arc_stiffness(s) for s in sections]
-        # Sum of T r is E I times the free curvature, sum of T minus E A times the free stretch.
+        # Sum of T r is E I times the free curvature; sum of T is -E A times the free stretch.
         self._to_thrusts = [
             np.linalg.inv(np.vstack([s.chamber_radius_m * CHAMBER_DIRECTIONS.T, np.ones(3)]))
             * np.array([law[0, 0], law[0, 0], -law[5, 5]])
@@ -210,7 +211,7 @@ class RodChain:
         self, configuration: Array, force: Array, moment: Array, near: RodPose | None = None
     ) -> RodPose:
         """
-        Return the pose of free bends and lengths (3 sections,) under a tip force and moment (3,).
+        Return the pose for free bends and lengths (3 sections,) under tip force and moment (3,).
 
         Raises
         ------
@@ -265,7 +266,7 @@ class RodChain:
             three = slice(3 * k, 3 * k + 3)
             twists[:, three] = by_thrust[:, three] @ self._thrusts_by(k, free)
             if slopes[k] != 0.0:
-                # The arc is softer the longer it is: its sag, at the same free shape.
+                # A longer arc is softer and sags more, at the same free shape.
                 softness[k] = 1.0 + _STEP
                 self._set(free, softness, pose.force, pose.moment)
                 status = rod.equilibrate(pose.state.start, _TOLERANCE_RAD)[0]
@@ -276,7 +277,7 @@ class RodChain:
         return twists
 
     def centerline(self, state: RodPose, n: int) -> Array:
-        """Return (n, 3) points [m] from where the first arc begins to the tip, evenly spaced."""
+        """Return (n, 3) points [m] from the start of the first arc to the tip, evenly spaced."""
         points = state.state.centerline(_FINE * n + 1)
         if self._behind_m > 0.0:
             along = np.linspace(0.0, self.rod.rest_length_m, len(points))
@@ -292,7 +293,7 @@ class RodChain:
     # Loads and laws.
 
     def _set(self, configuration: Array, softness: Array, force: Array, moment: Array) -> None:
-        """Put stiffnesses of the arcs, thrusts of the chambers and tip loads on the rod."""
+        """Set stiffnesses of the arcs, thrusts of the chambers and tip loads of the rod."""
         factors = self._softening(configuration)[0] / softness
         thrusts = np.empty(3 * len(self._sections))
         for k, (place, stiffness) in enumerate(zip(self._arcs, self._stiffness)):
@@ -304,21 +305,21 @@ class RodChain:
         self.rod.load(thrusts, force, moment)
 
     def _softening(self, configuration: Array) -> tuple[Array, Array]:
-        """Return stiffness over that at rest (sections,), and d ln give / d length [1/m]."""
+        """Return stiffness over stiffness at rest (sections,), and d ln give / d length [1/m]."""
         strains = configuration.reshape(-1, 3)[:, 2] / self._rest_lengths - 1.0
         give = 1.0 + self._growths * np.maximum(strains, 0.0)
         slope = self._growths / self._rest_lengths * (strains > 0.0) / give
         return 1.0 / give, slope
 
     def _thrusts_by(self, k: int, configuration: Array) -> Array:
-        """Return d thrusts / d configuration (3, 3) of a section, its stiffness held."""
+        """Return d thrusts / d configuration (3, 3) of a section at constant stiffness."""
         return np.asarray(self._softening(configuration)[0][k] * self._to_thrusts[k])
 
     def _mount_law(self, across: Array, length: float) -> tuple[Array, Array]:
         """
-        Return the tangent of a mount's law at a moment (2,) [N m]: stiffness, strain without load.
+        Return stiffness and rest strain of a mount's law, linearised at a moment (2,) [N m].
 
-        A mount of `deforming_length_m` turns by alpha(M); one of `length` m by the same.
+        A mount of any `length` [m] tilts by alpha(M), like one of `deforming_length_m`.
         """
         moment = math.hypot(across[0], across[1])
         give = tilt_per_moment(moment, self._material)
@@ -338,14 +339,14 @@ class RodChain:
         return stiffness, rest
 
     def _set_mounts(self, moments: Array) -> list[tuple[Array, Array]]:
-        """Put the laws of the mounts along moments (mounts, 2) on the rod, and return them."""
+        """Set and return the laws of the rod's mounts, linearised at moments (mounts, 2)."""
         laws = [self._mount_law(*pair) for pair in zip(moments, self._mount_lengths)]
         for place, law in zip(self._mounts, laws):
             self.rod.set_law(place, *law)
         return laws
 
     def _mount_moments(self, laws: Sequence[tuple[Array, Array]]) -> Array:
-        """Return the mean moment (mounts, 2) [N m] on each mount, by the laws on the rod."""
+        """Return the mean moment (mounts, 2) [N m] on each mount, by the rod's present laws."""
         found = [
             (stiffness @ (self.rod.mean_strain(place) - rest))[:2]
             for place, (stiffness, rest) in zip(self._mounts, laws)
@@ -354,7 +355,7 @@ class RodChain:
 
 
 def _arc_stiffness(section: ChamberSectionConfig) -> Array:
-    """Return (6, 6) of a round incompressible bar of the chambers' radius, of the arc's give."""
+    """Return the stiffness (6, 6) of a round incompressible bar with the arc's give and radius."""
     bending = section.bending_length_m / section.bend_per_moment_rad_N_m
     return _round_bar(bending, section.chamber_radius_m)
 
@@ -369,14 +370,14 @@ def _rows(matrix: Array) -> tuple[tuple[float, ...], ...]:
 
 
 def _mass_per_length(section: ChamberSectionConfig, fluid_density_kg_m3: float) -> float:
-    """Return what weighs per length [kg/m]: mass less that of the fluid in the section's place."""
+    """Return the mass per length [kg/m] of a section minus that of the displaced fluid."""
     length = section.bending_length_m + section.rigid_length_m
     lifted = fluid_density_kg_m3 * math.pi * section.chamber_radius_m**2
     return section.mass_kg / length - lifted
 
 
 def _rigid_end(own: float, length: float, tip_mass: float, tip_offset: float) -> RigidConnector:
-    """Return the rigid end of a section with what weighs beyond the tip."""
+    """Return the rigid end of a section, including the mass beyond the tip."""
     if length == 0.0:
         return RigidConnector(mass_kg=own + tip_mass)
     total = own + tip_mass

@@ -1,9 +1,9 @@
 """
-Compiled derivative of the tip by bends and lengths, of an arm whose mounts follow its pose.
+Compiled derivative of the tip by bends and lengths, for an arm with sagging mounts.
 
 With r(c, g) = 0 the equilibrium of the give g at a configuration c (see
-`angle_correction_kernels`), dtip/dc = tip_c - tip_g r_g^-1 r_c: differences of one residual and no
-solves.
+`angle_correction_kernels`), dtip/dc = tip_c - tip_g r_g^-1 r_c. It needs finite differences of the
+residual only, no further equilibria.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.pneumatic.angle_correction_kernels import is_rigid, residual_into
 
-_STEP = 1e-6  # of the differences, rad; of lengths, that of a metre
+_STEP = 1e-6  # of finite differences, rad and m
 
 
 @kernel
@@ -33,8 +33,8 @@ def tip_derivative(
     """
     Return the derivative (3, 3 sections) of the tip by bends and lengths at an equilibrium.
 
-    Arguments as of `solve_give`; `softenings` (sections,) is d compliance / d length, `give`
-    (sections, 4) the solved one and left as it is.
+    The arguments are those of `solve_give`; `softenings` (sections,) is d compliance / d length.
+    `give` (sections, 4) is the solved give and is not changed.
     """
     count = bends.shape[0]
     size = 4 * count

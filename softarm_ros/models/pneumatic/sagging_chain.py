@@ -1,4 +1,4 @@
-"""Arcs in series whose mounts sag: their pose in equilibrium with weight and tip load."""
+"""Pose of arcs in series on sagging mounts, in equilibrium with weight and tip load."""
 
 from __future__ import annotations
 
@@ -26,15 +26,15 @@ class SaggedPose:
     Attributes
     ----------
     section_tips, mounts : (sections, 4, 4)
-        Ends of the sections; mount frames before their tilt; base frame.
+        Ends of the sections, and mount frames before their tilt, both in the base frame.
     bends : (sections, 3)
         Bending vectors [rad] and lengths [m] of the arcs under load.
     tilts : (sections, 2)
-        Turn of each mount about its x and y axes [rad].
+        Rotation of each mount about its x and y axes [rad].
     moments : (sections, 3)
         Moment on each mount [N m], base frame.
     residual : float
-        Largest difference [rad] between a tilt and that of the moment it leads to.
+        Largest difference [rad] between a give and the give caused by its moments.
 
     """
 
@@ -48,12 +48,12 @@ class SaggedPose:
 
 class SaggingChain:
     """
-    Sections of given bends and lengths, on mounts that tilt and with arcs that give.
+    Sections of given bends and lengths, with mounts that tilt and compliant arcs.
 
     Parameters
     ----------
     sections, mount, fluid_density_kg_m3, tip_mass_kg, tip_offset_m
-        As of `PneumaticArm`.
+        As in `PneumaticArm`.
     gravity
         (3,) [m/s^2], base frame.
 
@@ -82,13 +82,13 @@ class SaggingChain:
 
     def pose(self, configuration: Array, force: Array, moment: Array) -> SaggedPose:
         """
-        Return the pose of bends and lengths (3 sections,) under a tip force and moment (3,).
+        Return the pose for bends and lengths (3 sections,) under a tip force and moment (3,).
 
         Raises
         ------
         ModelError
-            If the arm tips over before it carries all of its weight and load, or its mounts tilt
-            further than the model means.
+            If the arm tips over before it carries its full weight and load, or its mounts tilt
+            beyond the validity of the model.
 
         """
         bends = configuration.reshape(-1, 3)
@@ -141,7 +141,7 @@ class SaggingChain:
             )  # fmt: skip
         except np.linalg.LinAlgError:
             return False, math.inf
-        # More give calls for more moment than it causes as long as these are positive.
+        # Stable: with positive eigenvalues, more give needs more moment than it causes.
         stable = converged and bool(np.all(np.linalg.eigvals(jacobian).real > 0.0))
         return stable and float(np.abs(give).max()) <= _MAX_GIVE_RAD, float(residual)
 
@@ -157,7 +157,7 @@ class SaggingChain:
         return jacobian
 
     def _compliances_of(self, bends: Array) -> Array:
-        """Return L / (E I) (sections,) of arcs (sections, 3): walls thin as they stretch."""
+        """Return compliances L / (E I) (sections,) of arcs (sections, 3); stretch thins walls."""
         strains = bends[:, 2] / self._rest_lengths - 1.0
         return np.asarray(self._compliances * (1.0 + self._growths * np.maximum(strains, 0.0)))
 

@@ -1,4 +1,4 @@
-"""Bends that bring a pneumatic arm to a pose, with two chambers of a section at most."""
+"""Search for bends that bring a pneumatic arm to a pose with at most two chambers per section."""
 
 from __future__ import annotations
 
@@ -20,16 +20,16 @@ from softarm_ros.models.stepped_search import Place, SteppedProblem
 if TYPE_CHECKING:
     from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 
-_LEAST_WIDTH, _MOST_WIDTH = 1e-6, 1e-3  # of differences [rad]
+_LEAST_WIDTH, _MOST_WIDTH = 1e-6, 1e-3  # of finite differences [rad]
 _MAX_STEP_RAD = 0.5
 
 
 class TwoChamberProblem(SteppedProblem):
     """
-    Bends (2 sections,) [rad] of the paper's rule: the innermost chamber of a section at rest.
+    Search for bends (2 sections,) [rad] by the paper's rule: the innermost chamber is at rest.
 
-    The tip has a kink where another chamber becomes the passive one. Differences as wide as the
-    last step see both sides of one that lies within it, and the steps do not swing across it.
+    The tip has a kink where another chamber becomes the passive one. Finite differences as wide as
+    the last step cover both sides of a kink, so the steps do not oscillate across it.
     """
 
     def __init__(self, arm: PneumaticArm, tip_force: Vector3) -> None:
@@ -40,7 +40,7 @@ class TwoChamberProblem(SteppedProblem):
         self.ranges = ((-limits, limits),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return sections bent towards the target, alike or against each other."""
+        """Return starts with sections bent towards the target, alike or opposite."""
         x, y = target.position[:2]
         aside = math.hypot(x, y)
         toward = np.array([1.0, 0.0]) if aside < 1e-9 else np.array([x, y]) / aside
@@ -50,7 +50,7 @@ class TwoChamberProblem(SteppedProblem):
             )
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place of bends (2 sections,) [rad]."""
+        """Return the place at bends (2 sections,) [rad]."""
         width = _LEAST_WIDTH
         if near is not None:
             moved = float(np.abs(unknowns - near.unknowns).max())
@@ -70,7 +70,7 @@ class TwoChamberProblem(SteppedProblem):
         return float(np.linalg.norm(end.unknowns))
 
     def outcome(self, end: End) -> Outcome:
-        """Return pressures and shape of the bends, chambers kept to their curves."""
+        """Return pressures and shape for the bends, with extensions clipped to the curves."""
         arm = self._arm
         configuration = arm.two_chamber_configuration(end.unknowns)
         for k, (section, curve) in enumerate(zip(arm.sections, arm.curves)):
@@ -84,7 +84,7 @@ class TwoChamberProblem(SteppedProblem):
         return Outcome(arm.actuation_of(configuration), shape)
 
     def limits_met(self, end: End) -> list[str]:
-        """Return the bends at their limit and the chambers at the end of their curves."""
+        """Return texts of the bends at their limit and the chambers at the end of their curves."""
         arm = self._arm
         names = [f'{section.name}_bend_{axis}' for section in arm.sections for axis in 'xy']
         met = values_at_limits(names, end.unknowns, self.ranges[0], 'deg', math.degrees(1.0))
@@ -103,7 +103,7 @@ class TwoChamberProblem(SteppedProblem):
         return self._arm.section_tips_under(configuration, self._tip_force)[-1]
 
     def _rows(self, bends: Array) -> Rows:
-        """Return the chambers' extensions, radius (max_i u_i - u_j) . b, against their curves."""
+        """Return bounds on the extensions, radius (max_i u_i - u_j) . b, by the curves."""
         arm = self._arm
         count = 3 * len(arm.sections)
         matrix, room = np.zeros((count, bends.size)), np.empty(count)
