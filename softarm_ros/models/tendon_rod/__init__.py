@@ -1,1 +1,1 @@
-"""Rods bent by cables as arm models: configuration and actuation are the cables' tensions."""
+"""Arm models of rods bent by cables: configuration and actuation are the cable tensions."""

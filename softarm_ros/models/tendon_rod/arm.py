@@ -1,4 +1,4 @@
-"""What all models of a tendon-driven rod share: the tensions are configuration and actuation."""
+"""Common base of tendon-driven rod models: the tensions are configuration and actuation."""
 
 from __future__ import annotations
 
@@ -22,27 +22,28 @@ from softarm_ros.models.tendon_rod.inverse import TensionProblem
 from softarm_ros.models.tendon_rod.solved_tip import SolvedTip, TensionPosture
 from softarm_ros.models.tendon_rod.tension_choice import easiest_tensions
 
-ROUNDING_N = 1e-6  # by how much a tension may leave its range: rounding of sums
+ROUNDING_N = 1e-6  # margin for a tension outside its range: rounding of sums
 
 
 class TendonRodModel(ABC):
     """
     `ArmModel` of a rod whose shape follows from the tensions of its cables.
 
-    Statics cannot be split into a shape and what holds it (weight bends the arm wherever it is),
-    so the configuration is the actuation: tensions (cables,) [N].
+    The statics cannot be split into a shape and the tensions that hold it, because weight bends
+    the arm in every pose. So the configuration is the actuation: tensions (cables,) [N].
 
     Parameters
     ----------
     config
-        Segments, cables with the largest tension of each, gravity.
+        Segments, cables with their largest tensions, gravity.
     pretension_N : float
-        Least tension of every cable that the inverse and the null space ask for.
+        Least tension of every cable in the inverse and in the preferred configuration.
 
     Raises
     ------
     ModelError
-        If there is no cable, or the pretension is above a cable's largest tension.
+        If there is no cable, no cable moves the tip, or the pretension is not below the largest
+        tension of a cable.
 
     """
 
@@ -66,25 +67,25 @@ class TendonRodModel(ABC):
             raise ModelError('no cable moves the tip')
         self._scale = np.full(len(config.cables), self.rest_length_m / gain)
 
-    # -- what a model has to say ------------------------------------------------------------
+    # -- methods of the subclasses ----------------------------------------------------------
 
     @abstractmethod
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
     ) -> Shape:
-        """Return the static shape under tensions (cables,) [N] and a load at the tip."""
+        """Return the static shape under tensions (cables,) [N] and a load at the tip [N, N m]."""
 
     @abstractmethod
     def solve_tip(
         self, tensions: Array, tip_force: Vector3, near: SolvedTip | None = None
     ) -> SolvedTip:
-        """Return the tip under tensions (cables,) [N], from that under similar ones if given."""
+        """Return the tip under tensions (cables,) [N]; `near` is a tip under similar tensions."""
 
     def section_tips_near(self, tensions: Array, solved: SolvedTip) -> Array:
-        """Return the section tips (sections, 4, 4) under tensions whose tip is solved."""
+        """Return the section tips (sections, 4, 4) under tensions with a solved tip."""
         return self.shape_of(tensions).section_tips
 
-    # -- what follows from it ---------------------------------------------------------------
+    # -- methods common to all models -------------------------------------------------------
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
@@ -108,28 +109,28 @@ class TendonRodModel(ABC):
 
     @property
     def configuration_scale(self) -> Array:
-        """Tension (cables,) [N] that moves the tip by its length, at the best cable's gain."""
+        """Tension (cables,) [N] at which the most effective cable moves the tip by the length."""
         return self._scale.copy()
 
     def preferred_configuration(self, configuration: Array) -> Array:
-        """Return the tensions (cables,) of least size over the pretension with the same tip."""
+        """Return the tensions (cables,) nearest to the pretension with the same tip."""
         tensions = self._within_range(configuration)
         return self.preferred_from(tensions, self.solve_tip(tensions, ZERO3))
 
     def preferred_from(self, tensions: Array, solved: SolvedTip) -> Array:
-        """Return `preferred_configuration` where the tip is solved already."""
+        """Return `preferred_configuration` from a solved tip."""
         gains = solved.twist[:3]
         return easiest_tensions(gains, tensions, self.pretension_N, self.max_tension_N)
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
-        """Return the posture of tensions (cables,) [N], from that of similar ones if given."""
+        """Return the posture under tensions (cables,) [N]; `near` is one under similar ones."""
         tensions = self._within_range(configuration)
         return TensionPosture(
             self, tensions, near.known if isinstance(near, TensionPosture) else None
         )
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
-        """Return None: poses do not determine tensions (antagonists may pull each other)."""
+        """Return None: poses do not determine tensions (antagonists may pull together)."""
         return None
 
     def inverse(
@@ -140,12 +141,12 @@ class TendonRodModel(ABC):
         tip_force: Vector3 = ZERO3,
     ) -> InverseSolution:
         """
-        Return the tensions for a tip position (3,) [m] and maybe a rotation (3, 3).
+        Return the tensions for a tip position (3,) [m] and optional rotation (3, 3).
 
-        Of all such tensions near the guess, the least that keep the pretension are approached
-        (an arm that bends the other way may do with less). Where the target is out of reach so,
-        cables may be looser than the pretension, down to 0. What is out of reach even so is not
-        converged; the tensions are then those of the nearest point found.
+        Among such tensions near the guess, the search approaches the least ones that keep the
+        pretension (an arm that bends the other way may need less). If the target is out of reach
+        with pretension, cables may be looser, down to 0 N. If it is still out of reach,
+        `converged` is False and the tensions are those of the nearest point found.
 
         Raises
         ------
@@ -164,11 +165,11 @@ class TendonRodModel(ABC):
         return self.solve_tip(self._within_range(actuation), ZERO3).twist
 
     def shape_of(self, configuration: Array) -> Shape:
-        """Return the shape for tensions (cables,) [N]."""
+        """Return the shape under tensions (cables,) [N]."""
         return self.forward(configuration)
 
     def tips_of(self, configurations: Array) -> Array:
-        """Return the tip positions (n, 3) [m] for tensions (n, cables)."""
+        """Return the tip positions (n, 3) [m] under tensions (n, cables) [N]."""
         rows = np.atleast_2d(real_array(configurations, 'configurations'))
         tips = [self.solve_tip(self._within_range(row), ZERO3).tip for row in rows]
         return np.array([tip[:3, 3] for tip in tips]).reshape(-1, 3)
@@ -200,7 +201,7 @@ class TendonRodModel(ABC):
         return tensions
 
     def _guessed(self, guess: Array) -> Array:
-        """Return guessed tensions (cables,), which the search brings into their range."""
+        """Return checked tensions (cables,) of a guess; the search clips them to their range."""
         tensions = self._tensions(guess)
         for name, tension in zip(self.actuator_names, tensions):
             if not math.isfinite(tension):
@@ -209,14 +210,14 @@ class TendonRodModel(ABC):
 
     def _within_range(self, values: Array) -> Array:
         """
-        Return tensions (cables,) as a new array, rounded into their range.
+        Return the tensions (cables,) as a new array, with rounding errors clipped to the range.
 
         Raises
         ------
         ValueError
             If the number of tensions is wrong.
         ModelError
-            If one is not finite or out of its range.
+            If a tension is not finite or out of its range.
 
         """
         tensions = self._tensions(values)

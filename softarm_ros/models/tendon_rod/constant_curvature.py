@@ -1,4 +1,4 @@
-"""Constant curvature of every segment: what the cables' moments alone make of the rod."""
+"""Constant curvature of every segment: the rod under the moments of its cables alone."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.tendon_rod.arm import TendonRodModel
 from softarm_ros.models.tendon_rod.solved_tip import SolvedTip
 
-_SERIES_TERMS = 40  # of the tangent map; for turns up to 2 pi the rest is below 1e-16
+_SERIES_TERMS = 40  # of the tangent map; for angles up to 2 pi the remainder is below 1e-16
 _MAX_TURN_RAD = 2.0 * np.pi
 
 
 class ConstantCurvatureTendonRod(TendonRodModel):
     """
-    Each segment an arc: theta = T r L / (E I), summed over its own cables as vectors.
+    Each segment is an arc: theta = T r L / (E I), summed over its own cables as vectors.
 
-    No weight, no load, no stretch; a cable's lever is that at the middle of the segment. For
-    comparison with the Cosserat rod.
+    It has no weight, load or stretch; the lever of a cable is that at the middle of the segment.
+    The model is for comparison with the Cosserat rod.
     """
 
     name = 'constant_curvature'
@@ -54,8 +54,8 @@ class ConstantCurvatureTendonRod(TendonRodModel):
         Raises
         ------
         ModelError
-            Tension out of range, a segment turned by more than 2 pi, or a load at the tip, which
-            this model does not know.
+            For a tension out of range, a segment bent by more than 2 pi, or a load at the tip,
+            which this model does not support.
 
         """
         _refuse_load(tip_force, tip_moment)
@@ -70,10 +70,10 @@ class ConstantCurvatureTendonRod(TendonRodModel):
     def solve_tip(
         self, tensions: Array, tip_force: Vector3, near: SolvedTip | None = None
     ) -> SolvedTip:
-        """Return the tip, in closed form."""
+        """Return the tip under tensions (cables,) [N], in closed form."""
         _refuse_load(tip_force, ZERO3)
         base = np.eye(4)
-        columns = np.zeros((6, len(tensions)))  # twists at the base's origin, base axes
+        columns = np.zeros((6, len(tensions)))  # twists at the base's origin, base frame
         for k, twist in enumerate(self._twists(tensions)):
             arc, tangent = _exponential(twist)
             turn = self._turn_by_tension[k]
@@ -87,7 +87,7 @@ class ConstantCurvatureTendonRod(TendonRodModel):
         return SolvedTip(base, np.vstack([linear, columns[3:]]))
 
     def _twists(self, tensions: Array) -> list[Array]:
-        """Return the twist (6,) of every segment, linear first: its frame's motion along it."""
+        """Return the twist (6,) from base to end of every segment, linear first."""
         turns = self._rest_turn + self._turn_by_tension @ tensions
         for segment, turn in zip(self.config.segments, turns):
             size = float(np.linalg.norm(turn))
@@ -102,7 +102,7 @@ class ConstantCurvatureTendonRod(TendonRodModel):
         ]
 
     def _centerline(self, twists: list[Array], n: int) -> Array:
-        """Return points (n, 3), evenly spaced along arcs and connectors."""
+        """Return points (n, 3) [m], evenly spaced along arcs and connectors."""
         flexible = [segment.length_m for segment in self.config.segments]
         rigid = [segment.connector.length_m for segment in self.config.segments]
         ends = np.cumsum(np.add(flexible, rigid))
@@ -123,7 +123,7 @@ def _exponential(twist: Array) -> tuple[Array, Array]:
     """
     Return exp (4, 4) of a twist (6,), linear first, and its left tangent map (6, 6).
 
-    The tangent is the series sum ad^n / (n + 1)!; its upper left block gives the translation.
+    The tangent map is the sum of ad^n / (n + 1)!; its upper left block gives the translation.
     """
     linear, turn = twist[:3], twist[3:]
     ad = np.zeros((6, 6))

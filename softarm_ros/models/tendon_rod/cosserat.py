@@ -1,4 +1,4 @@
-"""The Cosserat rod as the controller's model of a tendon-driven arm."""
+"""The Cosserat rod as an `ArmModel` of a tendon-driven arm."""
 
 from __future__ import annotations
 
@@ -11,22 +11,23 @@ from softarm_ros.models.cosserat.config import CosseratConfig
 from softarm_ros.models.tendon_rod.arm import TendonRodModel
 from softarm_ros.models.tendon_rod.solved_tip import SolvedTip
 
-_TOLERANCE_RAD = 1e-10  # times the arm's length: the error of a tip
+_TOLERANCE_RAD = 1e-10  # times the arm's length: error of a tip
 
 
 class CosseratTendonRod(TendonRodModel):
     """
     Statics with weight, tip load and the cables' exact wrenches (docs/models_cosserat.md).
 
-    Solutions may be started from one under similar tensions, for speed alone: they are converged
-    to 1e-10 rad, and where that fails or ends at an instability the arm is solved from rest.
+    A search may start from the solution under similar tensions, which only saves time: every
+    solution converges to 1e-10 rad. If that search fails or ends at an instability, the arm is
+    solved from rest.
 
     Parameters
     ----------
     config, pretension_N
-        As `TendonRodModel`.
+        As in `TendonRodModel`.
     tip_load_kg : float
-        Mass that hangs at the tip.
+        Mass of a payload at the tip.
 
     """
 
@@ -43,12 +44,12 @@ class CosseratTendonRod(TendonRodModel):
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
     ) -> Shape:
         """
-        Return the stable shape under tensions (cables,) [N] and a load beside the tip's own.
+        Return the stable shape under tensions (cables,) [N], payload and a further tip load.
 
         Raises
         ------
         ModelError
-            Tension out of range, no equilibrium, or an unstable one.
+            For a tension out of range, no equilibrium, or an unstable one.
 
         """
         tensions = self._within_range(actuation)
@@ -59,18 +60,18 @@ class CosseratTendonRod(TendonRodModel):
     def solve_tip(
         self, tensions: Array, tip_force: Vector3, near: SolvedTip | None = None
     ) -> SolvedTip:
-        """Return the tip under tensions (cables,) [N], from that under similar ones if given."""
+        """Return the tip under tensions (cables,) [N]; `near` is a tip under similar tensions."""
         force = self._force(tip_force)
         rod = self._arm.rod
         rod.load(tensions, force)
         start = None if near is None else near.start
         status, _, regular, _, _ = rod.equilibrate(start, _TOLERANCE_RAD)
         if status or not regular:
-            self._arm.equilibrium(tensions, force)  # leaves a stable solution, or raises
+            self._arm.equilibrium(tensions, force)  # leaves a stable solution in `rod`, or raises
         return SolvedTip(rod.tip_pose(), rod.derivatives().tip_by_tension, rod.start)
 
     def section_tips_near(self, tensions: Array, solved: SolvedTip) -> Array:
-        """Return the section tips (sections, 4, 4) under tensions whose tip is solved."""
+        """Return the section tips (sections, 4, 4) under tensions with a solved tip."""
         if solved.start is None:
             return self.shape_of(tensions).section_tips
         rod = self._arm.rod

@@ -1,4 +1,4 @@
-"""What can be identified of elastic rods with tendons."""
+"""Identifiable parameters of elastic rods with tendons."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from softarm_ros.models.identifiable import Parameter
 
 
 def of_rod_cables(arm: Any) -> tuple[Parameter, ...]:
-    """Return moduli, density, and where tendons run; a tendon's radius is its gain as well."""
+    """Return stiffnesses, weight, rest curvatures and tendon routes; a radius is also a gain."""
     places = [f'arm.segments[{k}].profile' for k in range(len(arm.segments))]
     found = []
     for name, field, unit, spread in (

@@ -1,4 +1,4 @@
-"""Inverse of a tendon-driven rod: tensions for a pose of the tip."""
+"""Inverse model of a tendon-driven rod: tensions for a tip pose."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ if TYPE_CHECKING:
 
 class TensionProblem(SteppedProblem):
     """
-    Tensions (cables,) [N] as near to the pretension as the pose lets them.
+    Search for the tensions (cables,) [N] of a pose that are nearest to the pretension.
 
-    Where the pose is out of reach so, cables may be looser than the pretension, down to 0.
+    If the pose is out of reach with pretension, cables may be looser, down to 0 N.
     """
 
     def __init__(self, model: TendonRodModel, tip_force: Vector3) -> None:
@@ -31,21 +31,21 @@ class TensionProblem(SteppedProblem):
         self.ranges = ((self._rest, most), (np.zeros(len(most)), most))
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return the pretension alone."""
+        """Return the pretension as the only start."""
         return [self._rest]
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place of tensions (cables,) [N]."""
+        """Return the place at tensions (cables,) [N]."""
         start = None if near is None else near.state
         solved = self._model.solve_tip(unknowns, self._tip_force, start)
         return Place(unknowns, solved.tip, lambda: solved.twist, wish=self._rest, state=solved)
 
     def effort(self, end: End) -> float:
-        """Return the size of the tensions above the pretension [N]."""
+        """Return the norm of the tensions minus the pretension [N]."""
         return float(np.linalg.norm(end.unknowns - self._rest))
 
     def outcome(self, end: End) -> Outcome:
-        """Return the shape that loading from rest leads to, which may be another one."""
+        """Return the shape that loading from rest leads to; refuse it if its tip differs."""
         shape = self._model.forward(end.unknowns, self._tip_force)
         away = float(np.linalg.norm(shape.tip[:3, 3] - end.place.tip[:3, 3]))
         if away <= TOLERANCE * self._model.rest_length_m:
@@ -54,6 +54,6 @@ class TensionProblem(SteppedProblem):
         return Outcome(end.unknowns, shape, f'these tensions have several shapes: {snaps}')
 
     def limits_met(self, end: End) -> list[str]:
-        """Return the cables without tension or with the most of it."""
+        """Return texts of the cables at zero or at their largest tension."""
         names = self._model.actuator_names
         return values_at_limits(names, end.unknowns, self.ranges[-1], 'N')

@@ -1,4 +1,4 @@
-"""What models of tendon-driven rods are built on, and how."""
+"""The mechanics of tendon-driven rods, and the models built on them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class RodCables:
     """
-    Elastic segments and rigid connectors from base to tip, and a cable per actuator.
+    Elastic segments and rigid connectors from base to tip, with one cable per actuator.
 
-    `pretension_N` is the least tension that is asked for; gravity in the base frame.
+    `pretension_N` is the least tension of a cable; gravity is in the base frame.
     """
 
     segments: tuple[RodSegmentConfig, ...]
@@ -27,7 +27,7 @@ class RodCables:
     tip_load_kg: float = 0.0
 
     def rod(self, settings: CosseratSettings) -> CosseratConfig:
-        """Return rod and cables, integrated as the settings say."""
+        """Return the configuration of rod and cables, with the given integration settings."""
         return CosseratConfig(
             segments=self.segments,
             cables=self.cables,
@@ -38,7 +38,7 @@ class RodCables:
 
 
 def cosserat(settings: CosseratSettings, mechanics: RodCables) -> ArmModel:
-    """Return the Cosserat rod under weight, load and its cables."""
+    """Return the model of a Cosserat rod under weight, load and its cables."""
     from softarm_ros.models.tendon_rod.cosserat import CosseratTendonRod
 
     return CosseratTendonRod(
@@ -47,7 +47,7 @@ def cosserat(settings: CosseratSettings, mechanics: RodCables) -> ArmModel:
 
 
 def constant_curvature(_: NoSettings, mechanics: RodCables) -> ArmModel:
-    """Return arcs bent by the moments of the cables alone."""
+    """Return the model of arcs bent by the moments of the cables alone."""
     from softarm_ros.models.tendon_rod.constant_curvature import ConstantCurvatureTendonRod
 
     return ConstantCurvatureTendonRod(mechanics.rod(CosseratSettings()), mechanics.pretension_N)

@@ -1,4 +1,4 @@
-"""What a tendon-driven rod solves for at some tensions, and its posture there."""
+"""The solved tip of a tendon-driven rod under given tensions, and the posture."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class SolvedTip:
-    """Tip (4, 4), its twist by tension (6, cables), and where a search near by may start."""
+    """Tip (4, 4), its twist by tension (6, cables), and a start for a nearby search."""
 
     tip: Array
     twist: Array
@@ -28,10 +28,10 @@ class SolvedTip:
 @dataclass(frozen=True)
 class TensionPosture:
     """
-    A `Posture` of tensions (cables,) [N]: they are configuration and actuation.
+    A `Posture` of tensions (cables,) [N], which are configuration and actuation.
 
-    The tip is solved for on the first request, from `start`: a request for the actuation alone
-    does not wait for it.
+    The tip is solved on its first request, starting from `start`, so a request for the actuation
+    alone does not wait for it.
     """
 
     model: TendonRodModel
@@ -45,7 +45,7 @@ class TensionPosture:
 
     @property
     def known(self) -> SolvedTip | None:
-        """The nearest tip solved so far: this one, or what it would start from."""
+        """The solved tip of this posture, or its start if the tip is not solved yet."""
         return self.solved if 'solved' in self.__dict__ else self.start
 
     @property
@@ -75,5 +75,5 @@ class TensionPosture:
 
     @cached_property
     def preferred(self) -> Array:
-        """Tensions (cables,) of least size over the pretension with the same tip."""
+        """Tensions (cables,) nearest to the pretension with the same tip."""
         return self.model.preferred_from(self.configuration, self.solved)

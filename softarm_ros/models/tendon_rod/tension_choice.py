@@ -1,4 +1,4 @@
-"""Choice among tensions that hold the tip: the easiest."""
+"""Choice of the easiest tensions among those that hold the tip."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ def easiest_tensions(
     tip_by_tension: Array, tensions: Array, pretension: Array, upper: Array
 ) -> Array:
     """
-    Return the tensions (m,) that are nearest to the pretension with, to first order, the same tip.
+    Return the tensions (m,) nearest to the pretension with the same tip, to first order.
 
-    Antagonists give way together until one of them has just its pretension, and segments share
-    the bending so that the sum of squares above the pretension is least.
+    Antagonists loosen together until one of them has just its pretension. Segments share the
+    bending so that the sum of squares above the pretension is least.
 
     Parameters
     ----------
     tip_by_tension : (3, m)
-        [m/N].
+        Derivative of the tip by the tensions [m/N].
     tensions, pretension, upper : (m,)
-        Where the tip is, and the bounds of the answer [N].
+        Present tensions, and the lower and upper bounds of the result [N].
 
     """
     gain = float(np.linalg.norm(tip_by_tension, 2))
@@ -34,5 +34,5 @@ def easiest_tensions(
     return bounded_least_squares(matrix, right, pretension, upper)
 
 
-# Of the distance from the pretension against a miss of the tip, both in newtons.
+# Weight of the distance from the pretension relative to a miss of the tip, both in newtons.
 _NORM_WEIGHT = 2e-4
