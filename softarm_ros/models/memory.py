@@ -126,7 +126,7 @@ class ArmMemory:
         """
         Return the posture with the tips at their present poses.
 
-        The configuration change is the one of least squares for what the actuators lack.
+        The configuration changes by the least-squares solution for what the actuators lack.
         """
         back = errors = None
         if self.hysteresis is not None and memory.hysteresis is not None:

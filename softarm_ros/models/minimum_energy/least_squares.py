@@ -28,7 +28,7 @@ from softarm_ros.models.minimum_energy.rod import (
 )
 
 POSITION_WEIGHT = (
-    100.0  # of the residual of eq. 48 [1/m], beside force balances of the order of 1 N
+    100.0  # of the residual of eq. 48 [1/m], relative to force balances of the order of 1 N
 )
 _CONVERGED_RESIDUAL = 1e-8
 Numbers = NDArray[Any]  # float64, or complex128 for the complex step

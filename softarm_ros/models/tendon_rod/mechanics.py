@@ -27,7 +27,7 @@ class RodCables:
     tip_load_kg: float = 0.0
 
     def rod(self, settings: CosseratSettings) -> CosseratConfig:
-        """Return the configuration of rod and cables, with the given integration settings."""
+        """Return the `CosseratConfig` of rod and cables with the given integration settings."""
         return CosseratConfig(
             segments=self.segments,
             cables=self.cables,
