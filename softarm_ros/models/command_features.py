@@ -62,7 +62,7 @@ def parsed(features: Sequence[str]) -> list[tuple[str, tuple[float, ...]]]:
             raise ValueError(f'feature {text!r}: expected one of {known}, numbers above 0')
         found.append((name, values))
     if all(name in ('local', 'valve') for name, _ in found):
-        raise ValueError(f'{", ".join(features)}: expected a feature beside')
+        raise ValueError(f'{", ".join(features)}: expected at least one more feature')
     return found
 
 

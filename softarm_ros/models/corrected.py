@@ -105,7 +105,7 @@ class CorrectedModel(PlainPostures):
                 break
             aim, guess = aim + miss, solution.actuation
         there = solution.converged and distance < max(10.0 * limit, solution.residual)
-        message = solution.message if there or solution.message else 'the correction finds no end'
+        message = solution.message if there or solution.message else 'corrected tip not reached'
         return replace(solution, shape=shape, residual=distance, converged=there, message=message)
 
     def _moved(self, shape: Shape, actuation: Array) -> Shape:

@@ -34,7 +34,8 @@ def build_model(
     if any(cable.pair for cable in cables):
         if name not in PAIRED_MODEL_NAMES:
             raise ValueError(
-                f'model {name!r} knows no pairs of cables; use {", ".join(PAIRED_MODEL_NAMES)}'
+                f'model {name!r} does not support pairs of cables; use '
+                f'{", ".join(PAIRED_MODEL_NAMES)}'
             )
         return PairedCablesArm(sections, cables)
     return _MODELS[name](sections, cables)

@@ -156,7 +156,8 @@ def parameters_of(mechanics: str, arm: Any, model: str | None = None) -> tuple[P
     """
     if mechanics not in _OF_MECHANICS:
         raise ValueError(
-            f'nothing is identified of {mechanics!r}; there are {", ".join(_OF_MECHANICS)}'
+            f'no identifiable parameters of mechanics {mechanics!r}; expected one of '
+            f'{", ".join(_OF_MECHANICS)}'
         )
     place = _OF_MODEL.get((mechanics, model or ''), _OF_MECHANICS[mechanics])
     module, _, name = place.partition(':')

@@ -216,7 +216,7 @@ def find_pose(
                 return solution
         ends.append(end)
     if not ends:
-        raise ModelError(f'no shape to start from towards {_where(target)}: {nowhere}')
+        raise ModelError(f'no start of the search for {_where(target)} has a shape: {nowhere}')
     reached = [end for end in ends if end.residual_m <= target.tolerance_m]
     refused: InverseSolution | None = None
     # Rounded, so that of equal efforts the first start wins.

@@ -27,7 +27,7 @@ _CHOSEN, _CHOSEN_NEAR, _NEAREST = 1e-3, 1e-5, 1e-6
 _KEPT = 1e-7  # of their ranges: tolerance of the rows
 
 NO_NEARER = 'the tip does not get nearer: out of reach, or held back by a limit'
-NOTHING_MOVES = 'nothing that may change moves the tip'
+NOTHING_MOVES = 'no change of the actuation moves the tip'
 
 Derivative = Callable[[], Array]
 

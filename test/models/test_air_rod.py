@@ -201,12 +201,12 @@ def test_the_arm_of_the_rig_finds_tips_all_over_its_workspace():
 
 
 def test_what_cannot_be_is_refused():
-    with pytest.raises(ModelError, match='bend_per_moment_rad_N_m is 0: an elastic rod gives'):
+    with pytest.raises(ModelError, match='bend_per_moment_rad_N_m is 0: an elastic rod'):
         rod(give=0.0)
-    with pytest.raises(ModelError, match='nothing holds what weighs beyond it'):
+    with pytest.raises(ModelError, match='a mass beyond it needs a rigid part'):
         rod(rigid_length_m=0.0)
     with pytest.raises(ModelError, match='proximal_chamber_2: pressure 95000 Pa is outside'):
         ARM.forward(np.array([0.0, 9.5e4, 0.0, 0.0, 0.0, 0.0]))
     heavy = rod((0.0, 0.0, -9.81), tip_mass=3.0)
-    with pytest.raises(ModelError, match=r'no (stable )?equilibrium|find no balance'):
+    with pytest.raises(ModelError, match=r'no (stable )?equilibrium'):
         heavy.forward(np.zeros(6))

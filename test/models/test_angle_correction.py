@@ -369,7 +369,7 @@ def test_limits_and_bad_input_are_reported():
         model.forward([0, 0, 0, 0, 0, math.nan])
     with pytest.raises(ValueError, match='actuation has shape'):
         model.forward([0.0])
-    with pytest.raises(ModelError, match='knows no loads'):
+    with pytest.raises(ModelError, match='does not support loads'):
         arm(False).forward(np.zeros(6), (0.0, 0.0, 1.0))
     with pytest.raises(ModelError, match='upper_chamber_1: extension -5'):
         model.actuation_of([0.0, 0.0, 0.075, 0.0, 0.0, 0.08])

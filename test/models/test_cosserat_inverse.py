@@ -60,4 +60,4 @@ def test_central_cables_are_a_singular_routing():
     arm = CosseratArm(config.model_copy(update={'cables': tuple(cables), 'extensible': False}))
     found = arm.inverse((0.02, 0.0, 0.39))
     assert not found.converged
-    assert 'nothing that may change moves the tip' in found.message
+    assert 'no change of the actuation moves the tip' in found.message

@@ -150,7 +150,7 @@ def test_a_refusal_or_another_shape_is_not_converged():
 
 
 def test_without_any_shape_the_reason_is_said():
-    with pytest.raises(ModelError, match=r'no shape to start from .* nobody goes there'):
+    with pytest.raises(ModelError, match=r'no start of the search .* nobody goes there'):
         find_pose(Chain(forbidden=lambda q: True), target_of(np.zeros(4)))
 
 

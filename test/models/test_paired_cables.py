@@ -229,5 +229,5 @@ def test_a_section_bent_until_its_inner_cable_vanishes_is_refused(nominal):
 
 def test_only_constant_curvature_knows_pairs():
     assert build_model('constant_curvature', sections(), cables()).name == 'constant_curvature'
-    with pytest.raises(ValueError, match='knows no pairs'):
+    with pytest.raises(ValueError, match='does not support pairs'):
         build_model('cable_statics', sections(), cables())

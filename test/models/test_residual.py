@@ -82,7 +82,7 @@ def test_what_is_common_to_a_section_stiffens_that_section():
 
 
 def test_words_that_are_no_features_do_not_stand_alone():
-    with pytest.raises(ValueError, match='local, valve 1 2: expected a feature beside'):
+    with pytest.raises(ValueError, match='local, valve 1 2: expected at least one more feature'):
         parsed(['local', 'valve 1 2'])
     assert groups_of_features(['square'], (0, 1)).tolist() == [0, -1, 1]
 

@@ -276,7 +276,7 @@ def test_what_a_model_cannot_do_is_refused():
         CosseratTendonRod(config(), 25.0)
     with pytest.raises(ModelError, match='cables'):
         ConstantCurvatureTendonRod(config().model_copy(update={'cables': ()}), 0.0)
-    with pytest.raises(ModelError, match='knows no load'):
+    with pytest.raises(ModelError, match='does not support a tip load'):
         ARCS.forward(np.ones(8), tip_force=(0.0, -1.0, 0.0))
     soft = strip('unit_0', False).model_copy(
         update={

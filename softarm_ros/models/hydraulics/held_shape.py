@@ -238,8 +238,8 @@ class ShapeHolder:
                 part = loads._replace(gravity=share * loads.gravity, wrench=share * loads.wrench)
                 if not self._newton(part, configuration, q, u):
                     raise ModelError(
-                        'no balance of forces holds the configuration '
-                        f'{np.round(configuration, 4).tolist()}: lost at {100 * share:g} % of '
+                        'no balance of forces found for the configuration '
+                        f'{np.round(configuration, 4).tolist()}: failed at {100 * share:g} % of '
                         'the weight'
                     )
         known = np.zeros((4 * n + m, m))

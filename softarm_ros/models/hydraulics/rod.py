@@ -151,7 +151,7 @@ class WaterRod(HeldSections[RodBalance]):
                 if found is not None:
                     return found
         raise ModelError(
-            'no pressures hold the arm in a stable shape of the configuration '
+            'no pressures hold the arm in a stable shape at the configuration '
             f'{np.round(configuration, 4).tolist()}'
         )
 

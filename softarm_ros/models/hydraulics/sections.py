@@ -112,8 +112,8 @@ def chamber_levers(
     for chamber in chambers:
         if chamber.section >= len(sections):
             raise ModelError(
-                f'chamber {chamber.name}: section {chamber.section}, '
-                f'there are {len(sections)} sections'
+                f'chamber {chamber.name}: section {chamber.section} does not exist, '
+                f'the arm has {len(sections)} sections'
             )
         body, j = sections[chamber.section], counts[chamber.section]
         counts[chamber.section] += 1

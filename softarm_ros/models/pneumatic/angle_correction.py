@@ -212,7 +212,7 @@ class PneumaticArm:
             if not self.gives and np.any(finite_array(load, (3,), what)):
                 raise ModelError(
                     f'{what} = {np.asarray(load).tolist()}: without the angle correction the '
-                    f'model knows no loads'
+                    f'model does not support loads'
                 )
         return self.shape_under(self.configuration_of(actuation), tip_force, tip_moment)
 

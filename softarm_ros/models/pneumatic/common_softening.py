@@ -68,8 +68,8 @@ class CommonSoftening(MeasuredCurves):
             total = self._least
         elif beyond(most) > 0.0:
             raise ModelError(
-                f'extensions {np.round(1e3 * values, 3).tolist()} mm: no pressures of up to '
-                f'{self.max_pressure_Pa.max():g} Pa make them'
+                f'extensions {np.round(1e3 * values, 3).tolist()} mm: not reached with pressures '
+                f'of up to {self.max_pressure_Pa.max():g} Pa'
             )
         else:
             total = brentq(beyond, self._least, most, xtol=1e-12 * most, rtol=1e-14)

@@ -113,12 +113,12 @@ class RodChain:
         for section in sections:
             if not section.bend_per_moment_rad_N_m > 0.0:
                 raise ModelError(
-                    f'{section.name}: bend_per_moment_rad_N_m is 0: an elastic rod gives; use '
-                    'angle_correction for arcs that do not'
+                    f'{section.name}: bend_per_moment_rad_N_m is 0: an elastic rod needs a value '
+                    'above 0; use angle_correction for rigid arcs'
                 )
         if tip_mass_kg != 0.0 and tip_offset_m > 0.0 and sections[-1].rigid_length_m == 0.0:
             raise ModelError(
-                f'{sections[-1].name}: rigid_length_m is 0: nothing holds what weighs beyond it'
+                f'{sections[-1].name}: rigid_length_m is 0: a mass beyond it needs a rigid part'
             )
         self._sections = tuple(sections)
         self._material = np.array(
@@ -237,7 +237,7 @@ class RodChain:
             if float(np.abs(moments - before).max(initial=0.0)) * self._most_give < _SETTLED:
                 break
         else:
-            raise ModelError('the mounts of the arm find no balance')
+            raise ModelError('no equilibrium of the mounts found')
         state = rod.resumed(start)
         if not state.stable:
             raise ModelError(

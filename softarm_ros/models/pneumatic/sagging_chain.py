@@ -115,9 +115,9 @@ class SaggingChain:
                 tilts = np.ascontiguousarray(give[:, :2])
                 return replace(pose, tilts=tilts, residual=residual)
         raise ModelError(
-            f'the arm finds no stable equilibrium under tip_force = {force.tolist()} N: at '
-            f'{100 * share:.0f} % of weight and load it tips over, or gives by more than '
-            f'{math.degrees(_MAX_GIVE_RAD):.0f} deg'
+            f'no stable equilibrium under tip_force = {force.tolist()} N: at '
+            f'{100 * share:.0f} % of weight and load the arm tips over, or a mount or section '
+            f'yields by more than {math.degrees(_MAX_GIVE_RAD):.0f} deg'
         )
 
     def _solve(

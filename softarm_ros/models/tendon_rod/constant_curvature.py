@@ -93,8 +93,7 @@ class ConstantCurvatureTendonRod(TendonRodModel):
             size = float(np.linalg.norm(turn))
             if size > _MAX_TURN_RAD:
                 raise ModelError(
-                    f'segment {segment.name}: turned by {np.degrees(size):.0f} deg; at most '
-                    '360 deg'
+                    f'segment {segment.name}: bent by {np.degrees(size):.0f} deg; at most 360 deg'
                 )
         return [
             np.concatenate([[0.0, 0.0, segment.length_m], turn])
@@ -143,6 +142,6 @@ def _refuse_load(tip_force: Vector3, tip_moment: Vector3) -> None:
     moment = finite_array(tip_moment, (3,), 'tip_moment')
     if np.any(force) or np.any(moment):
         raise ModelError(
-            f'constant_curvature knows no load at the tip: tip_force {force.tolist()} N, '
+            f'constant_curvature does not support a tip load: tip_force {force.tolist()} N, '
             f'tip_moment {moment.tolist()} N m'
         )

@@ -50,7 +50,7 @@ class TensionProblem(SteppedProblem):
         away = float(np.linalg.norm(shape.tip[:3, 3] - end.place.tip[:3, 3]))
         if away <= TOLERANCE * self._model.rest_length_m:
             return Outcome(end.unknowns, shape)
-        snaps = f'from rest the tip is {1e3 * away:.3g} mm off'
+        snaps = f'loaded from rest, the arm has its tip {1e3 * away:.3g} mm off'
         return Outcome(end.unknowns, shape, f'these tensions have several shapes: {snaps}')
 
     def limits_met(self, end: End) -> list[str]:
