@@ -29,9 +29,9 @@ class SectionConfig(ConfigBlock):
     cutting_in_stiffness_N_m2: Positive = Field(description='K_t: force per length = K_t * depth')
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=130.0)
     body_mass_kg: NonNegative = Field(
-        default=0.0, description='between the endcaps; only models that know weight use it'
+        default=0.0, description='mass between the endcaps, for models with weight'
     )
-    endcap_mass_kg: NonNegative = Field(default=0.0, description='each of the two; likewise')
+    endcap_mass_kg: NonNegative = Field(default=0.0, description='mass of each of the two endcaps')
     passing_radius_m: NonNegative = Field(
         default=0.0,
         description='distance from the backbone at which cables of later sections pass through',
@@ -40,12 +40,12 @@ class SectionConfig(ConfigBlock):
         default=(0.0, 0.0), description='bending vector with all contractions zero'
     )
     bend_per_moment_rad_N_m: NonNegative = Field(
-        default=0.0, description='give under a load at the tip, of an arm with pairs of cables'
+        default=0.0, description='compliance under a tip load, of an arm with pairs of cables'
     )
     axial_stiffness_N: Positive | None = Field(
         default=None,
-        description='E A: how the backbone shortens under its cables, for `cosserat`; not at all '
-        'without it',
+        description='E A, by which the backbone shortens under its cables, for `cosserat`; '
+        'without it the backbone is inextensible',
     )
 
 
@@ -54,7 +54,7 @@ class BendConfig(ConfigBlock):
 
     section: str
     gain_rad_m: NonNegative = Field(description='bending per contraction')
-    angle_deg: Finite = Field(description='towards which it bends, from the x axis')
+    angle_deg: Finite = Field(description='direction in which it bends, from the x axis')
 
 
 class CableConfig(ConfigBlock):

@@ -23,33 +23,33 @@ class HeavyCableSettings(ConfigBlock):
     """How finely the sections of a heavy arm are resolved."""
 
     curvature_terms: int = Field(
-        default=3, ge=1, le=6, description='of the curvature along a section; 1: an arc'
+        default=3, ge=1, le=6, description='terms of the curvature along a section; 1: an arc'
     )
-    twist_terms: int = Field(default=2, ge=0, le=6, description='of its twist; 0: none')
-    pieces: int = Field(default=8, ge=2, le=40, description='a section is made of')
+    twist_terms: int = Field(default=2, ge=0, le=6, description='terms of its twist; 0: no twist')
+    pieces: int = Field(default=8, ge=2, le=40, description='pieces of a section')
 
 
 class HydraulicStaticsSettings(ConfigBlock):
     """How finely the statics of water chambers is resolved."""
 
     segments_per_section: int = Field(
-        default=1, ge=1, le=5, description='of constant strain; the paper has 1'
+        default=1, ge=1, le=5, description='segments of constant strain; the paper has 1'
     )
 
 
 class CosseratSettings(ConfigBlock):
     """How the rod is integrated."""
 
-    steps: int = Field(default=3, ge=1, le=100, description='of integration in each segment')
+    steps: int = Field(default=3, ge=1, le=100, description='integration steps per segment')
     extensible: bool = Field(
         default=False,
-        description='whether the rod stretches and shears; of cable-driven sections, whether they '
-        'state an axial stiffness decides; one with chambers does',
+        description='whether the rod stretches and shears; cable-driven sections do so if they '
+        'state an axial stiffness, sections with chambers always',
     )
     pretension_m: NonNegative = Field(
         default=0.0,
-        description='by which all cables of cable-driven sections are wound beyond what the model '
-        'is asked for: that of the controller, or of pairs at rest',
+        description='length by which all cables of cable-driven sections are wound beyond the '
+        'command: the pretension of the controller, or of pairs at rest',
     )
 
 
@@ -57,7 +57,7 @@ class MinimumEnergySettings(ConfigBlock):
     """How finely the backbone is resolved."""
 
     intervals: int = Field(
-        default=40, ge=4, le=200, description='of the backbone, a multiple of the modules'
+        default=40, ge=4, le=200, description='intervals of the backbone, a multiple of modules'
     )
 
 
@@ -72,7 +72,7 @@ CONSTANT_CURVATURE = Part(
         'air_chambers': f'{_HERE}.pneumatic.mechanics:constant_curvature',
         'rod_cables': f'{_HERE}.tendon_rod.mechanics:constant_curvature',
     },
-    'every section an arc; knows neither weight nor load',
+    'every section an arc, without weight and load',
 )
 CABLE_STATICS = Part(
     'model',
@@ -100,7 +100,7 @@ ANGLE_CORRECTION = Part(
     'angle_correction',
     NoSettings,
     {'air_chambers': f'{_HERE}.pneumatic.mechanics:angle_correction'},
-    'arcs on mounts that sag under weight and water (Gong et al. 2018)',
+    'arcs on mounts that sag under weight, buoyancy and load (Gong et al. 2018)',
 )
 COSSERAT = Part(
     'model',

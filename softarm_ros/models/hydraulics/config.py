@@ -32,7 +32,7 @@ class HydraulicAxisConfig(ConfigBlock):
     piston_damping_N_s_m: NonNegative = 4000.0
     coulomb_friction_N: NonNegative = 0.0
     static_friction_N: NonNegative | None = Field(
-        default=None, description='breakaway force; the Coulomb friction where absent'
+        default=None, description='breakaway force; by default the Coulomb friction'
     )
     stroke_min_m: Finite = -0.2
     stroke_max_m: Finite = 0.2

@@ -22,14 +22,14 @@ class ChamberedSection(ConfigBlock):
     """
 
     length_m: Positive
-    mass_kg: Positive = Field(description='with the water in the chambers')
+    mass_kg: Positive = Field(description='mass with the water in the chambers')
     plate_mass_kg: NonNegative | None = Field(
         default=None,
-        description='of this, at the end; the rest is spread along the section. '
-        'None: each segment has its mass at its far end, as the paper has it',
+        description='part of mass_kg at the end; the rest is spread along the section. '
+        'None: each segment has its mass at its far end, as in the paper',
     )
     displaced_volume_m3: NonNegative = Field(
-        description='of fabric, frames and water: what buoyancy acts on'
+        description='volume of fabric, frames and water, on which buoyancy acts'
     )
     outer_radius_m: Positive
     chamber_area_m2: Positive = Field(description='bore area of one chamber')
@@ -55,7 +55,7 @@ class HydraulicSectionConfig(ChamberedSection):
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=120.0)
     rest_bend_deg: tuple[Finite, Finite] = Field(
-        default=(0.0, 0.0), description='without pressure and weight, towards x and y'
+        default=(0.0, 0.0), description='bend without pressure and weight, towards x and y'
     )
 
 

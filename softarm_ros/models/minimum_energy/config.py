@@ -53,11 +53,11 @@ class ParallelModulesConfig(ConfigBlock):
     min_length_m: Positive = 0.05
     max_length_m: Positive = 0.11
     muscle_stiffness_N_m: Positive | None = Field(
-        default=None, description='axial, of linear springs in place of gas springs; studies only'
+        default=None, description='of linear springs in place of gas springs; for studies only'
     )
-    max_pull_N: Positive = Field(default=22.8, description='of a muscle under full vacuum')
+    max_pull_N: Positive = Field(default=22.8, description='pull of a muscle under full vacuum')
     supply_push_N: NonNegative = Field(
-        default=13.5, description='supply pressure by cross-section, of gas springs'
+        default=13.5, description='supply pressure times cross-section, of gas springs'
     )
 
     @model_validator(mode='after')

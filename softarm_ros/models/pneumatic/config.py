@@ -41,18 +41,18 @@ class ChamberSectionConfig(ConfigBlock):
     mass_kg: NonNegative = 0.1255
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=90.0)
     bend_per_moment_rad_N_m: NonNegative = Field(
-        default=0.0, description='give of the bending part, L / (E I); none in the paper'
+        default=0.0, description='compliance of the bending part, L / (E I); 0 in the paper'
     )
     give_growth: NonNegative = Field(
-        default=0.0, description='by which share the give grows per elongation of the bending part'
+        default=0.0, description='relative growth of the compliance per strain of the bending part'
     )
     softens_as_one: bool = Field(
         default=False,
-        description='whether a chamber extends by the pressures of all three, which soften the '
-        'section together, or by its own alone',
+        description='whether the pressures of all three chambers soften the section together, or '
+        'each chamber extends by its own pressure alone',
     )
     curves: tuple[PressureCurveConfig, ...] = Field(
-        description='one for all three chambers, or one for each'
+        description='one curve for all three chambers, or one for each'
     )
 
     @model_validator(mode='after')
