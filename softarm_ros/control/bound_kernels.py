@@ -1,4 +1,4 @@
-"""Bounds of a tracker's period, compiled: of so few numbers Python's calls would take the time."""
+"""Compiled velocity bounds of the tracker: for so few numbers, calls in Python would dominate."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 
-_STRAIGHT_RAD = 1e-6  # below this a bending vector has no direction to bound
-_NONE = 1e30  # a bound that bounds nothing
+_STRAIGHT_RAD = 1e-6  # a smaller bending vector has no direction along which to bound it
+_NONE = 1e30  # stands for an infinite bound
 
 
 @kernel
@@ -19,8 +19,8 @@ def fastest_towards(room: float, brake: float, period_s: float) -> float:
     """
     Return the largest speed from which braking in whole periods stays within room.
 
-    Of n periods, each slower by `brake` times the period than the one before, the way is
-    n v T - brake T^2 n (n - 1) / 2; the last of them may be slower by less.
+    Over n periods, each slower than the last by brake T, the distance travelled is
+    n v T - brake T^2 n (n - 1) / 2. In the final period the speed may drop by less.
     """
     step = brake * period_s**2
     periods = max(math.ceil(0.5 * (math.sqrt(1.0 + 8.0 * room / step) - 1.0)), 1.0)
@@ -37,7 +37,7 @@ def rate_bounds(
     max_speed: Array,
     max_acceleration: Array,
 ) -> tuple[Array, Array]:
-    """Return the bounds (m,) of `ActuatorLimits.rate_bounds`; all arrays (m,)."""
+    """Compute the bounds (m,) of `ActuatorLimits.rate_bounds`; all arrays are (m,)."""
     m = len(command)
     low, high = np.empty(m), np.empty(m)
     for i in range(m):
@@ -104,20 +104,20 @@ def joined_bounds(
     period_s: float,
 ) -> tuple[Array, Array, Array]:
     """
-    Return rows (m + r, dof), low and high (m + r,) as `VelocityBounds` has them.
+    Return rows (m + r, dof), low (m + r,) and high (m + r,) for `VelocityBounds`.
 
     Parameters
     ----------
     actuators : (m, dof)
-        Derivative of the actuation by the configuration.
+        Derivative of the actuation with respect to the configuration.
     low, high, max_speed, max_acceleration : (m,)
-        Of the actuators.
+        Bounds on the actuator rates, and the actuators' largest speed and acceleration.
     rows, row_low, row_high : (r, dof), (r,), (r,)
-        Bounds on the configuration velocity, towards which the actuators must be able to brake.
+        Bounds on the configuration velocity; the actuators must be able to brake before them.
     scale : (dof,)
-        Of the configuration.
+        Scale of each coordinate of the configuration.
     period_s : float
-        Of the tracker [s].
+        Period of the tracker [s].
 
     """
     m, dof = actuators.shape
@@ -125,7 +125,7 @@ def joined_bounds(
     joined = np.empty((m + r, dof))
     below, above = np.empty(m + r), np.empty(m + r)
     for i in range(m):
-        # In units of each actuator's speed: units as different as m and Pa become alike.
+        # Divide by each actuator's largest speed: m/s and Pa/s become comparable.
         unit = 1.0 / max_speed[i]
         for j in range(dof):
             joined[i, j] = actuators[i, j] * scale[j] * unit
@@ -149,9 +149,9 @@ def joined_bounds(
 @kernel
 def drawn_in(low: Array, high: Array, bend: Array, inward: float) -> tuple[Array, Array]:
     """
-    Return bounds (r,) moved by what the first of them (m,) do besides, `bend`.
+    Return bounds (r,) less the motion `bend` (m,) that already uses part of the first m of them.
 
-    These are drawn in by `inward` as well, or to their middle.
+    Each of these m bounds also moves inward by `inward`, but not past the middle of its interval.
     """
     new_low, new_high = low.copy(), high.copy()
     for i in range(len(bend)):
@@ -169,7 +169,7 @@ def on_a_bound(x: Array, rows: Array, low: Array, high: Array) -> bool:
         for j in range(len(x)):
             rate += rows[k, j] * x[j]
             size = max(size, abs(rows[k, j]))
-        # A row of zeros, such as that of a chamber kept at rest, holds nothing back.
+        # A row of zeros, such as that of a chamber kept at rest, limits no motion.
         if size == 0.0:
             continue
         if rate >= high[k] - (1e-9 + 1e-6 * abs(high[k])):
@@ -189,15 +189,15 @@ def damped_programme(
     Parameters
     ----------
     jacobian : (3, dof)
-        By the configuration.
+        Jacobian of the tip with respect to the configuration.
     scale : (dof,)
-        Of the configuration; x is in units of it.
+        Scale of each coordinate; x is in units of it.
     wanted : (3,)
-        v [m/s].
+        Wanted tip velocity v [m/s].
     rest : (dof,)
-        w in the configuration's units per second.
+        Velocity w that the damping pulls towards, in the configuration's units per second.
     damping : float
-        [m^2].
+        Weight of the second term [m^2].
 
     """
     dof = len(scale)
@@ -243,10 +243,10 @@ def brought_within(
 
 @kernel(allocates=False)
 def lies_within(values: Array, low: Array, high: Array, slack: Array) -> bool:
-    """Return whether values (k,) lie within the first k bounds, or slack (k,) beyond them."""
+    """Return whether values (k,) lie within [low, high], or at most slack (k,) outside."""
     within = True
     for i in range(len(values)):
-        # What is no number is not within, either.
+        # Written so that NaN counts as outside.
         within = within and low[i] - slack[i] <= values[i] <= high[i] + slack[i]
     return within
 
@@ -254,7 +254,7 @@ def lies_within(values: Array, low: Array, high: Array, slack: Array) -> bool:
 @kernel
 def of_order_one(velocity: Array, scale: Array, rows: Array, m: int) -> Array:
     """
-    Return a velocity (dof,) in units of the scales (dof,), at most twice as fast as actuators are.
+    Return a velocity (dof,) divided by scale (dof,), at most twice as fast as the actuators allow.
 
     The first m of rows (r, dof) give the actuators' speeds as shares of their limits.
     """
@@ -279,7 +279,7 @@ def configuration_holds(
     longest_rad: Array,
 ) -> bool:
     """
-    Return whether a configuration (dof,) is finite, in its ranges and no bend longer than allowed.
+    Return whether a configuration (dof,) is finite and within its ranges and largest bendings.
 
     `lower`, `upper`, `slack` (dof,); `bends` (k, 2) of int, `longest_rad` (k,).
     """

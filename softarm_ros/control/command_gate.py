@@ -1,4 +1,4 @@
-"""The watchdog on the driver's side: what may reach the motors."""
+"""The watchdog on the driver's side: decides which commands may reach the motors."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ class CommandGate:
     """
     Lets a command through only while it is valid, fresh and permitted by a live supervisor.
 
-    Every driver has one; the gate never trusts that somebody else will stop the arm. Times are
-    seconds of one monotonic clock. Off real time, a simulation measures the age of commands on its
-    own clock, and that of the permission, which comes from another process, on the wall clock.
+    Every driver has its own gate and relies on no other process to stop the arm. Times are
+    seconds of one monotonic clock. A simulation that does not run in real time measures the age of
+    commands on its own clock, but the age of the permission, which comes from another process, on
+    the wall clock.
     """
 
     def __init__(
@@ -32,7 +33,7 @@ class CommandGate:
         self._permit_time = -np.inf
 
     def on_command(self, now_s: float, values: Sequence[float] | Array) -> str | None:
-        """Take a command (m,); return why it is refused, or None. A refused command also holds."""
+        """Take a command (m,); return why it is refused, or None. A refusal also holds the arm."""
         try:
             command = self.limits.check(values)
         except ValueError as error:
@@ -43,20 +44,20 @@ class CommandGate:
         return None
 
     def not_ready(self) -> str:
-        """Return why nothing could be followed even if it were allowed: no good command yet."""
+        """Return why no valid command has arrived yet, or '' if one has."""
         return self._refusal if np.isinf(self._command_time) else ''
 
     def unheard(self, now_s: float, wall_s: float | None = None) -> str:
-        """Return what does not arrive here, the supervisor's word or commands; '' for nothing."""
+        """Return a text if the supervisor's permission or the commands are overdue, else ''."""
         return self._silence(now_s if wall_s is None else wall_s) or self._staleness(now_s)
 
     @property
     def permitted(self) -> bool:
-        """Whether motion is allowed, by the supervisor's last message."""
+        """Whether the supervisor's last message allows motion."""
         return self._permit
 
     def on_permit(self, wall_s: float, allowed: bool) -> None:
-        """Take the supervisor's permission, or its withdrawal."""
+        """Take the supervisor's message that allows or forbids motion."""
         self._permit, self._permit_time = bool(allowed), wall_s
 
     def target(self, now_s: float, wall_s: float | None = None) -> tuple[Array | None, str]:
@@ -85,12 +86,12 @@ class CommandGate:
 
 
 def silence(silent_s: float, limit_s: float) -> str:
-    """Return for how long the supervisor has been silent, in words; infinite: from the start."""
+    """Return a text: for how long the supervisor has been silent (inf: never heard from)."""
     if np.isinf(silent_s):
         return 'nothing received from the supervisor yet'
     return f'supervisor silent for {1e3 * silent_s:.0f} ms (limit {1e3 * limit_s:.0f} ms)'
 
 
 def staleness(kind: str, age_s: float, limit_s: float) -> str:
-    """Return in words that the newest message of a kind is too old."""
+    """Return a text: the newest message of this kind is too old."""
     return f'{kind} stale: {1e3 * age_s:.0f} ms old (limit {1e3 * limit_s:.0f} ms)'

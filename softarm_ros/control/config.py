@@ -1,4 +1,4 @@
-"""Parameters of the cycle and the supervisor in a rig file."""
+"""Parameters of the control cycle and the supervisor in a rig file."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PartBlock, Po
 
 
 class EstimatorConfig(PartBlock):
-    """From measured poses to the state of the arm; the part's fields stand in the same block."""
+    """Estimator from measured poses to the arm's state; its own fields are in the same block."""
 
     kind: str = Field(default='direct', description='which estimator')
 
 
 class TrackerConfig(PartBlock):
-    """The control cycle; the fields of the chosen controller stand in the same block."""
+    """Control cycle; the fields of the chosen controller are in the same block."""
 
     kind: str = Field(default='resolved_rate', description='which controller')
     rate_hz: float = Field(ge=1.0, le=1000.0, default=100.0)
@@ -34,7 +34,7 @@ class TrackerConfig(PartBlock):
 
 
 class FeedbackWatchConfig(ConfigBlock):
-    """When measured poses are not believed."""
+    """Limits beyond which measured poses are not trusted."""
 
     max_age_s: Positive = Field(default=0.2, description='of a time stamp when its pose arrives')
     max_ahead_s: Positive = Field(
@@ -78,7 +78,7 @@ class FeedbackWatchConfig(ConfigBlock):
 
 
 class PressureWatchConfig(ConfigBlock):
-    """When a chamber does not hold the pressure asked for."""
+    """Limits beyond which a chamber does not follow its commanded pressure."""
 
     response_s: Positive = Field(description='of the drives to a command')
     max_error_Pa: Positive = Field(description='between measured and expected pressure')
@@ -86,7 +86,7 @@ class PressureWatchConfig(ConfigBlock):
 
 
 class SupervisorConfig(ConfigBlock):
-    """When the arm is stopped."""
+    """Limits beyond which the supervisor stops the arm."""
 
     feedback_timeout_s: Positive = 0.1
     command_timeout_s: Positive = 0.1

@@ -1,4 +1,4 @@
-"""Bounds on the configuration itself, beside those of the actuators."""
+"""Limits of the configuration itself, in addition to those of the actuators."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ from softarm_ros.control.bound_kernels import (
 )
 from softarm_ros.geometry.arrays import Array
 
-_ROUNDING = 1e-8  # of a coordinate's range, of a largest bending
-_NEAR = 1e-3  # of these: at its end
+_ROUNDING = 1e-8  # rounding error, as a share of a coordinate's range or a largest bending
+_NEAR = 1e-3  # a limit counts as reached within this share of the range or the largest bending
 
 
 @dataclass(frozen=True)
 class ConfigurationLimits:
     """
-    Where a configuration may be.
+    Ranges of the coordinates and largest bendings of a configuration.
 
     Attributes
     ----------
     lower, upper : (dof,)
-        Range of each coordinate, in its unit; infinite for none.
+        Range of each coordinate, in its unit; infinite if it has no limits.
     bends : (k, 2) of int
-        Pairs of coordinates that are a bending vector (b_x, b_y).
+        Index pairs of the coordinates that form a bending vector (b_x, b_y).
     max_bending_rad : (k,)
-        Largest size of each of these.
+        Largest norm of each bending vector.
 
     """
 
@@ -43,7 +43,7 @@ class ConfigurationLimits:
 
     @staticmethod
     def of_bending(max_bending_rad: Array) -> ConfigurationLimits:
-        """Return the limits of a configuration that is one bending vector a section."""
+        """Return the limits of a configuration of one bending vector per section."""
         limits = np.asarray(max_bending_rad, dtype=float)
         dof = 2 * len(limits)
         return ConfigurationLimits(
@@ -52,7 +52,7 @@ class ConfigurationLimits:
 
     @staticmethod
     def of_range(lower: Array, upper: Array) -> ConfigurationLimits:
-        """Return the limits of a configuration whose coordinates are bounded one by one."""
+        """Return the limits of a configuration with a separate range for each coordinate."""
         return ConfigurationLimits(
             np.asarray(lower, dtype=float),
             np.asarray(upper, dtype=float),
@@ -62,7 +62,7 @@ class ConfigurationLimits:
 
     @cached_property
     def _range(self) -> Array:
-        """Width (dof,) of the range of each coordinate; 0 of one without."""
+        """Width (dof,) of each coordinate's range; 0 if it is infinite."""
         width = self.upper - self.lower
         return np.where(np.isfinite(width), width, 0.0)
 
@@ -73,20 +73,20 @@ class ConfigurationLimits:
 
     @cached_property
     def _longest_rad(self) -> Array:
-        """Size (k,) [rad] that rounding may take a bending vector to."""
+        """Largest norm (k,) [rad] of each bending vector, rounding included."""
         return self.max_bending_rad * (1.0 + _ROUNDING)
 
     def check(self, configuration: Array, names: Sequence[str]) -> None:
         """
-        Raise for a configuration of the wrong shape, not finite, or outside the limits.
+        Raise an error if a configuration has the wrong shape, is not finite or exceeds a limit.
 
         Raises
         ------
         ValueError
-            Naming the coordinate (of `names`), its value and its limit.
+            If so; the message names the coordinate (from `names`), its value and its limit.
 
         """
-        # Kernels are compiled for no view of an array.
+        # A copy: the kernels are not compiled for views of arrays.
         configuration = np.array(configuration, dtype=float)
         if configuration.shape != self.lower.shape:
             raise ValueError(
@@ -115,7 +115,7 @@ class ConfigurationLimits:
                 )
 
     def reached(self, configuration: Array, names: Sequence[str]) -> list[str]:
-        """Return the limits that a configuration (dof,) is at, in words."""
+        """Return a text for each limit that a configuration (dof,) has reached."""
         near = _NEAR * self._range
         found = [
             f'{name} at {end:.4g}'
@@ -133,7 +133,7 @@ class ConfigurationLimits:
         """
         Return rows (r, dof), low (r,), high (r,): low <= rows @ qdot <= high for one period.
 
-        The size of a bending vector is bounded along its present direction.
+        The norm of a bending vector is bounded along its present direction.
         """
         rows, low, high = configuration_rows(
             configuration, period_s, self.lower, self.upper, self.bends, self.max_bending_rad
@@ -142,7 +142,7 @@ class ConfigurationLimits:
 
     def sample(self, rng: np.random.Generator, n: int) -> Array:
         """
-        Return n configurations (n, dof) drawn evenly within the limits.
+        Return n configurations (n, dof) drawn uniformly within the limits.
 
         Raises
         ------
@@ -177,7 +177,7 @@ class ConfigurationLimits:
         return share
 
     def clipped(self, configuration: Array) -> Array:
-        """Return the configuration (dof,) brought within the limits, along which it slides."""
+        """Return the configuration (dof,) clipped to the limits."""
         inside: Array = brought_within(
             configuration, self.lower, self.upper, self.bends, self.max_bending_rad
         )

@@ -1,4 +1,4 @@
-"""What a controller is: from state and reference to a configuration velocity, limits inside."""
+"""Base class of controllers: configuration velocity, within bounds, from state and reference."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from softarm_ros.models.arm_model import Posture
 
 
 class AnswerError(ValueError):
-    """What a part of the loop has answered cannot be followed; the message has the answer."""
+    """The answer of a part of the control loop cannot be followed; the message contains it."""
 
 
 @dataclass(frozen=True)
 class ControlState:
     """
-    Where the arm is, as far as it is known.
+    State of the arm that a controller uses.
 
     Attributes
     ----------
     command : Posture
-        What is commanded, by the model.
+        Commanded posture, by the model.
     jacobian : (3, dof)
-        Derivative of the tip by the configuration [m per unit]: at the measured configuration,
-        at the commanded one where none is measured.
+        Derivative of the tip position with respect to the configuration [m per unit], at the
+        measured configuration, or at the commanded one if none is measured.
     scale : (dof,)
-        Magnitude that is large for each coordinate, in its unit (`ArmModel.configuration_scale`).
+        Large value of each coordinate, in its unit (`ArmModel.configuration_scale`).
 
     """
 
@@ -40,17 +40,17 @@ class ControlState:
 @dataclass(frozen=True)
 class TipReference:
     """
-    What the tip is to do.
+    Motion that the tip is to follow.
 
     Attributes
     ----------
     velocity : (3,)
-        Of the reference [m/s], base frame.
+        Velocity of the reference [m/s], base frame.
     error : (3,)
-        From the tip to the reference [m]; tip measured (closed loop) or by the model (open loop).
+        From the tip to the reference [m]; measured tip (closed loop) or model tip (open loop).
     drift : (3,)
-        Velocity of the tip [m/s] besides what the Jacobian makes of the command: hysteresis and
-        lag. To be taken away from what is asked of the Jacobian.
+        Velocity of the tip [m/s] that the Jacobian does not predict from the command: hysteresis
+        and lag. The controller subtracts it from the tip velocity it asks of the Jacobian.
 
     """
 
@@ -62,11 +62,11 @@ class TipReference:
 @dataclass(frozen=True)
 class VelocityBounds:
     """
-    Every limit of the arm as bounds on the configuration velocity of one period.
+    All limits of the arm, as bounds on the configuration velocity over one period.
 
     low <= rows @ (velocity / scale) <= high, with the scale of `ControlState`. Rows of actuators
-    (range, speed, acceleration) are in units of the actuator's largest speed, those of the
-    configuration (range, bending) in its own.
+    (range, speed, acceleration) are in units of the actuator's largest speed. Rows of the
+    configuration (range, bending) are in the configuration's own units.
 
     Attributes
     ----------
@@ -88,11 +88,11 @@ class Motion:
     Attributes
     ----------
     velocity : (dof,)
-        Of the configuration, in its units per second, within the bounds.
+        Configuration velocity within the bounds, in configuration units per second.
     wanted : (3,)
-        Tip velocity [m/s] it would bring about without bounds and singular poses.
+        Tip velocity [m/s] that the controller wants, before bounds and singular poses reduce it.
     bounded : bool
-        Some bound is reached.
+        Whether the velocity lies on a bound.
 
     """
 
@@ -104,16 +104,16 @@ class Motion:
 @dataclass(frozen=True)
 class Outcome:
     """
-    What came of a motion.
+    How much of the wanted tip velocity a motion achieved.
 
     Attributes
     ----------
     shortfall_m_s : float
-        |wanted - J velocity| [m/s]: what limits or a singular pose took away.
+        |wanted - J velocity| [m/s]: the part lost to limits or a singular pose.
     limited : bool
-        A limit took a noticeable share of it away.
+        Whether a limit caused a noticeable part of the shortfall.
     follows : bool
-        Most of it is left.
+        Whether most of the wanted velocity is achieved.
 
     """
 
@@ -124,10 +124,10 @@ class Outcome:
 
 class Controller(ABC):
     """
-    From state and reference to a configuration velocity within bounds, once a period.
+    Computes, once a period, a configuration velocity within bounds from state and reference.
 
-    The tracker around it reads, integrates and guards the limits; a controller that keeps nothing
-    between periods has `velocity` alone.
+    The tracker calls it, integrates the velocity and guards the limits. A controller without
+    memory implements `velocity` alone.
     """
 
     @abstractmethod
@@ -141,7 +141,7 @@ class Controller(ABC):
         """Return the motion for the next period [s]."""
 
     def reset(self) -> None:  # noqa: B027 (nothing to forget, unless a controller says so)
-        """Forget what was learnt: the arm begins anew."""
+        """Forget everything learnt, for a fresh start of the arm."""
 
     def on_outcome(self, outcome: Outcome) -> None:  # noqa: B027
-        """Take what came of the last motion."""
+        """Take the outcome of the last motion."""

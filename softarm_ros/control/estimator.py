@@ -1,4 +1,4 @@
-"""What an estimator is: from sightings and commands to the state of the arm, now."""
+"""Base class of estimators: present state of the arm from sightings and commands."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ SECTION = 'section_'  # followed by the index of the section whose tip a body si
 
 
 class Health(str, Enum):
-    """How far an estimate can be relied on."""
+    """How far an estimate can be trusted."""
 
     OK = 'ok'
     DEGRADED = 'degraded'  # predicted, or from fewer measurements than usual
-    LOST = 'lost'  # not to be driven by
+    LOST = 'lost'  # must not be used for control
 
 
 @dataclass(frozen=True)
 class TipLoad:
     """
-    A load on the tip beside the one that the rig file states.
+    An additional load on the tip, beyond the one in the rig file.
 
     Attributes
     ----------
     force : (3,)
-        Base frame [N].
+        Load in the base frame [N].
     covariance : (3, 3)
-        [N2]; 0 across the directions in which a load is looked for.
+        [N2]; 0 in directions in which no load is estimated.
     problem : str
-        Why it is not told, with its standard deviation; empty where it is.
+        Why the load cannot be given, with its standard deviation; empty if it can.
 
     """
 
@@ -47,15 +47,15 @@ class TipLoad:
 @dataclass(frozen=True)
 class Innovations:
     """
-    How far measurements were from what was predicted of them, since the arm began to be seen.
+    How far measurements lay from their predictions since the arm was first seen.
 
     Attributes
     ----------
     rows : int
-        Numbers that were measured and used.
+        Number of scalar measurements used.
     squares : float
-        Sum of the innovations' squares in units of their covariance. Where noise and covariance
-        are as stated it is chi-squared with as many degrees of freedom as there are rows.
+        Sum of the squared innovations, normalized by their covariance. If noise and covariance are
+        as stated, it is chi-squared with `rows` degrees of freedom.
 
     """
 
@@ -64,21 +64,21 @@ class Innovations:
 
     @property
     def mean(self) -> float:
-        """Return the mean square of a row, 1 where all is as stated; nan before the first."""
+        """Mean normalized square per row: 1 if noise is as stated, nan before the first row."""
         return self.squares / self.rows if self.rows else float('nan')
 
 
 @dataclass(frozen=True)
 class Estimate:
     """
-    Where the arm is, as far as that is known.
+    Estimated state of the arm.
 
     Attributes
     ----------
     stamp_s : float
-        Time that the estimate is of [s]: now, or that of the measurement where nothing predicts.
+        Time of the estimate [s]: now, or the measurement's time if the estimator cannot predict.
     measured_s : float
-        Time of the newest measurement in it [s].
+        Time of the newest measurement used [s].
     tip : (4, 4)
         Pose of the tip, base frame.
     tip_covariance : (6, 6), optional
@@ -86,22 +86,22 @@ class Estimate:
     tip_twist : (6,), optional
         Velocity of the tip [m/s], then angular velocity [rad/s], base frame.
     section_tips : (sections, 4, 4), optional
-        Poses of all section tips, base frame; None where only the tip is known.
+        Poses of all section tips, base frame; None if only the tip is known.
     strains : (sections, 6), optional
-        Configuration of every section, whatever its mechanics: the logarithm of the transform from
-        its base to its tip (linear part [m], then rotation vector [rad], in the section's frame).
+        Configuration of every section in a form common to all arms: the logarithm of the transform
+        from its base to its tip (linear part [m], then rotation vector [rad], section frame).
     strain_rates : (sections, 6), optional
-        Their velocities [1/s].
+        Time derivatives of the strains [1/s].
     strain_covariance : (6 sections, 6 sections), optional
     configuration : (dof,), optional
-        In the model's coordinates, where section tips tell it.
+        In the model's coordinates, if section tips determine it.
     tip_load : TipLoad, optional
-        Where it was asked for.
+        If the rig asks for it.
     innovations : Innovations, optional
-        Where measurements are predicted; of those that were used as a whole.
+        If the estimator predicts measurements; of the measurements that were used completely.
     health : Health
     reason : str
-        Why it is not ok; empty where it is.
+        Why the health is not ok; empty if it is.
 
     """
 
@@ -124,24 +124,24 @@ class Estimate:
 @dataclass(frozen=True)
 class Surroundings:
     """
-    What an estimator knows of a rig beside its own fields.
+    Facts about a rig that an estimator needs beyond its own fields.
 
     Attributes
     ----------
     response_s : float
-        Of the arm to a command.
+        Response time of the arm to a command.
     rate_hz : float
-        Of the pose sensor.
+        Rate of the pose sensor.
     position_noise_m : float
-        Of the pose sensor.
+        Position noise of the pose sensor.
     places : mapping
-        Of bodies and points that are not section tips.
+        Places of the bodies and points that are not section tips.
     gravity_m_s2 : (3,)
         Base frame.
     load_beyond_m : float
-        How far beyond the tip, along its z axis, a load acts: in the middle of a gripper.
+        Distance beyond the tip, along its z axis, at which a load acts: the middle of a gripper.
     swung_mass_kg : float
-        At the tip, that would swing as the arm does; 0: not known.
+        Mass at the tip with the same inertia in a swing as the arm; 0 if not known.
 
     """
 
@@ -156,15 +156,15 @@ class Surroundings:
 
 class Estimator(ABC):
     """
-    From sightings and commands to an estimate; no clock, no I/O. Times are seconds of one clock.
+    Estimates the arm's state from sightings and commands, without clock or I/O.
 
-    Sightings are in the base frame. Bodies are `tip` and `section_0`, `section_1`, ... unless the
-    estimator has been given other places.
+    Times are seconds of one clock. Sightings are in the base frame. Bodies are `tip`, `section_0`,
+    `section_1`, ... unless the estimator is given other places.
 
     Attributes
     ----------
     predicts : bool
-        Whether older measurements help where there is a newer one.
+        Whether a measurement still helps after a newer one has arrived.
 
     """
 
@@ -172,21 +172,21 @@ class Estimator(ABC):
 
     @abstractmethod
     def observe(self, sighting: Sighting) -> str | None:
-        """Take a sighting, in any order; return why it, or some of it, is not used, or None."""
+        """Take a sighting, in any order; return why all or part of it is not used, or None."""
 
     @abstractmethod
     def estimate(self, now_s: float) -> Estimate | None:
-        """Return the estimate for now, or None where there is none (yet, or nothing new)."""
+        """Return the estimate for now, or None (no measurement yet, or none that is new)."""
 
     def command(self, now_s: float, posture: Posture) -> None:  # noqa: B027
-        """Take what the arm is asked for from now on."""
+        """Take the posture that is commanded from now on."""
 
     def actuated(self, stamp_s: float, actuation: Array) -> None:  # noqa: B027
         """Take the measured actuation (m,), without pretension."""
 
     def pace(self, now_s: float) -> float:
-        """Return how fast a reference may go on, as a share: 0 holds the arm."""
+        """Return the speed allowed to the reference, as a share: 0 holds the arm."""
         return 1.0
 
     def reset(self) -> None:  # noqa: B027
-        """Forget everything: the arm begins anew."""
+        """Forget everything, for a fresh start of the arm."""

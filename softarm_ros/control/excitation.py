@@ -1,17 +1,17 @@
 """
-What an arm is moved through to be identified: places in its configuration space.
+Sequences of configurations through which an arm is moved to identify it.
 
-| kind | places | read |
+| kind | configurations | read |
 |---|---|---|
 | `quasi-static` | one coordinate after the other, up and down in steps | at rest |
 | `actuators` | one after the other towards its farther limit, then all, in steps | at rest |
-| `random` | drawn evenly within the limits | at rest |
-| `steps` | the same places, one after the other as fast as the limits allow | all along |
-| `sweep` | one coordinate after the other to its ends and back, ever faster | all along |
+| `random` | drawn uniformly within the limits | at rest |
+| `steps` | random ones too, one after the other as fast as the limits allow | throughout |
+| `sweep` | one coordinate after the other to its ends and back, faster each time | throughout |
 
-Where actuators are antagonists that must yield together, coordinates are moved one at a time. They
-lag either way and are read on both; `actuators` swing about each place, ever less, before it is
-read, which leaves hysteresis in the middle of its loop.
+Coordinates are moved one at a time because antagonistic actuators must yield together. Hysteresis
+lags in both directions: `quasi-static` reads both; `actuators` swings about each place with
+decreasing amplitude before it is read, which leaves the hysteresis in the middle of its loop.
 """
 
 from __future__ import annotations
@@ -26,30 +26,30 @@ from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.geometry.arrays import Array
 
 KINDS = ('quasi-static', 'actuators', 'random', 'steps', 'sweep')
-SWEEP_S = (8.0, 4.0, 2.0, 1.0)  # of half a swing, if the limits allow it
+SWEEP_S = (8.0, 4.0, 2.0, 1.0)  # duration of half a swing, if the limits allow it
 _SINGLE_LEVELS = (1.0 / 3.0, 2.0 / 3.0, 1.0)
-_SWINGS = (0.4, -0.4, 0.2, -0.2, 0.0)  # about each of these; as shares of the way, as they are
-# Up, and down again through the same places: friction and hysteresis lag either way.
+_SWINGS = (0.4, -0.4, 0.2, -0.2, 0.0)  # offsets about each level, as shares of the whole way
+# Up, and down again through the same places: friction and hysteresis lag in both directions.
 _LEVELS = (0.2, 0.4, 0.6, 0.8, 1.0, 0.8, 0.6, 0.4, 0.2, 0.0)
 
 
 @dataclass(frozen=True)
 class Excitation:
     """
-    Places, the least time of the way to each, and how long the arm stands there.
+    Places, the shortest duration of the motion to each, and how long the arm waits there.
 
     Attributes
     ----------
     places : (n, dof)
-        Configurations, one after the other.
+        Configurations, in order.
     least_s : (n,)
-        Of the motion to each [s]; the actuators' limits may ask for more.
+        Shortest duration of the motion to each [s]; the actuators' limits may require more.
     dwell_s : float
-        At each [s].
+        Duration of the stop at each place [s].
     at_rest : bool
-        Whether poses are read at the end of each dwell alone, or all along.
+        Whether poses are read only at the end of each dwell, or throughout.
     read : (n,)
-        Where the arm stands; it passes the other places.
+        Whether the arm stops at the place; it passes through the others.
 
     """
 
@@ -60,7 +60,7 @@ class Excitation:
     read: NDArray[np.bool_]
 
     def kept(self, places: Sequence[int]) -> Excitation:
-        """Return the same without the other places."""
+        """Return the excitation with the chosen places only."""
         chosen = list(places)
         return replace(
             self,
@@ -80,19 +80,19 @@ def excitation(
     dwell_s: float,
 ) -> Excitation:
     """
-    Return the excitation of a kind.
+    Return the excitation of one kind.
 
     Parameters
     ----------
     kind : str
         One of `KINDS`.
     limits : ConfigurationLimits
-        What the configuration may be.
+        Limits of the configuration.
     rest : (dof,)
-        Where the arm begins.
+        Configuration from which the arm begins.
     drawn : (n, dof)
-        Configurations for the kinds that need them: random ones within the limits, or those that
-        `steps_of_actuators` lead to.
+        Configurations for the kinds that need them: random ones within the limits, or those of the
+        actuations of `steps_of_actuators`.
     amplitude : float
         Share of the way from rest to each place, above 0 to 1.
     dwell_s : float
@@ -101,7 +101,7 @@ def excitation(
     Raises
     ------
     ValueError
-        If the kind is unknown, or a number cannot be.
+        If the kind is unknown, or a number is out of range.
 
     """
     if kind not in KINDS:
@@ -129,7 +129,7 @@ def excitation(
 
 
 def _read_all(places: Array, least_s: Array, dwell_s: float, at_rest: bool) -> Excitation:
-    """Return an excitation that stands at each of its places."""
+    """Return an excitation that stops at each of its places."""
     return Excitation(places, least_s, dwell_s, at_rest, np.ones(len(places), dtype=np.bool_))
 
 
@@ -137,7 +137,7 @@ def steps_of_actuators(rest: Array, low: Array, high: Array, amplitude: float) -
     """
     Return actuations (n, m) within their limits: each actuator alone from rest (m,), then all.
 
-    They go towards the farther limits. Each step is the last of a few swings about it.
+    They move towards the farther limit. Before each step, the actuators swing about it.
     """
     end = np.where(high - rest >= rest - low, high, low)
     ways = amplitude * np.vstack([np.diag(end - rest), end - rest])
@@ -151,7 +151,7 @@ def steps_of_actuators(rest: Array, low: Array, high: Array, amplitude: float) -
 
 
 def _end(limits: ConfigurationLimits, rest: Array, axis: int, sign: float) -> Array:
-    """Return the configuration (dof,) at which one coordinate from rest meets its limit."""
+    """Return the configuration (dof,) at which one coordinate moved from rest meets its limit."""
     way = np.zeros(len(rest))
     way[axis] = sign
     low, high = 0.0, 1e6

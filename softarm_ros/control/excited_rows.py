@@ -1,4 +1,4 @@
-"""What an arm was commanded and seen to do on its way through an excitation."""
+"""Rows of commands and measured poses, collected during an excitation."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 
-READ_S = 0.5  # poses of the end of a dwell are averaged
-ROWS_PER_S = 10.0  # kept of poses that are read all along
-_KEPT = 2000  # commands, for poses that come later
+READ_S = 0.5  # poses are averaged over this last part of a dwell
+ROWS_PER_S = 10.0  # rows kept per second while poses are read throughout
+_KEPT = 2000  # commands kept for poses that arrive later
 
 
 class ExcitationError(ValueError):
-    """An arm cannot be moved through an excitation."""
+    """The arm cannot be moved through an excitation."""
 
 
 @dataclass(frozen=True)
 class ExcitedRows:
     """
-    What was commanded and measured.
+    Commands and the poses measured under them.
 
     Attributes
     ----------
     time_s : (n,)
-        Of the measurements [s]; NaN of poses at rest.
+        Time of each measurement [s]; NaN for poses at rest.
     commands : (n, m)
-        In effect, in the actuators' SI unit, less the pretension that no model knows.
+        Command in effect, in the actuators' SI unit, without the pretension, which models ignore.
     section_tips : (n, sections, 4, 4)
-        Measured, in the base frame.
+        Measured poses in the base frame.
 
     """
 
@@ -42,10 +42,10 @@ class ExcitedRows:
 
 class RowCollector:
     """
-    Keeps a row for each place of an arm at rest, or ten a second of poses on the way.
+    Keeps one row for each place at which the arm rests, or ten rows a second during motion.
 
-    A row on the way has the command that was in effect when its pose was measured: the newest
-    that is not later. Poses from before the first command are no rows.
+    A row during motion has the command that was in effect when its pose was measured, i.e. the
+    newest that is not later. A pose from before the first command makes no row.
     """
 
     def __init__(self) -> None:
@@ -60,10 +60,10 @@ class RowCollector:
     @property
     def rows(self) -> ExcitedRows | None:
         """
-        What was read so far; None before the first row.
+        Rows read so far; None before the first.
 
-        Where some rows have all sections and others the tip alone, those of all sections, or the
-        tips of all rows if these are fewer than half.
+        If some rows have all sections and others the tip alone, only those with all sections are
+        returned; if these are fewer than half, the tips of all rows.
         """
         if not self._rows:
             return None
@@ -75,26 +75,26 @@ class RowCollector:
         return ExcitedRows(np.array(times), np.array(commands), np.array(tips))
 
     def command(self, time_s: float, command: Array) -> None:
-        """Note a command (m,), less pretension, that takes effect at a time [s]."""
+        """Note that a command (m,), without pretension, takes effect at a time [s]."""
         self._given.append((time_s, command))
 
     def due(self, time_s: float) -> bool:
-        """Return whether a pose on the way, of this time [s], makes a row."""
+        """Return whether a pose measured during motion at this time [s] makes a row."""
         early = self._rows and time_s - self._rows[-1][0] < 1.0 / ROWS_PER_S - 1e-9
         return not early and bool(self._given) and self._given[0][0] <= time_s
 
     def on_the_way(self, time_s: float, section_tips: Array) -> None:
-        """Keep a pose (sections, 4, 4) that is due, with the command in effect."""
+        """Keep a pose (sections, 4, 4) that is due, with the command then in effect."""
         command = next(given for at, given in reversed(self._given) if at <= time_s)
         self._rows.append((time_s, command, section_tips))
 
     def at_rest(self, command: Array, seen: Sequence[Array]) -> None:
-        """Keep the mean of poses, (sections, 4, 4) each, of an arm that stands under a command."""
+        """Keep the mean of poses, (sections, 4, 4) each, of an arm at rest under a command."""
         self._rows.append((np.nan, command, _mean_pose(np.array(seen))))
 
 
 def _mean_pose(frames: Array) -> Array:
-    """Return the mean pose (sections, 4, 4) of frames (n, sections, 4, 4) close to each other."""
+    """Return the mean pose (sections, 4, 4) of nearly equal frames (n, sections, 4, 4)."""
     mean = frames.mean(axis=0)
     for frame in mean:
         u, _, v = np.linalg.svd(frame[:3, :3])

@@ -1,4 +1,4 @@
-"""Whether measured poses can be right: their frame, their stamps, and the model's tip."""
+"""Plausibility checks of measured poses: frame, time stamp, and agreement with the model's tip."""
 
 from __future__ import annotations
 
@@ -17,18 +17,18 @@ from softarm_ros.geometry.arrays import Array
 TipOf = Callable[[Array], Array]
 
 MODEL_PERIOD_S = 0.05  # between two evaluations of the model
-_HISTORY_S = 1.0  # of model tips, to match a pose with the tip at its time stamp
-# After a start the tracker first takes over the posture of the actuators: its command may jump
-# there from wherever it was, although the arm does not move.
+_HISTORY_S = 1.0  # of model tips, to match a pose with the model tip at its time stamp
+# After a start the tracker first adopts the posture of the actuators: its command may jump there
+# from any earlier value, although the arm does not move.
 TAKE_OVER_S = 0.15
-# An arm that was stopped in motion lags its command, and closes up to it after the start. For this
-# many response times a change is therefore no drift; a wrong tip is an error at once.
+# An arm that was stopped in motion lags its command, and catches up after the start. For this many
+# response times a change is therefore no drift; a wrong tip is an error at once.
 _CLOSING_UP = 2.0
-_REMEMBERED_S = 5.0  # how long a tip may be held by friction before it catches up
+_REMEMBERED_S = 5.0  # longest time for which friction may hold a tip before it catches up
 _SET_BACK_S = 0.1  # a clock that was set back by less catches up before it matters
-_OTHER_CLOCK_S = 10.0  # no network keeps a pose for so long
+_OTHER_CLOCK_S = 10.0  # no network delays a pose by this much: the clocks must differ
 _CLOCKS = '; the clocks of both computers must agree'
-_FORGET_S = 1.0  # after so long with refused poses, the sensor's clock counts as set anew
+_FORGET_S = 1.0  # after refusing poses for this long, assume that the sensor's clock was set anew
 
 
 @dataclass
@@ -43,7 +43,7 @@ class Extremes:
     model_error_m : float
         Largest distance between measured and model tip; limit `max_model_error_m`.
     rest_error_m : float
-        Largest excess of that distance over the model's way from rest; limit `max_rest_error_m`.
+        Largest excess of that error over the model's distance from rest; limit `max_rest_error_m`.
     tracking_error_m : float
         Largest distance from the reference while tracking; limit `max_tracking_error_m`.
     still_m : float
@@ -60,7 +60,7 @@ class Extremes:
 
 @dataclass(frozen=True)
 class _Sample:
-    """Measured and model tip (3,) [m] at one time of measurement [s]."""
+    """Measured and model tip (3,) [m] at the time stamp of one measurement [s]."""
 
     stamp_s: float
     measured: Array
@@ -68,7 +68,7 @@ class _Sample:
 
     @property
     def apart(self) -> Array:
-        """From the model's tip to the measured one (3,) [m]."""
+        """Vector from the model's tip to the measured one (3,) [m]."""
         return self.measured - self.model
 
 
@@ -76,9 +76,9 @@ class FeedbackWatch:
     """
     Refuses single poses by cheap checks, and reports poses that contradict the model.
 
-    A tracker calls `admit` alone; a supervisor also passes the configuration commands on and calls
-    `problem` at any rate; the model is evaluated at most every 50 ms. All times are seconds of the
-    clock of the time stamps.
+    A tracker calls `admit` alone. A supervisor also calls `on_configuration` with the commands,
+    and `problem` at any rate; the model is evaluated at most every 50 ms. All times are seconds of
+    the clock of the time stamps.
 
     Parameters
     ----------
@@ -87,11 +87,11 @@ class FeedbackWatch:
     frame_ids : collection of str
         Names of the base frame.
     tip_of : callable, optional
-        Model tip (3,) [m] of a configuration (dof,); without it nothing is compared.
+        Model tip (3,) [m] of a configuration (dof,); without it, poses are not compared.
     rest_tip : (3,), optional
-        Model tip at rest [m], where the model knows it best.
+        Model tip at rest [m], where the model is most accurate.
     time_scale : float
-        Simulated speed: faster than real time, stamps may differ from the clock by more.
+        Speed of the simulation; above 1, time stamps may differ from the clock by more.
 
     """
 
@@ -119,8 +119,8 @@ class FeedbackWatch:
         self._tracking_error_m: float | None = None
         self._moving = False
         self._moving_since_s = -np.inf
-        # Since the motion began: samples of the model, and poses that repeat themselves.
-        self._lagged = TwoLags(config.response_s)  # the model's tip as the arm answers
+        # Since the motion began: model samples, and when poses began to repeat.
+        self._lagged = TwoLags(config.response_s)  # model tip, delayed by the arm's response
         self._still_at: Array | None = None
         self._still_model: Array | None = None
         self._model_problem: str | None = None
@@ -131,9 +131,9 @@ class FeedbackWatch:
     def admit(
         self, now_s: float, stamp_s: float, frame_id: str, position: ArrayLike
     ) -> str | None:
-        """Take a measured tip position (3,) [m]; return why it is not to be used, or None."""
+        """Take a measured tip position (3,) [m]; return why it must not be used, or None."""
         tip = np.asarray(position, dtype=float)
-        # A frame and a value that are wrong do not become right by waiting.
+        # A wrong frame or value does not become right by waiting.
         at_once = frame_id not in self.frame_ids or not np.isfinite(tip).all()
         refusal = self._refused(now_s, stamp_s, frame_id, tip)
         if refusal is not None:
@@ -150,26 +150,26 @@ class FeedbackWatch:
         return None
 
     def belated(self, now_s: float, stamp_s: float, frame_id: str, position: ArrayLike) -> bool:
-        """Return whether nothing is wrong with a pose but that newer ones came before it."""
+        """Return whether the only fault of a pose is that a newer one arrived before it."""
         tip = np.asarray(position, dtype=float)
         wrong = self.wrong(now_s, stamp_s, frame_id, tip)
         return wrong is None and stamp_s < self._last_stamp_s
 
     def set_back(self, now_s: float) -> bool:
-        """Return whether the clock was set back: the newest stamp is further ahead than it was."""
+        """Return whether the clock was set back: the newest stamp now lies too far ahead."""
         return self._last_stamp_s - now_s > self.max_ahead_s + _SET_BACK_S
 
     @property
     def max_ahead_s(self) -> float:
-        """By how much a stamp may lie in the future [s], at the speed of the simulation."""
+        """Largest lead of a time stamp over the clock [s], at the speed of the simulation."""
         return self.config.max_ahead_s * self._stretch
 
     def forget_stamps(self) -> None:
-        """Take poses of any stamp that is not wrong by itself."""
+        """Accept older time stamps again, if nothing else is wrong with them."""
         self._last_stamp_s = -np.inf
 
     def foreign(self, frame_id: str) -> str | None:
-        """Return that a frame is not the base, or None."""
+        """Return a text if a frame is not the base frame, else None."""
         if frame_id in self.frame_ids:
             return None
         known = ' or '.join(repr(name) for name in self.frame_ids)
@@ -184,7 +184,7 @@ class FeedbackWatch:
         return None
 
     def wrong(self, now_s: float, stamp_s: float, frame_id: str, tip: Array) -> str | None:
-        """Return what is wrong with a pose by itself."""
+        """Return what is wrong with a pose, whatever poses came before it, or None."""
         c = self.config
         if (foreign := self.foreign(frame_id)) is not None:
             return foreign
@@ -210,16 +210,16 @@ class FeedbackWatch:
             self._still_at, self._still_since_s = tip, stamp_s
             self._still_model = None
 
-    # -- what is known beside the poses
+    # -- other inputs
 
     def on_configuration(self, configuration: ArrayLike) -> None:
-        """Take the newest configuration command (dof,); one that is not finite is left out."""
+        """Take the newest configuration command (dof,); ignore one that is not finite."""
         values = np.array(configuration, dtype=float)
         if np.isfinite(values).all():
             self._configuration = values
 
     def on_tracking_error(self, error_m: float | None) -> None:
-        """Take how far the tip is from its reference [m]; None while nothing is tracked."""
+        """Take the distance of the tip from its reference [m]; None while nothing is tracked."""
         known = error_m is not None and np.isfinite(error_m)
         self._tracking_error_m = error_m if known else None
 
@@ -229,8 +229,8 @@ class FeedbackWatch:
         """
         Return what is wrong with the feedback, with values and limits, or None.
 
-        Poses are compared with the model only while the arm may move, from the start of the
-        motion on: where it stands after a fault, nobody knows what the command means.
+        Poses are compared with the model only while the arm may move, and only those since the
+        motion began: after a fault, the arm may not be where the command says.
         """
         if moving and not self._moving:
             self._forget_motion()
@@ -246,7 +246,7 @@ class FeedbackWatch:
         return problems or None
 
     def restart(self) -> None:
-        """Forget what poses and model were; the extremes too."""
+        """Forget all poses, model samples and extremes."""
         self._forget_motion()
         self.extremes = Extremes()
 
@@ -280,20 +280,20 @@ class FeedbackWatch:
         period, self._looked_s = now_s - self._looked_s, now_s
         try:
             tip = np.array(self._tip_of(self._configuration), dtype=float)
-        except ValueError:  # of a configuration that the model refuses: no command comes of it
+        except ValueError:  # the model refuses the configuration, so no command results
             return
         except RuntimeError as error:
             self._model_problem = f'poses cannot be compared with the model: {error}'
             return
         if not np.all(np.isfinite(tip)):
-            return  # the tracker's affair: it refuses such a command
+            return  # the tracker refuses such a command
         self._models.append((now_s, self._lagged.follow(tip, period)))
         while self._models[0][0] < now_s - _HISTORY_S:
             self._models.popleft()
         self._model_problem = self._standing_still(tip) or self._drifting() or None
 
     def _standing_still(self, tip: Array) -> str | None:
-        """Return that poses repeat themselves while the command moves the tip (3,) [m]."""
+        """Return a text if poses repeat while the command moves the model tip (3,) [m]."""
         if self._pose is None or self._still_at is None:
             return None
         if self._still_model is None:
@@ -313,7 +313,7 @@ class FeedbackWatch:
         )
 
     def _drifting(self) -> str | None:
-        """Return that measurement and model move apart faster or further than they may."""
+        """Return a text if measured tip and model drift apart too fast or too far."""
         sample = self._matched()
         if sample is None:
             return self._model_problem
@@ -350,7 +350,7 @@ class FeedbackWatch:
         return problem
 
     def _model_error_limit(self, sample: _Sample, error_m: float) -> float:
-        """Return how far the model may be off at a sample [m]; note how near it came to that."""
+        """Return the largest model error allowed at a sample [m]; note how near it came."""
         c = self.config
         if self._rest_tip is None:
             return c.max_model_error_m
@@ -362,16 +362,16 @@ class FeedbackWatch:
 
     def _from_before(self, apart: Array, count: int) -> float:
         """
-        Return how far they are [m] from being apart (3,) as at any of the `count` oldest samples.
+        Return the least change [m] from the `apart` vectors (3,) of the `count` oldest samples.
 
-        A tip that friction holds falls behind the model slowly and catches up at once; whatever
-        breaks leads to where they have not been.
+        A tip held by friction slowly falls behind the model and suddenly catches up, back to an
+        earlier offset; a defect leads to an offset that did not occur before.
         """
         ways = [apart - other.apart for other in islice(self._samples, count)]
         return min((float(np.linalg.norm(way)) for way in ways), default=np.inf)
 
     def _matched(self) -> _Sample | None:
-        """Return the newest pose with the model tip at its stamp; None if it is not new."""
+        """Return the newest pose with the model tip at its time stamp; None if it is not new."""
         if self._pose is None:
             return None
         stamp, measured = self._pose

@@ -1,4 +1,4 @@
-"""What a gripper at the tip is to its controller."""
+"""Fields of a gripper at the tip that the controller uses."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pydantic import Field
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
 
-# The block of a rig, of its drives and of its plant, that says what the gripper is there.
+# Name of the gripper's block in the files of a rig, its drives and its plant.
 GRIPPER = 'gripper'
 USUAL_GRIPPER = 'soft_fingers'
 
@@ -15,7 +15,7 @@ class GripperConfig(ConfigBlock):
     """
     A gripper at the tip that one pressure opens and another closes.
 
-    The config of a part of the family `gripper` is this, or a class derived from it.
+    The config of a part of the family `gripper` is this class or one derived from it.
     """
 
     kind: str = Field(default=USUAL_GRIPPER, description='of gripper (`softarm parts gripper`)')

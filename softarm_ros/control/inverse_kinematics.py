@@ -1,4 +1,4 @@
-"""From a configuration command, whoever sent it, to an actuator command within the limits."""
+"""Conversion of a configuration command, from any sender, to an actuator command in its limits."""
 
 from __future__ import annotations
 
@@ -11,24 +11,24 @@ from softarm_ros.control.pretension import Pretension
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 
-_STANDING = 0.1  # share of the pretension by which arms that were stopped in motion may be off
+_STANDING = 0.1  # share of the pretension: an arm stopped in motion may be off by this much
 
 
 class InverseKinematics:
     """
-    Actuation that holds a configuration, by the arm's model and with its pretension.
+    Computes the actuation of a configuration from the arm's model, and adds the pretension.
 
-    Checks the configuration it is given, since anybody may send one; the receivers of the result
-    check that (docs/decisions/where_limits_are_checked.md).
+    It checks every configuration, since any node may send one. The receivers of the actuator
+    commands check those (docs/decisions/where_limits_are_checked.md).
 
     Parameters
     ----------
     model : ArmModel
         The controller's model.
     configuration_limits : ConfigurationLimits
-        Where a configuration may be.
+        Limits of the configuration.
     pretension : Pretension
-        Wound up with every command after which the arm may move.
+        Wound up with every command while the arm may move.
     period_s : float
         Between two commands [s].
 
@@ -46,7 +46,7 @@ class InverseKinematics:
         self._names = model.configuration_names
         self.pretension = pretension
         self._period_s = period_s
-        self._posture: Posture | None = None  # the last one: the next is near to it
+        self._posture: Posture | None = None  # of the last command: start value for the next
         self._winding_s = 0.0
 
     def actuation_of(
@@ -55,14 +55,14 @@ class InverseKinematics:
         """
         Return the actuator command (m,) for a configuration (dof,).
 
-        Pretension is wound on only while `moving`: while nothing lets the arm move, the command
-        would run ahead of it.
+        Pretension is wound only while `moving`: if the arm may not move, the command would run
+        ahead of it.
 
         Raises
         ------
         ValueError
-            If the configuration has the wrong size, is not finite, lies outside its limits (names
-            the coordinate) or outside the model.
+            If the configuration has the wrong size, is not finite, exceeds a limit (the message
+            names the coordinate) or lies outside the model.
 
         """
         values = np.asarray(configuration, dtype=float)
@@ -73,14 +73,14 @@ class InverseKinematics:
 
     def stand(self, position: Sequence[float] | Array) -> None:
         """
-        Take from where the actuators (m,) stand, while nothing may move, how much is wound.
+        Take the wound pretension from the actuator positions (m,), while the arm may not move.
 
-        After a restart of this stage or of their driver that is not what it was.
+        Needed if this stage or its driver was restarted and its pretension no longer fits.
         """
         if self.pretension.amount == 0.0 or self._posture is None:
             return
         further = float(np.mean(np.asarray(position, dtype=float) - self._posture.actuation))
         wound = min(max(further, 0.0), self.pretension.amount)
         apart = abs(wound - self.pretension.wound(self._winding_s))
-        if apart > _STANDING * self.pretension.amount:  # not for a value that is no number
+        if apart > _STANDING * self.pretension.amount:  # False for NaN
             self._winding_s = self.pretension.winding_s(wound)

@@ -1,4 +1,4 @@
-"""Limits of actuators and the error that names them."""
+"""Limits of actuators, and the error that names them."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ import numpy as np
 from softarm_ros.control.bound_kernels import lies_within, rate_bounds
 from softarm_ros.geometry.arrays import Array
 
-_ROUNDING = 1e-8  # of an actuator's range
-_NEAR = 1e-3  # of a range or speed: at its end
+_ROUNDING = 1e-8  # rounding error, as a share of an actuator's range
+_NEAR = 1e-3  # a limit counts as reached within this share of the range or speed
 
 
 class LimitError(ValueError):
-    """A command lies outside what an actuator may do."""
+    """A command lies outside an actuator's range."""
 
     def __init__(self, name: str, value: float, low: float, high: float, unit: str) -> None:
         super().__init__(f'{name} = {value:.6g} {unit} outside [{low:.6g}, {high:.6g}] {unit}')
@@ -28,14 +28,14 @@ class ActuatorLimits:
     """
     Limits of all actuators of an arm, each array (m,), in the actuators' SI unit.
 
-    `effort_unit` is that of the effort which the actuators report beside their position.
+    `effort_unit` is the unit of the effort that the actuators report beside their position.
 
     Attributes
     ----------
     position_min, position_max : (m,)
         Range of the command.
     max_speed, max_acceleration : (m,)
-        Bounds of its first and second derivative.
+        Largest magnitude of its first and second time derivative.
 
     """
 
@@ -49,7 +49,7 @@ class ActuatorLimits:
 
     @cached_property
     def rounding(self) -> Array:
-        """Amount (m,) by which rounding of sums may take a command out of its range."""
+        """Amount (m,) by which rounding may take a command out of its range."""
         return _ROUNDING * (self.position_max - self.position_min)
 
     def check(self, values: Sequence[float] | Array) -> Array:
@@ -64,7 +64,7 @@ class ActuatorLimits:
             If a value lies outside its range.
 
         """
-        command = np.array(values, dtype=float)  # kernels are compiled for no view of an array
+        command = np.array(values, dtype=float)  # a copy: the kernels take no views of arrays
         if command.shape != (len(self.names),):
             raise ValueError(
                 f'command has shape {command.shape}; expected ({len(self.names)},) '
@@ -86,7 +86,7 @@ class ActuatorLimits:
         return lies_within(command, self.position_min, self.position_max, self.rounding)
 
     def reached(self, command: Array, rate: Array) -> list[str]:
-        """Return the limits that a command (m,) and its rate (m,) are at, in words."""
+        """Return a text for each limit that a command (m,) and its rate (m,) have reached."""
         near = _NEAR * (self.position_max - self.position_min)
         found = []
         for i, name in enumerate(self.names):
@@ -99,10 +99,11 @@ class ActuatorLimits:
 
     def rate_bounds(self, command: Array, rate: Array, period_s: float) -> tuple[Array, Array]:
         """
-        Return (m,) bounds on the next rate of change that keep every limit reachable.
+        Return bounds (m,) on the next rate of change that respect every limit.
 
-        Speed, acceleration from the present `rate`, and braking before the end of the range
-        (`fastest_towards`). Where acceleration and range contradict, the range wins.
+        They follow from the largest speed, from the acceleration relative to the present `rate`,
+        and from braking before the end of the range (`fastest_towards`). If acceleration and range
+        contradict each other, the range wins.
         """
         low, high = rate_bounds(
             command,

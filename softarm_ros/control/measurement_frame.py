@@ -1,4 +1,4 @@
-"""Puts together what one camera frame measured: tip and sections, by their common time stamp."""
+"""Pairs the tip and section poses that one camera frame measured, by their time stamp."""
 
 from __future__ import annotations
 
@@ -9,14 +9,14 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 
-_KEPT = 32  # of what nobody has asked for: superseded frames, parts of late ones
-_REMEMBERED = 128  # stamps of frames that have been used
+_KEPT = 32  # frames nobody has taken yet: superseded ones, and parts of late ones
+_REMEMBERED = 128  # time stamps of frames that were used
 
 
 @dataclass(frozen=True)
 class MeasurementFrame:
     """
-    What one frame of the pose sensor measured.
+    Poses measured in one frame of the pose sensor.
 
     Attributes
     ----------
@@ -25,7 +25,7 @@ class MeasurementFrame:
     position : (3,)
         Tip [m], base frame; may hold NaN.
     section_tips : (sections, 4, 4), optional
-        Of the same frame; None where they did not come with it.
+        Section poses of the same frame; None if there are none.
 
     """
 
@@ -36,7 +36,7 @@ class MeasurementFrame:
 
 @dataclass
 class FrameCounts:
-    """How many frames were complete, and what happened to the parts of the others."""
+    """Number of frames by outcome: complete, tip only, and so on."""
 
     complete: int = 0
     tip_only: int = 0
@@ -48,7 +48,7 @@ class FrameCounts:
 
     @property
     def handed_out(self) -> int:
-        """How many frames were used, with sections or without."""
+        """Number of frames used, with sections or without."""
         return self.complete + self.tip_only
 
     def text(self) -> str:
@@ -58,7 +58,7 @@ class FrameCounts:
 
 @dataclass
 class _Open:
-    """A tip that has not been handed out, and when it came."""
+    """A tip that has not been handed out yet, and its time of arrival."""
 
     arrived_s: float
     frame: MeasurementFrame
@@ -66,7 +66,7 @@ class _Open:
 
 @dataclass
 class _Late:
-    """Parts of a frame that newer ones have been handed out before, and when the first came."""
+    """Parts of a frame older than one already handed out, and when the first part arrived."""
 
     arrived_s: float
     position: Array | None = None
@@ -75,22 +75,22 @@ class _Late:
 
 class FramePairing:
     """
-    Pairs tips and sections of one frame by stamp and hands every frame out once, newest first.
+    Pairs tip and sections of one frame by time stamp and hands out each frame once, newest first.
 
-    Before sections have come with a tip, no tip waits for them: where only tips are measured,
-    nothing is delayed. Later a tip waits for its sections `wait_s`, or until the next tip; then it
-    is used without them. A part older than what was handed out is late: its frame is not handed
-    out, but kept for `take_others`. A frame older than `max_age_s` has expired. Times are seconds
-    of one clock.
+    Until sections first arrive with a tip, no tip waits for them: where only tips are measured,
+    nothing is delayed. After that, a tip waits for its sections for `wait_s` or until the next
+    tip, and is then used without them. A part older than the frame last handed out is late: its
+    frame is not handed out, but kept for `take_others`. A frame older than `max_age_s` has
+    expired. Times are seconds of one clock.
 
     Parameters
     ----------
     wait_s : float
-        How long a tip waits for its sections.
+        Longest time for which a tip waits for its sections.
     max_age_s : float
-        How long after its arrival a frame may still be handed out.
+        Longest time after its arrival at which a frame is still handed out.
     absent_s : float
-        Sections missing for longer than this are a problem, and no longer waited for.
+        If sections are missing for longer, that is a problem and tips stop waiting for them.
 
     """
 
@@ -103,15 +103,15 @@ class FramePairing:
         self.forget()
 
     def forget(self) -> None:
-        """Forget all frames, used or not: their clock was set. The counts go on."""
+        """Forget all frames after their clock was set; keep the counts."""
         self._superseded: deque[MeasurementFrame] = deque(maxlen=_KEPT)
         self._late: dict[int, _Late] = {}
         self._used: deque[int] = deque(maxlen=_REMEMBERED)
         self._tip: _Open | None = None
         self._sections: tuple[float, int, Array] | None = None
         self._handed_out_ns: int | None = None
-        self._paired_s: float | None = None  # when sections last came with a tip
-        # The first and the newest tip without them since then.
+        self._paired_s: float | None = None  # when sections last arrived with a tip
+        # Arrival of the first and the newest tip without sections since then.
         self._missing_s: tuple[float, float] | None = None
 
     def on_tip(self, now_s: float, stamp_ns: int, position: Array) -> None:
@@ -154,16 +154,16 @@ class FramePairing:
             return
         if held is not None:
             self.counts.unpaired_sections += 1
-            self._keep_late(held[0], held[1], section_tips=held[2])  # their tip may be late
+            self._keep_late(held[0], held[1], section_tips=held[2])  # its tip may still arrive
         self._sections = (now_s, stamp_ns, np.array(section_tips, dtype=float))
         self._match(now_s)
 
     def ready(self, now_s: float) -> bool:
-        """Return whether `take` would hand a frame out."""
+        """Return whether `take` would return a frame."""
         return self._tip is not None and now_s >= self.ready_at_s()
 
     def ready_at_s(self) -> float:
-        """Return when the newest tip is to be used, with sections or without; inf: no tip."""
+        """Return when the newest tip may be used, with sections or without; inf without a tip."""
         if self._tip is None:
             return np.inf
         if self._tip.frame.section_tips is not None or not self._waits():
@@ -172,9 +172,9 @@ class FramePairing:
 
     def take(self, now_s: float, *, wait: bool = True) -> MeasurementFrame | None:
         """
-        Return the newest frame, once; None if there is none, it waits or it has expired.
+        Return the newest frame, once; None if there is none, it still waits or it has expired.
 
-        With `wait` False a tip does not wait for its sections any longer.
+        With `wait` False, the tip does not wait for its sections.
         """
         if self._tip is None or (wait and not self.ready(now_s)):
             return None
@@ -198,7 +198,7 @@ class FramePairing:
         return frame
 
     def take_others(self, now_s: float) -> list[MeasurementFrame]:
-        """Return, once, the frames that newer ones came before: old to a loop, not to a filter."""
+        """Return, once, superseded and late frames: of use to a filter, too old for a loop."""
         taken = list(self._superseded)
         self._superseded.clear()
         for stamp_ns, late in list(self._late.items()):
@@ -212,9 +212,9 @@ class FramePairing:
 
     def problem(self) -> str | None:
         """
-        Return that sections, which used to come, have been missing for too long, or None.
+        Return a text if sections, which used to arrive, have been missing too long, else None.
 
-        Time in which no tips come either does not count: that is another thing to tell.
+        Time without tips does not count; missing tips are reported elsewhere.
         """
         if self._paired_s is None or self._missing_s is None:
             return None
@@ -228,7 +228,7 @@ class FramePairing:
         )
 
     def _waits(self) -> bool:
-        """Return whether sections are expected: they have come, and are not gone for good."""
+        """Return whether sections are expected: some have arrived, and not too long ago."""
         if self._paired_s is None or self._tip is None:
             return False
         return self.problem() is None
@@ -249,7 +249,7 @@ class FramePairing:
         position: Array | None = None,
         section_tips: Array | None = None,
     ) -> None:
-        """Keep a part of a late frame, once; not of one that has been used."""
+        """Keep a part of a late frame, once, unless that frame was used."""
         if stamp_ns in self._used:
             return
         late = self._late.setdefault(stamp_ns, _Late(now_s))
@@ -266,7 +266,7 @@ class FramePairing:
             return
         arrived_s, stamp_ns, tips = sections
         if stamp_ns > tip.frame.stamp_ns:
-            return  # of a frame whose tip has not come yet
+            return  # the tip of this frame has not arrived yet
         self._sections = None
         if stamp_ns < tip.frame.stamp_ns or now_s - arrived_s > self.max_age_s:
             self.counts.unpaired_sections += 1

@@ -1,4 +1,4 @@
-"""The configuration within an arm's limits whose tip is nearest to a point."""
+"""Search for the configuration within an arm's limits whose tip is nearest to a point."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from softarm_ros.models.arm_model import ArmModel, Posture
 _STEPS = 80
 _TRUST = 0.25  # largest step, as a share of each coordinate's scale
 _DAMPING = 1e-5  # relative to the arm's length squared
-_EXACT = 1e-6  # of the arm's length: near enough
-_STALLED = 1e-5  # of the arm's length: a step that gains less ends the search
-_INSIDE = 1e-3  # share of an actuator's range kept free, for what linear steps neglect
+_EXACT = 1e-6  # share of the arm's length: a smaller distance ends the search
+_STALLED = 1e-5  # share of the arm's length: a step that gains less ends the search
+_INSIDE = 1e-3  # margin to the end of an actuator's range, as its share, for linearization errors
 _HALVINGS = 8
 
 
 @dataclass(frozen=True)
 class Nearest:
-    """Where a search ended: configuration (dof,), its tip (3,) [m], distance from the target."""
+    """End of a search: configuration (dof,), its tip (3,) [m], distance from the target."""
 
     configuration: Array
     tip: Array
@@ -39,15 +39,15 @@ def nearest_configuration(
     start: Array,
 ) -> Nearest:
     """
-    Go from a configuration (dof,) towards a tip position (3,) [m], within all limits.
+    Move a configuration (dof,) until its tip is nearest to a target (3,) [m], within all limits.
 
-    Damped least squares, each step a small quadratic programme under the bounds; ends at the
-    target or where no step leads nearer.
+    Damped least squares; each step is a small quadratic programme with bounds. The search ends at
+    the target, or where no step leads nearer.
 
     Raises
     ------
     ValueError
-        If the model has no shape at the start.
+        If the model cannot compute a shape at the start.
 
     """
     scale = np.asarray(model.configuration_scale, dtype=float)
@@ -76,7 +76,7 @@ def allowed(
     limits: ConfigurationLimits,
     configuration: Array,
 ) -> bool:
-    """Return whether a configuration (dof,), its actuation are within all limits."""
+    """Return whether a configuration (dof,) and its actuation are within all limits."""
     try:
         limits.check(configuration, model.configuration_names)
         posture = model.posture_of(configuration)
@@ -100,7 +100,7 @@ def _step(
     weight = 1.0 / np.trace(H)
     span = room.position_max - room.position_min
     free = _INSIDE * span
-    # Where it stands outside already, it need not go further.
+    # An actuation that already exceeds the range must only not go further out.
     low = np.minimum(room.position_min + free - here.actuation, 0.0)
     high = np.maximum(room.position_max - free - here.actuation, 0.0)
     unit = 1.0 / np.maximum(span, 1e-300)
@@ -127,7 +127,7 @@ def _shortened(
     target: Array,
     miss: float,
 ) -> tuple[Posture, float] | None:
-    """Return where the step, or a shorter one, leads nearer within the limits."""
+    """Return the posture after the step, or a shorter one, and its miss [m]; None if no nearer."""
     inside = room.hold(here.actuation)
     share = 1.0
     for _ in range(_HALVINGS):
@@ -136,7 +136,7 @@ def _shortened(
             left = float(np.linalg.norm(target - there.tip))
             if left < miss and (room.hold(there.actuation) or not inside):
                 return there, left
-        except ValueError:  # beyond what the model can be
+        except ValueError:  # the model cannot compute this configuration
             pass
         share *= 0.5
     return None

@@ -23,7 +23,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.piecewise_cubic import monotone_cubic, natural_spline, periodic_spline
 
 ARC_LENGTH_SAMPLES = 4000
-# A path that turns back by more than this in a point rests there: a spline has a cusp, or nearly.
+# At a sharper turn the path stops: a spline would have a cusp there, or almost.
 TURNS_BACK_RAD = math.radians(150.0)
 
 
@@ -60,7 +60,7 @@ class Segment:
 
 @dataclass(frozen=True)
 class Circle:
-    """Full circle; `axes` (2, 3) are orthonormal, the first points at the start."""
+    """Full circle; `axes` (2, 3) are orthonormal; the first points at the start."""
 
     center: Array
     radius: float
@@ -115,7 +115,7 @@ class SplineCurve:
     """
     Cubic spline through points, parametrised by chord length and timed by arc length.
 
-    `closed`: the last point is the first, and is passed smoothly.
+    If `closed`, the last point equals the first, and the curve passes it smoothly.
     """
 
     def __init__(self, points: Array, closed: bool) -> None:
@@ -146,9 +146,9 @@ class SplineCurve:
 @dataclass(frozen=True)
 class Path:
     """
-    Pieces of one lap. `periodic`: the single piece closes smoothly, so laps need no stop.
+    Pieces of one lap. If `periodic`, the single piece closes smoothly, so laps need no stop.
 
-    `closed` without `periodic` (square, cardioid): every piece is driven from rest to rest.
+    If `closed` but not `periodic` (square, cardioid), every piece is driven from rest to rest.
     """
 
     pieces: tuple[Curve, ...]
@@ -172,9 +172,9 @@ class Path:
 
 def plane_axes(normal: tuple[float, float, float], angle_rad: float) -> Array:
     """
-    Return (2, 3) orthonormal axes of the plane of `normal`, turned by `angle_rad`.
+    Return orthonormal axes (2, 3) of the plane with this `normal`, rotated by `angle_rad`.
 
-    For normal = z they are the base x and y axes (turned).
+    For normal = z and no rotation, they are the x and y axes of the base.
     """
     z = np.asarray(normal, dtype=float)
     z = z / np.linalg.norm(z)
@@ -187,7 +187,7 @@ def plane_axes(normal: tuple[float, float, float], angle_rad: float) -> Array:
 
 
 def build_path(config: TrajectoryConfig) -> Path:
-    """Return the geometry that a trajectory configuration describes."""
+    """Return the path of a trajectory configuration."""
     if isinstance(config, WaypointsConfig):
         return _through_points(np.array(config.points, dtype=float), config.closed)
     if isinstance(config, LineConfig):
@@ -208,7 +208,7 @@ def build_path(config: TrajectoryConfig) -> Path:
 
 
 def _through_points(points: Array, closed: bool) -> Path:
-    """Return a smooth curve through points (n, 3), cut where it turns back."""
+    """Return a smooth curve through points (n, 3), cut where the path turns back."""
     if closed:
         ends_there = np.linalg.norm(points[0] - points[-1]) < MIN_SPACING_M
         points = np.vstack([points[:-1] if ends_there else points, points[:1]])

@@ -1,4 +1,4 @@
-"""The part `sensors.pose_topic`: measured poses by topic, whoever publishes them."""
+"""The part `sensors.pose_topic`: measured poses from a topic, whoever publishes it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ KIND = 'pose_topic'
 
 
 class PoseTopicConfig(ConfigBlock):
-    """What arrives at the control cycle, from any driver: of this package or of another."""
+    """Properties of poses that reach the control cycle, from a driver in any package."""
 
     rate_hz: Positive = Field(description='how often poses arrive')
     delay_s: NonNegative = Field(
@@ -32,5 +32,5 @@ class PoseTopicConfig(ConfigBlock):
         return self.topic
 
 
-# No driver: who publishes the topic is another program, or another sensor of the rig.
+# No driver: another program, or another sensor of the rig, publishes the topic.
 PART = Part('sensors', KIND, PoseTopicConfig, {}, 'poses of the tip on a topic, from anywhere')

@@ -1,4 +1,4 @@
-"""Whether chambers hold the commanded pressure; a burst chamber or a torn hose does not."""
+"""Check that chambers hold the commanded pressure; a burst chamber or a torn hose does not."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from softarm_ros.geometry.arrays import Array
 
 class PressureWatch:
     """
-    Compares measured chamber pressures with the command, as the drives follow it.
+    Compares measured chamber pressures with those expected when the drives follow the command.
 
-    Only while the arm may move: drives that are held follow no command.
+    It compares only while the arm may move: drives that are held follow no command.
 
     Parameters
     ----------
     config : PressureWatchConfig
         Limits.
     names : sequence of str
-        Of the chambers (m,), for messages.
+        Names of the chambers (m,), for messages.
 
     Attributes
     ----------
@@ -37,13 +37,13 @@ class PressureWatch:
         self.largest_Pa = 0.0
         self._names = tuple(names)
         self._command_Pa: Array | None = None
-        self._expected = TwoLags(config.response_s)  # the command as the drives follow it
+        self._expected = TwoLags(config.response_s)  # command after the response of the drives
         self._looked_s = -np.inf
         self._recent: list[tuple[float, Array]] = []
         self._problem: str | None = None
 
     def on_command(self, command_Pa: ArrayLike) -> None:
-        """Take the pressures (m,) asked for; values that are not finite are left out."""
+        """Take the commanded pressures (m,); ignore them if one is not finite."""
         values = np.array(command_Pa, dtype=float)
         if values.shape == (len(self._names),) and np.all(np.isfinite(values)):
             self._command_Pa = values
@@ -57,7 +57,7 @@ class PressureWatch:
             self._recent.clear()
             return None
         period, self._looked_s = now_s - self._looked_s, now_s
-        # Drives that may move begin where they are.
+        # At the start of a motion, drives begin from their present pressure.
         wanted = self._command_Pa if self._expected.began else measured
         self._judge(now_s, measured, self._expected.follow(wanted, period))
         return self._problem
@@ -69,7 +69,7 @@ class PressureWatch:
             recent.pop(0)
         if now_s - recent[0][0] < lasting - 1e-9:
             return
-        # What every look of the last `lasting_s` saw.
+        # Least error of each chamber over the last `lasting_s`.
         least = np.min([error for _, error in recent], axis=0)
         i = int(np.argmax(least))
         self.largest_Pa = max(self.largest_Pa, float(least[i]))

@@ -1,4 +1,4 @@
-"""How much further cables are wound than the model says, and the limits that remain."""
+"""Pretension of cables beyond the model's lengths, and the limits that remain for the model."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import numpy as np
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.minimum_jerk import PEAK_ACCELERATION, PEAK_SPEED, blend
 
-# Share of the actuators' speed and acceleration with which pretension is wound up; the controller
-# has the rest until it is wound.
+# Share of the actuators' speed and acceleration used to wind pretension; until it is wound, the
+# controller has the rest.
 WINDING_SHARE = 0.2
 _LENGTH = 'm'
 _BISECTIONS = 30
@@ -20,18 +20,18 @@ _BISECTIONS = 30
 @dataclass(frozen=True)
 class Pretension:
     """
-    The same extra contraction of all cables, on top of what the model says.
+    The same extra contraction of all cables, added to the model's actuation.
 
-    The backbone of a real arm gives way under the cables' load, and what the model takes for an
-    idle, just touching cable is loose: it would not answer when its turn comes to carry the load.
-    Winding all cables alike moves no section (their pulls cancel) but keeps every cable taut.
+    The backbone of a real arm yields under the cables' load, so a cable that the model takes as
+    just touching is slack and would respond late when it must carry load. Winding all cables alike
+    moves no section (their pulls cancel) but keeps every cable taut.
 
     Attributes
     ----------
     amount : float
-        By which every cable is wound further [m]; 0 for arms without.
+        Length by which every cable is wound further [m]; 0 for arms without pretension.
     duration_s : float
-        Of the winding, from rest to rest [s].
+        Duration of the winding, from rest to rest [s].
 
     """
 
@@ -70,13 +70,13 @@ class Pretension:
         return Pretension(amount_m, max(by_speed, by_acceleration))
 
     def wound(self, time_s: float) -> float:
-        """Return how much is wound [m] after a time of winding [s]."""
+        """Return the pretension wound [m] after winding for a time [s]."""
         if time_s >= self.duration_s:
             return self.amount
         return self.amount * blend(time_s / self.duration_s)
 
     def winding_s(self, wound_m: float) -> float:
-        """Return after what time of winding [s] so much is wound [m]."""
+        """Return the time of winding [s] after which a pretension is wound [m]."""
         if wound_m <= 0.0 or self.amount == 0.0:
             return 0.0
         if wound_m >= self.amount:
@@ -89,10 +89,11 @@ class Pretension:
 
     def room(self, limits: ActuatorLimits, *, winding: bool = False) -> ActuatorLimits:
         """
-        Return what limits leave to the actuation that the model asks for.
+        Return the limits that remain for the model's actuation.
 
-        The range without the pretension, also before it is wound, so that winding up never needs
-        what the arm stands on; while `winding` also speed and acceleration without its share.
+        The range excludes the pretension even before it is wound, so that winding never runs into
+        the end of the range. While `winding`, the winding's share of speed and acceleration is
+        excluded too.
         """
         if self.amount == 0.0:
             return limits

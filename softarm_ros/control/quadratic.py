@@ -1,4 +1,4 @@
-"""The quadratic programme of a velocity within bounds (daqp)."""
+"""Quadratic programme of a velocity within bounds, solved with daqp."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ _SOFT = 8
 
 def within_bounds(H: Array, f: Array, bounds: VelocityBounds) -> Array | None:
     """
-    Return the x (dof,) that minimises x H x / 2 + f x within bounds that oppose each other softly.
+    Return the x (dof,) that minimises x H x / 2 + f x within bounds, or None.
 
-    `H` (dof, dof) is positive definite and of the order of 1, since the solver's tolerance is
-    absolute. None where the programme is not solved or its solution is not finite.
+    The bounds are soft: if they contradict each other, some are exceeded. `H` (dof, dof) is
+    positive definite and of order 1, since the solver's tolerance is absolute. None if the
+    programme is not solved or its solution is not finite.
     """
     x, _, flag, _ = daqp.solve(
         H, f, bounds.rows, bounds.high, bounds.low, _all_soft(len(bounds.high))

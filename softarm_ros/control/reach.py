@@ -1,4 +1,4 @@
-"""Which parts of a path an arm can reach."""
+"""Check which parts of a path an arm can reach."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from softarm_ros.control.path import Path
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 
-_DRAWN_IN = (1.0, 0.99, 0.95, 0.85, 0.7, 0.5)  # shares of the way from rest
-_HARDLY = 1.02  # times the least
+_DRAWN_IN = (1.0, 0.99, 0.95, 0.85, 0.7, 0.5)  # shares of the distance from rest to a start
+_HARDLY = 1.02  # a miss up to this factor above the least ends the search
 REACH_TOLERANCE_M = 1e-3
 
 
@@ -30,12 +30,12 @@ class Reach:
     points : (n, 3)
         Points of the path [m].
     miss_m : (n,)
-        Distance to the nearest tip position that is found within the limits, 0 where reached; more
-        than the tolerance where none is.
+        Distance to the nearest tip position found within the limits, 0 if reached; larger than the
+        tolerance if none is found.
     nearest : (n, 3)
-        That position [m]; where none is found within the limits, the nearest of the model alone.
+        That tip position [m]; if none is found within the limits, the model's nearest one.
     start_configuration : (dof,)
-        Configuration for the first point that the limits allow.
+        Configuration for the first point that can be approached within the limits.
 
     """
 
@@ -50,7 +50,7 @@ class Reach:
         return self.miss_m <= REACH_TOLERANCE_M
 
     def worst(self) -> tuple[Array, float, Array]:
-        """Return the point (3,) that is missed most, by how much [m], and what is reached (3,)."""
+        """Return the point (3,) with the largest miss, that miss [m], and the nearest tip (3,)."""
         i = int(np.argmax(self.miss_m))
         return self.points[i], float(self.miss_m[i]), self.nearest[i]
 
@@ -64,10 +64,10 @@ def check_reach(
     progress: Callable[[float], None] = lambda _: None,
 ) -> Reach:
     """
-    Solve the inverse problem along a path, each point started from the one before.
+    Solve the inverse problem along a path, each point started from the previous one.
 
-    `limits` are those of what the model asks for: the actuators' without pretension. `progress`
-    is told the share of the points that is solved.
+    `limits` apply to the model's actuation: the actuators' limits without pretension. `progress`
+    is called with the share of points solved.
     """
     points = path.sample(n)
     miss, nearest = np.empty(n), np.empty((n, 3))
@@ -77,7 +77,7 @@ def check_reach(
         miss[i], nearest[i] = missed, tip
         start = configuration if start is None else start
         progress((i + 1) / n)
-    if start is None:  # no other configuration to try
+    if start is None:  # no point can be approached within the limits
         start = model.rest_configuration
     return Reach(points, miss, nearest, np.array(start))
 
@@ -89,7 +89,7 @@ def reaches_any(
     path: Path,
     n: int = 120,
 ) -> bool:
-    """Return whether any point is reachable by `check_reach`; ends with the first that is."""
+    """Return whether any point is reachable by `check_reach`; stop at the first that is."""
     found = _solved(model, limits, configuration_limits, path.sample(n))
     return any(missed <= REACH_TOLERANCE_M for missed, _, _ in found)
 
@@ -100,21 +100,21 @@ def _solved(
     configuration_limits: ConfigurationLimits,
     points: Array,
 ) -> Iterator[tuple[float, Array, Array | None]]:
-    """Yield the miss [m], the tip (3,) [m], and the configuration (dof,) if limits allow it."""
+    """Yield the miss [m], the tip (3,) [m], and the configuration (dof,), None beyond limits."""
     guess: Array | None = None
     last: Array | None = None
     for point in points:
         solution = model.inverse(point, guess=guess)
         tip = solution.shape.tip[:3, 3]
         miss = float(np.linalg.norm(tip - point))
-        guess = None  # no search begins beyond the limits
+        guess = None  # never start from a solution beyond the limits
         configuration = solution.shape.configuration
         try:
             limits.check(solution.actuation)
             configuration_limits.check(configuration, model.configuration_names)
         except ValueError:
-            # The model's search does not know all of these limits: an arm with more actuators than
-            # a position needs may reach the point in another way.
+            # The model's search does not know all of these limits. An arm with more actuators than
+            # a position needs may reach the point in another configuration.
             within = nearest_within(
                 model, limits, configuration_limits, point, (configuration, last, None), miss
             )
@@ -139,17 +139,17 @@ def nearest_within(
     """
     Return the configuration within all limits whose tip is nearest to a point (3,) [m].
 
-    It is searched from each start (dof,), where None is the arm at rest, until the point is
-    reached, or hardly missed by more than `least_m`, which is what the model alone misses it by;
-    None if no search ends within the limits. A search does not lead back within limits
-    that its start is beyond: such a start is drawn in towards the arm at rest.
+    The search runs from each start (dof,) in turn (None: the arm at rest) and stops when the point
+    is reached, or missed by hardly more than `least_m`, the miss of the model without limits. None
+    if no search ends within the limits. A search does not return from beyond a limit, so a start
+    beyond one is first moved towards the arm at rest.
     """
     best: Nearest | None = None
     for start in starts:
         begin = _drawn_in(model, limits, configuration_limits, start)
         try:
             found = nearest_configuration(model, limits, configuration_limits, point, begin)
-        except ValueError:  # no shape there
+        except ValueError:  # the model has no shape there
             continue
         if not allowed(model, limits, configuration_limits, found.configuration):
             continue
@@ -166,7 +166,7 @@ def _drawn_in(
     configuration_limits: ConfigurationLimits,
     start: Array | None,
 ) -> Array:
-    """Return the configuration (dof,) nearest to a start, on the way to rest, that is allowed."""
+    """Return the allowed configuration (dof,) nearest to a start on the line to rest."""
     rest = model.rest_configuration
     if start is None:
         return rest

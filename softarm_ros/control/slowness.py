@@ -1,12 +1,12 @@
-"""Reports a computer that was too slow for the loop, and by how much, as the cause of a fault."""
+"""Report a computer too slow for the control loop, and by how much, as the cause of a fault."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 
-# A node that is late by this much has more than ordinary jitter.
+# Lateness beyond ordinary jitter.
 LATE_S = 0.04
-# Above this load, work without real-time priority, serial ports among it, may wait long.
+# Above this load, work without real-time priority, such as serial ports, may wait long.
 FULL_PERCENT = 97.0
 ADVICE = 'end other programs, or allow real-time priority (docs/topics.md)'
 
@@ -15,14 +15,14 @@ def describe_slowness(
     late_s: Mapping[str, float], cycles: int, missed: int, load_percent: float | None
 ) -> str:
     """
-    Return one sentence with the evidence, or '' where nothing was late and processors were free.
+    Return one sentence with the evidence, or '' if nothing was late and the processors had time.
 
     Parameters
     ----------
     late_s : mapping of str to float
-        How late [s] the work of each node was at worst in the last second or two.
+        Worst lateness [s] of each node in the last second or two.
     cycles, missed : int
-        Cycles of the control loop while in motion, and missed ones.
+        Cycles of the control loop while in motion, and how many of them were missed.
     load_percent : float or None
         Use of all processors; None if not known.
 

@@ -14,17 +14,17 @@ from softarm_ros.control.config import SupervisorConfig
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.arrays import Array
 
-# After a pause of its own the supervisor first takes in what has arrived, then judges.
+# After a pause of its own, the supervisor first takes in the messages that arrived, then judges.
 OWN_PAUSE_S = 0.05
 # A hold for lateness ends when nothing has been late for this long.
 CALM_S = 0.2
-# What a node does not hear stops a moving arm when it has said so for this long: it may have said
-# so once of a time before the start, or before it took in what had come during a pause of its own.
+# A node's report that messages do not reach it stops a moving arm only if it lasts this long: a
+# short one may refer to the time before the start, or to a pause of the node itself.
 UNHEARD_S = 0.2
 
 
 class SafetyState(str, Enum):
-    """What the supervisor allows; only RUNNING lets the arm move."""
+    """State of the supervisor; the arm may move only in RUNNING."""
 
     WAITING = 'waiting'
     READY = 'ready'
@@ -39,8 +39,8 @@ class SupervisorStatus:
     """
     State and the reason for it.
 
-    `late`: lateness is the only cause of the hold or fault. `on_request`: nothing is, somebody has
-    asked for it.
+    `late`: lateness is the only cause of the hold or fault. `on_request`: there is no cause but a
+    request.
     """
 
     state: SafetyState
@@ -51,7 +51,7 @@ class SupervisorStatus:
 
 
 def named(node: str, text: str) -> str:
-    """Return the text of a node with its name in front, once."""
+    """Return a node's text with the node's name in front, unless it is there already."""
     return text if text.startswith(f'{node}: ') else f'{node}: {text}'
 
 
@@ -59,23 +59,24 @@ class Supervisor:
     """
     Watches processes, feedback, commands and actuator states.
 
-    Two clocks are passed in by the caller. `now_s` is the one the loop lives by: monotonic, or
-    simulated; what the loop passes on must be fresh on it. `wall_s` is always monotonic: a process
-    lives while its heartbeats come on it. Where the loop runs in real time both are the same.
+    The caller passes in two clocks. `now_s` is the clock of the control loop, monotonic or
+    simulated; messages of the loop must be fresh on it. `wall_s` is always monotonic; heartbeats
+    must be fresh on it. If the loop runs in real time, both are the same.
 
-    Something late is a fault, latched until reset. A simulation (`strict` false) is only HELD for
-    it and goes on by itself; there a lateness that lasts becomes a fault. Something wrong (a value
-    that is not finite, a device that is not ready) is a fault at once. Its own silence is late
-    when drivers have held the arm for it: after `permit_timeout_s` (None: as the config says).
+    A late message is a fault, latched until reset. A simulation (`strict` false) is only HELD and
+    resumes by itself, unless the lateness lasts; then it becomes a fault. Wrong input (a value
+    that is not finite, a device that is not ready) is a fault at once. The supervisor counts its
+    own pause as late if the drivers held the arm meanwhile, i.e. after `permit_timeout_s` (None:
+    the value of the config).
 
-    An estimator that drives the arm by prediction for `bridge_s` without a pose has brought it to
-    a stop by then: feedback is late only after that and `feedback_timeout_s`.
+    An estimator may drive the arm by prediction for `bridge_s` without a pose, and has stopped it
+    by then: feedback is late only after `bridge_s` plus `feedback_timeout_s`.
 
     Attributes
     ----------
     untouched : bool
-        Nobody has started or stopped the arm yet. Only so may it be started once it is
-        ready without being asked: who has stopped it may stand beside it.
+        Nobody has started or stopped the arm yet. Only then may it start without a request once it
+        is ready: whoever stopped it may stand next to it.
 
     """
 
@@ -114,14 +115,14 @@ class Supervisor:
         self._seen: dict[str, float] = {}
         self._wall_s = -np.inf
         self._is_late = self._on_request = False
-        self._listens = False  # whether this turn only takes messages in
+        self._listens = False  # whether this update only takes in messages
         self._held_since = self._late_at = -np.inf
         self._last_position: Array | None = None
-        # Why the newest message of a kind is bad; cleared by the next good one.
+        # Why the newest message of each kind is bad; the next good one removes the entry.
         self._bad: dict[str, str] = {}
         self._not_ready: dict[str, str] = {}
-        # What does not arrive at nodes that move the arm: it delays a start and the end of a hold,
-        # and stops a moving arm where it lasts.
+        # Messages that do not reach the nodes that move the arm. They delay a start and the end of
+        # a hold, and stop a moving arm if they stay missing.
         self._unheard: dict[str, str] = {}
         self._unheard_since: dict[str, float] = {}
 
@@ -137,11 +138,11 @@ class Supervisor:
         touched: bool = False,
     ) -> None:
         """
-        A node is alive; a driver also says why its device is not ready, or what it does not hear.
+        Note that a node is alive, why its device is not ready, and which messages it misses.
 
-        A node that has been restarted finds this one and the driver each in its own time: what
-        arrives here need not arrive there yet. `touched`: somebody has started or stopped the
-        arm before, though not here if this one has been restarted.
+        A restarted node connects to the supervisor and to the driver separately, so messages that
+        arrive here may not reach the driver yet. `touched`: somebody has started or stopped the
+        arm before, even if this supervisor has restarted since.
         """
         self.untouched = self.untouched and not touched
         if name not in self.required_nodes:
@@ -160,7 +161,7 @@ class Supervisor:
             self._not_ready.pop(name, None)
 
     def on_feedback(self, now_s: float, position: Sequence[float] | Array) -> None:
-        """A measured tip position (3,) [m] has arrived."""
+        """Take a measured tip position (3,) [m]."""
         tip = np.asarray(position, dtype=float)
         if tip.shape != (3,) or not np.isfinite(tip).all():
             self._bad['feedback'] = f'feedback is not finite: tip position {tip.tolist()}'
@@ -179,7 +180,7 @@ class Supervisor:
         self._seen['feedback'] = now_s
 
     def on_command(self, now_s: float, values: Sequence[float] | Array) -> None:
-        """An actuator command (m,) was sent."""
+        """Take an actuator command (m,)."""
         try:
             self.limits.check(values)
         except ValueError as error:
@@ -192,7 +193,7 @@ class Supervisor:
     def on_actuator_state(
         self, now_s: float, position: Sequence[float] | Array, effort: Sequence[float] | Array
     ) -> None:
-        """An actuator state was reported: position (m,) and effort (m,)."""
+        """Take the reported actuator state: position (m,) and effort (m,)."""
         self._seen['actuator state'] = now_s
         for kind, values in (('position', position), ('effort', effort)):
             array = np.asarray(values, dtype=float)
@@ -203,7 +204,7 @@ class Supervisor:
         self._bad.pop('actuator state', None)
 
     def on_problem(self, kind: str, text: str | None) -> None:
-        """Set what is wrong with a kind of message, with value and limit; None if nothing is."""
+        """Set the problem of a kind of message, with value and limit; None clears it."""
         if text is None:
             self._bad.pop(kind, None)
             return
@@ -228,7 +229,7 @@ class Supervisor:
         return True, 'running'
 
     def request_stop(self, now_s: float) -> tuple[bool, str]:
-        """Hold the arm; start may follow without a reset."""
+        """Hold the arm; it may start again without a reset."""
         self.untouched = False
         if self._state is SafetyState.FAULT:
             return True, f'already held by a fault: {self._reason}'
@@ -254,10 +255,10 @@ class Supervisor:
     # -- verdict
 
     def update(self, now_s: float, wall_s: float | None = None) -> SupervisorStatus:
-        """Check all ages; call at a rate well above the time-outs, after taking messages in."""
+        """Check all ages; call it much more often than the time-outs, after taking in messages."""
         wall = now_s if wall_s is None else wall_s
         pause, self._wall_s = wall - self._wall_s, wall
-        # Not twice in a row: on a computer that is always late it would never judge.
+        # Not twice in a row: otherwise a computer that is always late would never be judged.
         self._listens = OWN_PAUSE_S < pause < np.inf and not self._listens
         if self._listens:
             self._judge_own_pause(pause, wall)
@@ -266,7 +267,7 @@ class Supervisor:
         return self.status(now_s, wall)
 
     def status(self, now_s: float, wall_s: float | None = None) -> SupervisorStatus:
-        """Return the present state without checking ages again."""
+        """Return the present state without checking ages."""
         return SupervisorStatus(
             self._state,
             self._reason,
@@ -276,7 +277,7 @@ class Supervisor:
         )
 
     def details(self, now_s: float, wall_s: float | None = None) -> dict[str, str]:
-        """Return the number of holds and the ages of what is watched, as text for diagnostics."""
+        """Return the number of holds and the age of each kind of message, for diagnostics."""
         wall = now_s if wall_s is None else wall_s
         ages = {f'heartbeat {n}': wall - t for n, t in self._alive.items()}
         ages |= {kind: now_s - t for kind, t in self._seen.items()}
@@ -286,7 +287,7 @@ class Supervisor:
         }
 
     def _judge_own_pause(self, pause_s: float, wall_s: float) -> None:
-        """Fault or hold: the supervisor paused for longer than drivers wait for permission."""
+        """Fault or hold if the supervisor paused longer than drivers wait for permission."""
         if self._state is SafetyState.RUNNING and pause_s > self._permit_timeout_s:
             limit_ms = 1e3 * self._permit_timeout_s
             self._late(
@@ -304,7 +305,7 @@ class Supervisor:
         elif self._state is SafetyState.HELD:
             self._judge_hold(now_s, wall_s)
         elif self._state in (SafetyState.READY, SafetyState.STOPPED):
-            # Nothing moves, so there is time to wait for what is missing.
+            # Nothing moves, so it can wait for missing nodes.
             missing = [*self._silent_nodes(wall_s), *self._not_ready.values()]
             if missing:
                 self._set(SafetyState.WAITING, 'waiting: ' + '; '.join(missing))
@@ -371,7 +372,7 @@ class Supervisor:
         return ['command'] + (['feedback'] if self.feedback_required else [])
 
     def _late_causes(self, now_s: float, wall_s: float) -> list[str]:
-        """Return what is late: silent processes, and old messages that were fresh once."""
+        """Return a text for each silent process and each message that has become too old."""
         late = self._silent_nodes(wall_s)
         for kind in [*self._required_kinds(), 'actuator state']:
             if kind in self._bad or kind not in self._seen:
@@ -382,7 +383,7 @@ class Supervisor:
         return late
 
     def _long_unheard(self) -> list[str]:
-        """Return what nodes that move the arm have said for long that they do not hear."""
+        """Return the texts of nodes that have long reported missing messages."""
         return [
             said
             for name, said in self._unheard.items()

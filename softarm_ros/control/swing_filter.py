@@ -1,9 +1,9 @@
 """
-Feedback that leaves the swing of an arm alone.
+Notch filter that keeps feedback from exciting the swing of an arm.
 
-A lightly damped arm answers feedback at the frequency of its swing late and enlarged. A notch
-there, common in the control of flexible structures, takes that part of the error out, so that the
-swing does not bound the gain.
+At the frequency of its swing, a lightly damped arm answers feedback late and amplified. A notch
+there, common in the control of flexible structures, removes that part of the error, so that the
+swing does not limit the gain.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from pydantic import Field
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
 
-PASSED_DAMPING = 0.7  # of the poles that take the place of the swing's
-# By how much a swing may differ from the one stated, for `largest_gain`.
+PASSED_DAMPING = 0.7  # damping of the poles that replace those of the swing
+# Factors by which the actual swing may differ from the stated one, for `largest_gain`.
 FREQUENCIES = (0.8, 0.9, 1.0, 1.1, 1.2)
 DAMPINGS = (0.5, 1.0, 2.0)
-_RATES = 8001  # looked at
+_RATES = 8001  # number of frequencies evaluated
 
 
 class SwingConfig(ConfigBlock):
-    """How an arm swings when it is pushed and let go."""
+    """Swing of an arm after it is pushed and released."""
 
     frequency_hz: Positive = Field(description='swings in a second')
     damping: float = Field(
@@ -33,15 +33,15 @@ class SwingConfig(ConfigBlock):
 
     @property
     def rate_rad_s(self) -> float:
-        """Angular frequency without damping [rad/s]."""
+        """Undamped angular frequency [rad/s]."""
         return 2.0 * np.pi * self.frequency_hz / np.sqrt(1.0 - self.damping**2)
 
 
 class SwingFilter:
     """
-    Notch (s^2 + 2 z w s + w^2) / (s^2 + 2 p w s + w^2), z that of the swing, p `PASSED_DAMPING`.
+    Notch (s^2 + 2 z w s + w^2) / (s^2 + 2 p w s + w^2), z of the swing, p = `PASSED_DAMPING`.
 
-    Stepped by the trapezoidal rule, so that periods may differ. A constant passes unchanged.
+    Stepped by the trapezoidal rule, so that periods may vary. A constant passes unchanged.
     """
 
     def __init__(self, config: SwingConfig) -> None:
@@ -52,12 +52,12 @@ class SwingFilter:
         self.reset()
 
     def reset(self) -> None:
-        """Forget the past: the next value counts as one that has always been there."""
+        """Forget the past: treat the next value as if it had been constant before."""
         self._state: Array | None = None
         self._last = np.zeros(0)
 
     def __call__(self, value: Array, period_s: float) -> Array:
-        """Return what passes of a value (n,), `period_s` [s] after the one before."""
+        """Filter a value (n,) that arrives `period_s` [s] after the previous one."""
         state = self._state
         if state is None:
             state = _solved(self._dynamics, -self._input) * value
@@ -77,9 +77,9 @@ def largest_gain(swing: SwingConfig, delay_s: float) -> float:
     """
     Return the gain [1/s] of proportional feedback at which the loop oscillates.
 
-    The arm is an integrator that swings, seen `delay_s` [s] late, under feedback through
-    `SwingFilter`. Of all swings whose frequency is up to 20 % off and whose damping is half to
-    twice as stated, the one with the least gain counts (Nyquist).
+    The arm is an integrator with a swing, measured `delay_s` [s] late, with feedback through
+    `SwingFilter`. The result is the least gain over all swings with a frequency up to 20 % off and
+    a damping of half to twice the stated one (Nyquist).
     """
     rate = swing.rate_rad_s
     slowest, fastest = sorted((rate, 1.0 / delay_s))
@@ -92,5 +92,6 @@ def largest_gain(swing: SwingConfig, delay_s: float) -> float:
             arm = other**2 / (s**2 + 2.0 * damping * other * s + other**2)
             loop = passed * arm * np.exp(-s * delay_s) / s
             crossed = (loop.imag[1:] * loop.imag[:-1] <= 0.0) & (loop.real[1:] < 0.0)
-            least = min(least, 1.0 / np.abs(loop[1:][crossed]).max())  # the delay makes it cross
+            # With a delay, the loop always crosses the negative real axis.
+            least = min(least, 1.0 / np.abs(loop[1:][crossed]).max())
     return float(least)

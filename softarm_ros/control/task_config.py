@@ -1,4 +1,4 @@
-"""What a task file may say: poses or attitudes, dwells and gripper commands in sequence."""
+"""Fields of a task file: a sequence of poses or attitudes, dwells and gripper commands."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ class TaskStep(ConfigBlock):
 
 
 class TaskConfig(ConfigBlock):
-    """A sequence of steps; each begins when the one before is done."""
+    """A sequence of steps; each begins when the previous one is done."""
 
     description: str = ''
     speed_m_s: Positive = Field(default=0.05, description='of position steps that state none')

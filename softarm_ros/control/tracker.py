@@ -1,4 +1,4 @@
-"""The tracker: turns what a controller asks for into the next command, within every limit."""
+"""The tracker: turns the controller's velocity into the next command, within every limit."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from softarm_ros.models.memory import ArmMemory
 _MAX_CORRECTIONS = 4  # of a step, for the curvature of the mechanics
 _MAX_SHORTENINGS = 12
 _JUST_UNDER = 1.0 - 1e-6
-_ROUNDING = 1e-6  # of velocities
-_DRAWN_IN = 1e-5  # of an actuator's speed: how far bounds of a solver are exceeded
-_HELD_BACK = 0.02  # share of the wanted velocity that a limit must take away to be reported
-_FOLLOWS = 0.2  # share of the wanted velocity that may be missing where it is still followed
+_ROUNDING = 1e-6  # rounding error of velocities
+_DRAWN_IN = 1e-5  # margin, as a share of an actuator's speed, for the solver's tolerance
+_HELD_BACK = 0.02  # a limit is reported if it removes more than this share of the wanted velocity
+_FOLLOWS = 0.2  # share of the wanted velocity that may be missing while the arm still follows
 
 
 @dataclass(frozen=True)
@@ -50,11 +50,11 @@ class TrackerStep:
     configuration : (dof,)
         New configuration command.
     actuation : (m,)
-        Actuator command that belongs to it, pretension included.
+        Actuator command for that configuration, pretension included.
     velocity_shortfall : float
-        |v_wanted - J qdot| [m/s]: what limits or a singular pose took away.
+        |v_wanted - J qdot| [m/s]: the part lost to limits or a singular pose.
     limited : bool
-        An actuator or bending limit took some of the velocity away.
+        Whether an actuator or bending limit caused part of the shortfall.
 
     """
 
@@ -66,23 +66,23 @@ class TrackerStep:
 
 class Tracker:
     """
-    Holds the configuration command and moves it as the controller asks.
+    Holds the configuration command and advances it by the controller's velocity.
 
     Parameters
     ----------
     model : ArmModel
         The controller's model.
     controller : Controller
-        From state and reference to a configuration velocity.
+        Computes a configuration velocity from state and reference.
     limits : ActuatorLimits
-        Of the actuator command, pretension included.
+        Limits of the actuator command, pretension included.
     configuration_limits : ConfigurationLimits
-        Of the configuration command.
+        Limits of the configuration command.
     pretension : Pretension
-        Wound up while the command moves; the controller has what it leaves of the limits.
+        Wound up while the command moves; it leaves the rest of the limits to the controller.
     memory : ArmMemory, optional
-        Hysteresis and lag, stepped with every command: the tip is where the arm is now, and its
-        drift is taken out of what the controller asks for.
+        Hysteresis and lag, stepped with every command. With it, `posture` is where the arm is now,
+        and the controller subtracts the drift from the wanted velocity.
 
     """
 
@@ -100,7 +100,7 @@ class Tracker:
         self.limits = limits
         self.configuration_limits = configuration_limits
         self.pretension = Pretension() if pretension is None else pretension
-        self.room = self.pretension.room(limits)  # of what the model asks for
+        self.room = self.pretension.room(limits)  # limits of the model's actuation
         self._winding_room = self.pretension.room(limits, winding=True)
         self._winding_s = 0.0
         self.memory = memory
@@ -108,7 +108,7 @@ class Tracker:
         self.reset(model.rest_configuration)
 
     def reset(self, configuration: Array) -> None:
-        """Start at rest from a configuration (dof,), arm and controller without memory."""
+        """Start at rest at a configuration (dof,), with memory and controller reset."""
         self._place(configuration)
         if self.memory is not None:
             self._remembered = self.memory.begun(self._posture.actuation)
@@ -117,25 +117,25 @@ class Tracker:
 
     def _place(self, configuration: Array) -> None:
         posture = self._held_by(self.model.posture_of(configuration))
-        self._posture = posture  # a configuration out of reach is refused
+        self._posture = posture  # kept only if the configuration is within reach
         self.halt()
-        self._seen: Posture | None = None  # where the arm was measured last
+        self._seen: Posture | None = None  # posture at the last measured configuration
         self.controller.reset()
 
     def move_to(self, configuration: Array, period_s: float) -> None:
-        """Follow a planned move for one period: as `reset`, with pretension wound on."""
+        """Follow a planned move for one period: as `reset`, but keep winding the pretension."""
         self._place(configuration)
         self._remember(period_s)
         self._winding_s += period_s
 
     def stand(self, period_s: float) -> None:
-        """Keep the command for one period, with pretension wound on."""
+        """Keep the command for one period, and keep winding the pretension."""
         self.halt()
         self._remember(period_s)
         self._winding_s += period_s
 
     def _remember(self, period_s: float, before: Posture | None = None) -> None:
-        """Step the memory with the command; its drift is that of a motion from `before`."""
+        """Step the memory with the command; set the drift of the motion from `before`."""
         if self.memory is None or period_s <= 0.0:
             return
         self._remembered = self.memory.stepped(self._remembered, self._posture.actuation, period_s)
@@ -147,11 +147,11 @@ class Tracker:
         self._drift = (lag - lag_before) / period_s
 
     def wait(self, elapsed_s: float) -> None:
-        """Let time pass without a command: held, or cycles were lost."""
+        """Let time pass without a command: the arm was held, or cycles were lost."""
         self._remember(elapsed_s)
 
     def halt(self) -> None:
-        """Forget velocity, keep position and memory: the arm has been stopped elsewhere."""
+        """Forget the velocity; keep position and memory: the arm was stopped elsewhere."""
         self._rate = np.zeros(len(self.limits.names))
 
     def tip(self) -> Array:
@@ -160,12 +160,12 @@ class Tracker:
 
     @property
     def posture(self) -> Posture:
-        """The model at the present command; with a memory, its tips are where they are now."""
+        """The model's posture at the present command; with a memory, its tips lag and drift."""
         return self._posture if self.memory is None else self._now
 
     @property
     def settled(self) -> Posture:
-        """The model at the present command, as if it had stood for long."""
+        """The model's posture at the present command, as if it had been held for long."""
         return self._posture
 
     @property
@@ -179,7 +179,7 @@ class Tracker:
         return self._posture.actuation + self.pretension.wound(self._winding_s)
 
     def limits_reached(self) -> list[str]:
-        """Return the limits of actuators and bends that the command is at, in words."""
+        """Return a text for each actuator or configuration limit that the command has reached."""
         posture, names = self._posture, self.model.configuration_names
         return [
             *self.room.reached(posture.actuation, self._rate),
@@ -187,7 +187,7 @@ class Tracker:
         ]
 
     def measured(self, position: Array) -> Array:
-        """Return measured actuators (m,) as the model has them: no pretension, within limits."""
+        """Return measured actuators (m,) for the model: without pretension, within limits."""
         actuation = position - self.pretension.wound(self._winding_s)
         low, high = self.room.position_min, self.room.position_max
         return np.minimum(np.maximum(actuation, low), high)
@@ -207,12 +207,12 @@ class Tracker:
         period_s : float
             Time since the last step [s].
         measured : (dof,), optional
-            Measured configuration, where the Jacobian is taken; the commanded one without it.
+            Measured configuration, at which the Jacobian is taken; if None, the commanded one.
 
         Raises
         ------
         AnswerError
-            If the controller or the model returns anything but finite numbers, as many as it has.
+            If the controller or the model returns an array that is not finite or of wrong shape.
 
         """
         winding = self._winding_s < self.pretension.duration_s
@@ -228,7 +228,7 @@ class Tracker:
         done = (posture.configuration - self._posture.configuration) / period_s
         wanted = _size(motion.wanted)
         shortfall = _size(motion.wanted - state.jacobian @ done)
-        # Where actuators outnumber the tip's freedoms, others take over from one at its bound.
+        # With more actuators than the tip needs, others can replace one at its bound.
         limited = motion.bounded or self._differ(done, q_rate)
         limited = limited and shortfall > _HELD_BACK * wanted
         self.controller.on_outcome(Outcome(shortfall, limited, shortfall <= _FOLLOWS * wanted))
@@ -240,18 +240,18 @@ class Tracker:
 
     def _taken_out(self, velocity: Array) -> Array:
         """
-        Return the drift (3,) of the last period, as far as it is made up for.
+        Return the part of the last period's drift (3,) that the controller compensates.
 
-        It follows from the motion that makes up for it, so that steps of the loop are steps of a
-        fixed-point search, which converges where hysteresis takes away less than all of a motion.
-        More than the reference's velocity is left to the feedback: at rest all of it.
+        The drift depends on the motion that compensates it, so the periods of the loop form a
+        fixed-point iteration. It converges if hysteresis removes less than all of a motion. Drift
+        faster than the reference is left to the feedback; at rest, all of it.
         """
         size = _size(self._drift)
         most = _size(velocity)
         return self._drift * (most / size) if size > most else self._drift
 
     def _jacobian(self, measured: Array | None) -> Array:
-        """Return the tip's Jacobian (3, dof) where the arm is, as far as that is known."""
+        """Return the tip's Jacobian (3, dof) at the measured configuration, else the commanded."""
         dof = len(self._scale)
         if measured is None:
             return self._of_model(self._posture, 'tip_jacobian', (3, dof))
@@ -264,14 +264,14 @@ class Tracker:
         return self._of_model(self._seen, 'tip_jacobian', (3, dof))
 
     def _bounds(self, room: ActuatorLimits, period_s: float) -> VelocityBounds:
-        """Return all limits as bounds on the configuration velocity of this period."""
+        """Return all limits as bounds on the configuration velocity over this period."""
         posture, shape = self._posture, (len(self._rate), len(self._scale))
         pulls = self._of_model(posture, 'actuation_jacobian', shape)
         low, high = room.rate_bounds(posture.actuation, self._rate, period_s)
         rows, row_low, row_high = self.configuration_limits.velocity_bounds(
             posture.configuration, period_s
         )
-        # For a view of an array the kernel would be compiled once more, in mid-motion.
+        # For a view of an array, the kernel would be compiled again, in mid-motion.
         return VelocityBounds(
             *joined_bounds(
                 np.ascontiguousarray(pulls),
@@ -288,7 +288,7 @@ class Tracker:
         )
 
     def _checked(self, motion: Motion) -> Array:
-        """Return the velocity (dof,) of a motion, which is what a motion has to be."""
+        """Return the velocity (dof,) of a motion after checking the motion's type and arrays."""
         named = f'controller {type(self.controller).__name__}'
         if not isinstance(motion, Motion):
             raise AnswerError(f'{named} returned {described(motion)}; expected a Motion')
@@ -299,13 +299,13 @@ class Tracker:
         return motion.velocity
 
     def _held_by(self, posture: Posture) -> Posture:
-        """Return a posture of which configuration and actuation are what they have to be."""
+        """Return a posture after checking its configuration and actuation."""
         self._of_model(posture, 'configuration', self._scale.shape)
         self._of_model(posture, 'actuation', (len(self.limits.names),))
         return posture
 
     def _of_model(self, posture: Posture, name: str, shape: tuple[int, ...]) -> Array:
-        """Return an array of a posture, which is what it has to be; read where it is needed."""
+        """Return an array of a posture, checked; called only for arrays that are used."""
         value = getattr(posture, name, None)
         if has_finite_floats(value, shape):
             return np.asarray(value)
@@ -324,9 +324,9 @@ class Tracker:
         """
         Integrate (eq. 37) within every limit of the actuators.
 
-        A step moves them otherwise than the derivative says, by its curvature. The bounds are
-        moved by that much, and the nearest velocity within them is taken, until what the
-        actuators really do keeps them.
+        Curvature makes a step move the actuators differently than the derivative predicts. The
+        bounds are shifted by the difference and the nearest velocity within them is taken, until
+        the actual motion of the actuators stays within their bounds.
         """
         m = len(self._rate)
         asked = of_order_one(q_rate, self._scale, bounds.rows, m)
@@ -345,22 +345,22 @@ class Tracker:
         return self._shortened(velocity, room, period_s)
 
     def _rate_to(self, posture: Posture, room: ActuatorLimits, period_s: float) -> Array:
-        """Return the actuators' rates (m,) that lead to a posture, in shares of their limits."""
+        """Return the actuators' rates (m,) that lead to a posture, as shares of their limits."""
         change = posture.actuation - self._posture.actuation
         return np.asarray(change / (period_s * room.max_speed))
 
     def _integrated(self, velocity: Array, period_s: float) -> Posture:
-        """Return where a velocity (dof,), in units of the scales, leads within a period."""
+        """Return the posture after one period at a velocity (dof,) in units of the scales."""
         present = self._posture
         return self._at(present.configuration + period_s * self._scale * velocity, present)
 
     def _at(self, configuration: Array, near: Posture) -> Posture:
-        """Return the posture at a configuration (dof,), or where its limits leave it."""
+        """Return the posture at a configuration (dof,), clipped to its limits."""
         clipped = self.configuration_limits.clipped(configuration)
         return self._held_by(self.model.posture_of(clipped, near))
 
     def _shortened(self, velocity: Array, room: ActuatorLimits, period_s: float) -> Posture:
-        """Return where the longest part of a step leads that respects range and speed."""
+        """Return the posture after the longest part of a step within range and speed."""
         reach = room.max_speed * period_s * (1.0 + _ROUNDING) + 1e-3 * room.rounding
         present = self._posture
         share = 1.0
@@ -391,10 +391,10 @@ def _size(vector: Array) -> float:
 
 
 def _within(values: Array, bounds: VelocityBounds) -> bool:
-    """Return whether values of the first rows (k,) are within their bounds."""
+    """Return whether values (k,) of the first k rows are within their bounds."""
     return lies_within(values, bounds.low, bounds.high, np.full(len(values), _ROUNDING))
 
 
 def _moved(bounds: VelocityBounds, bend: Array) -> VelocityBounds:
-    """Return bounds less what actuators (m,) do besides, drawn in by what a solver rounds."""
+    """Return bounds less the motion `bend` (m,), drawn in by the solver's tolerance."""
     return VelocityBounds(bounds.rows, *drawn_in(bounds.low, bounds.high, bend, _DRAWN_IN))

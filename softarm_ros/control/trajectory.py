@@ -1,4 +1,4 @@
-"""A path with time on it: jerk-limited, from rest to rest."""
+"""A path with timing: jerk-limited, from rest to rest."""
 
 from __future__ import annotations
 
@@ -65,9 +65,9 @@ class Trajectory:
     config : TrajectoryConfig
         Shape, speed and laps.
     max_acceleration, max_jerk : float
-        Along the path [m/s^2, m/s^3].
+        Limits along the path [m/s^2, m/s^3].
     laps : int, optional
-        Overrides the configuration.
+        Overrides the number of laps in the configuration.
 
     """
 

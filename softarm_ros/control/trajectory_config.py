@@ -1,4 +1,4 @@
-"""What a trajectory file or a rig's `trajectories` entry may say."""
+"""Fields of a trajectory file, or of an entry of `trajectories` in a rig file."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import AfterValidator, Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, Positive
 
-MAX_DISTANCE_M = 100.0  # of a target from the base; further is a mistake of units
+MAX_DISTANCE_M = 100.0  # of a target from the base; a larger one is a wrong unit
 MIN_SPACING_M = 1e-6
 MAX_LAPS = 1000
 Coordinate = Annotated[float, Field(ge=-MAX_DISTANCE_M, le=MAX_DISTANCE_M)]
@@ -27,7 +27,7 @@ Normal = Annotated[tuple[Finite, Finite, Finite], AfterValidator(_unit)]
 
 
 class TrajectoryBase(ConfigBlock):
-    """Fields that every trajectory has."""
+    """Fields common to all trajectories."""
 
     frame: Literal['base'] = 'base'
     speed: Positive = Field(default=0.03, description='along the path [m/s]')
@@ -70,7 +70,7 @@ class CircleConfig(TrajectoryBase):
 
 
 class LineConfig(TrajectoryBase):
-    """Straight line; the second lap runs back, and so on."""
+    """Straight line; every second lap runs back."""
 
     type: Literal['line']
     start: Point
@@ -96,7 +96,7 @@ class SquareConfig(TrajectoryBase):
 
 
 class CardioidConfig(TrajectoryBase):
-    """Cardioid r = size (1 - cos t) [m] about its cusp at `center`; the tip stops in the cusp."""
+    """Cardioid r = size (1 - cos t) [m] about its cusp at `center`; the tip stops at the cusp."""
 
     type: Literal['cardioid']
     center: Point

@@ -1,4 +1,4 @@
-"""The response of an arm or a drive to a command, as two first-order lags."""
+"""Response of an arm or a drive to a command, modelled as two first-order lags."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from softarm_ros.geometry.arrays import Array
 
 
 class TwoLags:
-    """Passes values (n,) through two lags of half of `response_s` [s] each; 0: no lag."""
+    """Filters values (n,) by two lags of half of `response_s` [s] each; 0: no lag."""
 
     def __init__(self, response_s: float) -> None:
         self._lag_s = 0.5 * response_s
-        self._values: Array | None = None  # behind the first lag, and behind both (2, n)
+        self._values: Array | None = None  # after the first lag, and after both (2, n)
 
     def forget(self) -> None:
-        """Begin anew: the next value is taken without lag."""
+        """Start afresh: the next value passes without lag."""
         self._values = None
 
     @property
     def began(self) -> bool:
-        """Whether there is anything to follow from."""
+        """Whether a value was taken since the start."""
         return self._values is not None
 
     def follow(self, values: Array, period_s: float) -> Array:
-        """Return the response (n,) to values (n,) that held for a period [s]."""
+        """Return the response (n,) after the values (n,) were held for a period [s]."""
         if self._values is None or self._lag_s == 0.0:
             self._values = np.array([values, values])
         else:

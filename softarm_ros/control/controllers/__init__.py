@@ -1,1 +1,1 @@
-"""Controllers, a file each: `docs/tracking.md`."""
+"""Controllers, one per file: `docs/tracking.md`."""

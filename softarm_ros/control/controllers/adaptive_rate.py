@@ -1,4 +1,4 @@
-"""Resolved rate with a Jacobian that learns from how the tip was seen to move."""
+"""Resolved rate with a Jacobian that learns from the measured motion of the tip."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from softarm_ros.geometry.configs import Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
 
-_SLOWEST_M_S = 1e-3  # of the tip: much below, nothing can be told from noise
-_PATIENCE = 3.0  # learning times in filter times, at least
+_SLOWEST_M_S = 1e-3  # slower tip motion cannot be told from noise
+_PATIENCE = 3.0  # least ratio of learning time to filter time
 
 
 class AdaptiveRateConfig(ResolvedRateConfig):
-    """Gains of the resolved-rate controller, and how fast its Jacobian learns."""
+    """Gains of the resolved-rate controller, and the learning speed of its Jacobian."""
 
     filter_time_s: Positive = Field(
         default=0.3, description='low-pass of commanded and seen motion; about the lag of the arm'
@@ -51,19 +51,20 @@ class AdaptiveRateConfig(ResolvedRateConfig):
 
 class AdaptiveRate(ResolvedRate):
     """
-    Resolved rate that adds to the model's Jacobian what the tip's motion tells (Broyden's rule).
+    Resolved rate that corrects the model's Jacobian by the tip's measured motion (Broyden's rule).
 
-    Friction, cables that share a load and stiffness that changes with the pose let the tip move
-    by less, by more or elsewhere than the model says; feedback of gain K then lags by the missing
-    velocity over K. Here the seen velocity of the tip, that of the reference less the change of
-    the error, is compared with what the commanded motion should have made of it, both through the
-    same low-pass, and the change of least norm that explains the difference is taken up slowly:
+    Because of friction, cables that share a load and stiffness that varies with the pose, the tip
+    moves less, more or in another direction than the model says; feedback of gain K then lags by
+    the missing velocity over K. This controller compares the measured velocity of the tip (that of
+    the reference less the change of the error) with the velocity expected from the commanded
+    motion, both through the same low-pass. It slowly adopts the change of least norm that explains
+    the difference:
 
         D' = (v - (J + D) q') q'^T / (|q'|^2 + floor) / learning_time - D / forgetting_time
 
-    (Broyden 1965; on continuum arms without a model Yip and Camarillo, IEEE T-RO 2014). What no
-    motion has shown is left to the model. In open loop the model is all that is seen, and nothing
-    is learned.
+    (Broyden 1965; on continuum arms without a model Yip and Camarillo, IEEE T-RO 2014). For
+    directions in which nothing has moved, the model stays as it is. In open loop the tip is that
+    of the model, and nothing is learned.
     """
 
     config: AdaptiveRateConfig
@@ -72,12 +73,11 @@ class AdaptiveRate(ResolvedRate):
         """Forget the integral and what was learned."""
         super().reset()
         self._change = np.zeros((3, 3))  # E
-        self._seen, self._modelled = np.zeros(3), np.zeros(3)  # motion of the tip [m/s], filtered
-        self._last: tuple[Array, Array] | None = (
-            None  # configuration and error, of the newest pose
-        )
-        self._asked = np.zeros(3)  # way of the reference since [m]
-        self._drifted = np.zeros(3)  # of the tip, besides the command
+        # Motion of the tip [m/s], filtered.
+        self._seen, self._modelled = np.zeros(3), np.zeros(3)
+        self._last: tuple[Array, Array] | None = None  # configuration and error at the newest pose
+        self._asked = np.zeros(3)  # displacement of the reference since then [m]
+        self._drifted = np.zeros(3)  # drift of the tip since then [m]
         self._waited_s = 0.0
 
     def velocity(
@@ -87,12 +87,12 @@ class AdaptiveRate(ResolvedRate):
         bounds: VelocityBounds,
         period_s: float,
     ) -> Motion:
-        """Learn from what was seen since the last period, and solve with what is known now."""
+        """Learn from the motion since the last period, then solve with the corrected Jacobian."""
         self._learn(state, reference, period_s)
         return super().velocity(state, reference, bounds, period_s)
 
     def _wanted(self, reference: TipReference, period_s: float) -> Array:
-        """Return what to ask of the model (3,) [m/s], so that the tip does what it should."""
+        """Return the velocity (3,) [m/s] to ask of the model for the wanted motion of the tip."""
         wanted = super()._wanted(reference, period_s) + reference.drift
         return np.asarray(np.linalg.solve(np.eye(3) + self._change, wanted)) - reference.drift
 
@@ -106,7 +106,7 @@ class AdaptiveRate(ResolvedRate):
         self._drifted = self._drifted + reference.drift * period_s
         self._waited_s += period_s
         if np.array_equal(error, error_before):
-            return  # no newer pose: nothing was seen
+            return  # no newer pose, so nothing to learn from
         waited = self._waited_s
         seen = (self._asked - (error - error_before)) / waited
         modelled = (state.jacobian @ (configuration - before) + self._drifted) / waited

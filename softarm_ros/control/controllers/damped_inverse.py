@@ -17,11 +17,11 @@ from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
 
-_NEAR = 1e-6  # share of a velocity that is rounding
+_NEAR = 1e-6  # rounding error, as a share of a velocity
 
 
 class DampedInverseConfig(ConfigBlock):
-    """Gains of the plain damped inverse."""
+    """Gains of the damped inverse."""
 
     feedback_gain_1_s: NonNegative = Field(description='of the error of the tip')
     damping: Positive = Field(description='of the inverse, relative to the arm length squared')
@@ -32,8 +32,8 @@ class DampedInverse(Controller):
     """
     qdot = J^T (J J^T + eps)^-1 (v_d + K e) in scaled coordinates: Wampler's damped inverse.
 
-    Where bounds are in the way, the nearest velocity within them is taken. The tip is its only
-    purpose: coordinates that the tip leaves free drift.
+    If this velocity exceeds the bounds, the nearest one within them is taken. The controller has
+    no aim but the tip: coordinates that do not move the tip drift.
     """
 
     def __init__(self, config: DampedInverseConfig, model: ArmModel) -> None:

@@ -47,10 +47,8 @@ class ResolvedRate(Controller):
 
     The damped inverse (eq. 35) with null-space term (eq. 36) is the minimiser of
     |J qdot - v|^2 + eps |qdot - w|^2. Here that quadratic programme is solved under the bounds;
-    without active ones it equals the paper's formula. The feedback of eq. 38, v = v_d + K e, may
-    carry an integral part; it stands still while limits are active, the correction is saturated
-    or the pose is singular (no wind-up). Where a swing is stated, errors pass its `SwingFilter`
-    first.
+    carry an integral part; it is frozen while limits are active, the correction is saturated or
+    the pose is singular (no wind-up). If a swing is stated, errors first pass its `SwingFilter`.
     """
 
     def __init__(self, config: ResolvedRateConfig, model: ArmModel) -> None:
@@ -64,7 +62,7 @@ class ResolvedRate(Controller):
         if self._passed is not None:
             self._passed.reset()
         self._integral = np.zeros(3)
-        self._newest: Array | None = np.zeros(3)  # error times period; None: not to be added
+        self._newest: Array | None = np.zeros(3)  # error times period; None while saturated
 
     def velocity(
         self,
@@ -89,7 +87,7 @@ class ResolvedRate(Controller):
         return Motion(x * state.scale, wanted, reached)
 
     def on_outcome(self, outcome: Outcome) -> None:
-        """Add to the integral the part of the correction that no limit opposed."""
+        """Add the last error to the integral, unless a limit or a singular pose held it back."""
         if self._newest is not None and outcome.follows and not outcome.limited:
             self._integral += self._newest
 

@@ -1,1 +1,1 @@
-"""What estimators are made of: geometry of a chain of sections, Kalman kernels, commands."""
+"""Building blocks of estimators: geometry of a chain of sections, Kalman kernels, commands."""

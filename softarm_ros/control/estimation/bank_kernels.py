@@ -1,4 +1,4 @@
-"""A bank of filters and the chain of sections together, compiled: a call for each step."""
+"""Compiled steps of a bank of filters on a chain of sections: one call for each step."""
 
 from __future__ import annotations
 
@@ -19,16 +19,16 @@ from softarm_ros.geometry.arrays import Array, IntArray
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.rotation_kernels import log_so3_of
 
-HINDSIGHT_S = 0.06  # after which what was expected is compared with what is known by then
-_REMEMBERED_S = 1.0  # over which comparisons count
-_LEAST_TOLD = 0.1  # of 3: a tip that was hardly measured since then tells nothing
+HINDSIGHT_S = 0.06  # delay after which an expectation is compared with the later estimate
+_REMEMBERED_S = 1.0  # time constant with which comparisons are forgotten
+_LEAST_TOLD = 0.1  # of 3; below, the tip was hardly measured and the comparison tells nothing
 
 
 @kernel(allocates=False)
 def strains_into(
     commanded: Array, modes: IntArray, shares: Array, deviation: Array, strains: Array
 ) -> None:
-    """Write the strains (sections, 6): those of the command and shares deviation[modes]."""
+    """Write the strains (sections, 6): the commanded ones plus shares deviation[modes]."""
     for k in range(len(commanded)):
         for i in range(6):
             row = 6 * k + i
@@ -37,7 +37,7 @@ def strains_into(
 
 @kernel(allocates=False)
 def by_modes_into(jacobian: Array, modes: IntArray, shares: Array, H: Array) -> None:
-    """Write the derivative (6, n) by deviations, of that (6, 6 sections) by strains."""
+    """Write the derivative (6, n) by deviations, from that by strains (6, 6 sections)."""
     H[:, :] = 0.0
     for a in range(6):
         for i in range(len(modes)):
@@ -46,7 +46,7 @@ def by_modes_into(jacobian: Array, modes: IntArray, shares: Array, H: Array) -> 
 
 @kernel
 def residual_into(measured: Array, foreseen: Array, rows: int, turn: Array, r: Array) -> None:
-    """Write measured less foreseen pose (6,): position, and of six rows the rotation vector."""
+    """Write measured less predicted pose (6,): position and, if rows is 6, rotation vector."""
     for i in range(3):
         r[i] = measured[i, 3] - foreseen[i, 3]
         r[3 + i] = 0.0
@@ -91,28 +91,28 @@ def take_in(
     tests: Array,
 ) -> None:
     """
-    Move a bank on to an exposure and update it by what that measured, in place.
+    Advance a bank to an exposure and update it with its measurements, in place.
 
     Parameters
     ----------
     x, P, weights
-        (K, 2 n), (K, 2 n, 2 n), (K,): of the measurement before; overwritten.
+        (K, 2 n), (K, 2 n, 2 n), (K,): at the previous measurement; overwritten.
     rates : (n, n)
-        Covariance of the velocities as it has been learnt; overwritten with what is learnt now.
+        Covariance of the velocities learnt so far; overwritten with the new one.
     scales, memory_s, least_rates
-        As `DeviationModel`.
+        As in `DeviationModel`.
     learning_s, period_s : float
-        Over which is learnt, and since the measurement before [s].
+        Time constant of the learning, and time since the previous measurement [s].
     commanded : (sections, 6)
         Strains of the command at that time.
     modes, shares
-        As `DeviationModel`.
+        As in `DeviationModel`.
     sections, fractions, offsets, poses, covariances, sizes
-        As `Measured`.
+        As in `Measured`.
     gates, rows, distances
-        As `absorb`.
+        As in `absorb`.
     expected, past, past_with_now, past_P, tests
-        As `Hindsight`; overwritten.
+        As in `Hindsight`; overwritten.
 
     """
     n, blocks, count = len(rates), len(sizes), len(commanded)
@@ -163,9 +163,9 @@ def _expect(
     past_P: Array,
 ) -> None:
     """
-    Keep what is expected of the tip before it is measured, as `Hindsight`.
+    Store the expected tip position before it is measured, for `Hindsight`.
 
-    `likely` (K,) and `mean` (2 n,) are those of the estimate, without the doubt that comes next.
+    `likely` (K,) and `mean` (2 n,) are those of the published estimate, before `_doubt`.
     """
     bank, n, count = len(x), len(mean) // 2, len(strains)
     pose, jacobian = np.empty((1, 4, 4)), np.empty((1, 6, 6 * count))
@@ -199,10 +199,10 @@ def _expect(
 @kernel
 def _compare(expected: Array, past: Array, past_P: Array, weights: Array, tests: Array) -> None:
     """
-    Count by how much the tip was elsewhere than expected, as `Hindsight`.
+    Compare the tip's later estimate with its expectation, for `Hindsight`.
 
-    Of a right covariance M, of which S is left when later measurements have told more, the squared
-    difference in units of M is 3 - tr(M^-1 S) in the mean.
+    If a covariance M is right and later measurements reduce it to S, the squared difference,
+    normalized by M, is 3 - tr(M^-1 S) on average.
     """
     if expected[0, 0] <= 0.0:
         return
@@ -233,7 +233,7 @@ def _compare(expected: Array, past: Array, past_P: Array, weights: Array, tests:
 @kernel(allocates=False)
 def _doubt(weights: Array, share: float) -> None:
     """
-    Let another filter be right with some probability, any of them as likely.
+    Mix the weights: with probability `share`, any filter may be the right one now.
 
     `weights` (K,) are logarithms.
     """
@@ -253,11 +253,11 @@ def _learn(
     share: float,
 ) -> None:
     """
-    Have a share of what is learnt (n, n) replaced by the velocities of the last period.
+    Replace a share of the learnt rates (n, n) by the velocities of the last period.
 
-    What is averaged is the second moment of the velocity as each filter has it, over its scale
-    (expectation maximisation). Where nothing is seen that is what was believed before: what is
-    not observed is neither learnt nor unlearnt.
+    The rates average the second moment of each filter's velocity, divided by the filter's scale
+    (expectation maximisation). Without measurements that moment equals the present rates, so what
+    is not observed is neither learnt nor forgotten.
     """
     bank, n = len(scales), len(rates)
     likely = np.empty(bank)
@@ -292,15 +292,14 @@ def foreseen(
     offsets: Array,
 ) -> tuple[Array, Array, Array, Array, Array, Array, Array, Array, Array]:
     """
-    Return what a bank says of places a period [s] later.
+    Return a bank's prediction for places on the arm, a period [s] later.
 
-    Strains and their rates (sections, 6), poses (places, 4, 4), of the last place the derivative
-    by the deviations (6, n), the twist (6,) and the covariance (6, 6), that of the strains
-    (6 sections, 6 sections), then mean (2 n,) and covariance (2 n, 2 n) of the state.
-    Parameters as of `take_in`; `commanded_rates` (sections, 6) are those of the strains.
+    Strains and their rates (sections, 6); poses (places, 4, 4); for the last place the derivative
+    by the deviations (6, n), the twist (6,) and the covariance (6, 6); the covariance of the
+    strains (6 sections, 6 sections); mean (2 n,) and covariance (2 n, 2 n) of the state.
+    Parameters as in `take_in`; `commanded_rates` (sections, 6) are the commanded strain rates.
 
-    The mixture is taken before the prediction, which is linear: the noise is that of the mean
-    scale.
+    The filters are merged before the prediction, which is linear. Its noise has the mean scale.
     """
     n, count = len(rates), len(commanded)
     mean, covariance, likely = merged(x, P, weights)

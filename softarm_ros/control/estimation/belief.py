@@ -1,4 +1,4 @@
-"""What a bank of filters believes about the arm at one time, and how a measurement changes it."""
+"""A bank's belief about the arm at one time, and its update by a measurement."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from softarm_ros.control.estimation.deviation import DeviationModel
 from softarm_ros.control.estimation.measurements import Measured
 from softarm_ros.geometry.arrays import Array
 
-_LEAST_SCALE = 0.5  # of variances: about this part of them is noise of sensors alone
-_TRUST = 6.0  # in the covariance as it is: two comparisons' worth
+_LEAST_SCALE = 0.5  # of variances: about this part of them is sensor noise alone
+_TRUST = 6.0  # initial sums of `tests`: as if two comparisons had confirmed the covariance
 
 
 @dataclass(frozen=True)
 class Hindsight:
     """
-    Whether what was expected of the tip agrees with what is known of it a little later.
+    Comparison of the expected tip position with its estimate a little later.
 
-    Innovations hardly show that a covariance is too large, because most of theirs is the sensor's
-    noise. What is left of that when later measurements are in is a third or less.
+    Innovations hardly show that a covariance is too large, because sensor noise dominates them.
+    Once later measurements are used, a third of that noise or less is left.
 
     Attributes
     ----------
     expected : (3, 3)
-        Covariance of the tip's position before an earlier measurement; zero: nothing is compared.
+        Covariance of the tip position before an earlier measurement; zero if there is none.
     past, past_with_now, past_P : (K, 3), (K, 3, 2 n), (K, 3, 3)
-        How far from there each filter has the tip of that time by now, the covariance of that
-        with its state now, and its own.
+        For each filter, the tip position at that earlier time relative to the expected one, as
+        known by now; its covariance with the filter's present state; and its own covariance.
     tests : (3,)
-        Time since then [s]; sums over comparisons of the squared difference in units of
-        `expected`, and of what that should be.
+        Time since then [s]; the sum over comparisons of the squared difference normalized by
+        `expected`; and the sum that a right covariance would give.
 
     """
 
@@ -48,7 +48,7 @@ class Hindsight:
 
     @staticmethod
     def first(bank: int, size: int) -> Hindsight:
-        """Return it before anything is measured, of so many filters of so many deviations."""
+        """Return the state before any measurement, for a bank of filters of size deviations."""
         return Hindsight(
             np.zeros((3, 3)),
             np.zeros((bank, 3)),
@@ -58,7 +58,7 @@ class Hindsight:
         )
 
     def copied(self, anew: bool) -> Hindsight:
-        """Return a copy; `anew`: what was compared is given up."""
+        """Return a copy; `anew` discards the pending comparison."""
         tests = self.tests.copy()
         if anew:
             tests[0] = 0.0
@@ -72,32 +72,32 @@ class Hindsight:
 
     @property
     def scale(self) -> float:
-        """Times which covariances agree with hindsight."""
+        """Factor by which covariances must be scaled to agree with hindsight."""
         return max(float(self.tests[1] / self.tests[2]), _LEAST_SCALE)
 
 
 @dataclass(frozen=True)
 class Belief:
     """
-    State of a bank; arrays are not to be written to.
+    State of a bank of filters; its arrays must not be modified.
 
     Attributes
     ----------
     stamp_s : float
     x, P, weights
-        (K, 2 n), (K, 2 n, 2 n), (K,): `kalman_kernels`.
+        (K, 2 n), (K, 2 n, 2 n), (K,): see `kalman_kernels`.
     rates : (n, n)
-        Covariance of the velocities of the deviations as it has been learnt, up to the scale of
-        the filter that fits.
+        Learnt covariance of the velocities of the deviations, up to the scale of the filter that
+        fits.
     scales : (K,)
-        Of the filters, on `rates`.
+        Factor of each filter on `rates`.
     hindsight : Hindsight
     accepted_s : float
-        Time of the newest measurement of which something was used; -inf: none.
+        Time of the newest measurement that was used at least in part; -inf if none was.
     rejected_since_s : mapping
-        Body or point -> since when all its measurements have been rejected.
+        Time since which all measurements of a body or point have been rejected, by its name.
     partly : str
-        What of the newest measurement was rejected.
+        Text: which parts of the newest measurement were rejected.
 
     """
 
@@ -120,7 +120,7 @@ class Belief:
 
 @dataclass(frozen=True)
 class Taken:
-    """What came of a measurement, a block each: rows used, and squared distances."""
+    """Outcome of a measurement, for each block: rows used, and squared distance."""
 
     rows: NDArray[np.int64]
     distances: Array
@@ -131,7 +131,7 @@ PlacesAt = tuple[NDArray[np.int64], Array, Array]  # sections (n,), fractions (n
 
 class Foreseen(NamedTuple):
     """
-    What a belief says of places on the arm.
+    Prediction of a belief for places on the arm.
 
     Attributes
     ----------
@@ -140,10 +140,10 @@ class Foreseen(NamedTuple):
     by_deviations : (6, n)
         Derivative of the last place's position and rotation by the deviations.
     twist, last_covariance : (6,), (6, 6)
-        Velocity of the last place and covariance of its pose, base axes.
+        Velocity of the last place and covariance of its pose, along the base axes.
     strain_covariance : (6 sections, 6 sections)
     mean, covariance
-        Of deviations and their velocities (2 n,), (2 n, 2 n).
+        Of the deviations and their velocities (2 n,), (2 n, 2 n).
 
     """
 
@@ -158,7 +158,7 @@ class Foreseen(NamedTuple):
     covariance: Array
 
     def drift(self) -> tuple[Array, Array]:
-        """Return the deviation's part (6,) of the last place's velocity, and its covariance."""
+        """Return the deviations' part (6,) of the last place's velocity, and its covariance."""
         n, H = len(self.mean) // 2, self.by_deviations
         return H @ self.mean[n:], H @ self.covariance[n:, n:] @ H.T
 
@@ -171,9 +171,9 @@ class Believer:
     ----------
     deviation : DeviationModel
     commanded : CommandedStrains
-        Asked for past and present.
+        Commanded strains of past and present.
     gate_probability, max_rejected_s, learning_s : float
-        As `PredictingConfig`.
+        As in `PredictingConfig`.
 
     Attributes
     ----------
@@ -193,13 +193,13 @@ class Believer:
         from scipy.special import gammaincinv  # late: only these estimators need it
 
         self.deviation, self.commanded = deviation, commanded
-        # The quantile of chi squared; scipy.stats, which names it, takes long to import.
+        # Quantiles of chi squared; scipy.stats, which provides them, takes long to import.
         self.gates = np.zeros(7)
         self.gates[1:] = 2.0 * gammaincinv(0.5 * np.arange(1, 7), gate_probability)
         self._max_rejected_s, self._learning_s = max_rejected_s, learning_s
 
     def first(self, stamp_s: float) -> Belief:
-        """Return the belief before anything is measured."""
+        """Return the belief before any measurement."""
         x, P = self.deviation.first()
         return Belief(
             stamp_s, x, P, np.zeros(len(x)), self.deviation.rates, self.deviation.scales,
@@ -207,7 +207,7 @@ class Believer:
         )  # fmt: skip
 
     def foreseen(self, belief: Belief, time_s: float, places: PlacesAt) -> Foreseen:
-        """Return what a belief says of places at a time [s]; as it is where that is past."""
+        """Return the prediction for places at a time [s]; without prediction if that is past."""
         d, period = self.deviation, max(time_s - belief.stamp_s, 0.0)
         sections, fractions, offsets = places
         return Foreseen(
@@ -219,7 +219,7 @@ class Believer:
         )  # fmt: skip
 
     def contradicted(self, belief: Belief, measured: Measured) -> bool:
-        """Return whether all has contradicted a belief for so long that it is given up."""
+        """Return whether a body or point has been rejected too long to keep the belief."""
         since = belief.rejected_since_s
         return bool(since) and any(
             measured.stamp_s - since[name] > self._max_rejected_s
@@ -228,7 +228,7 @@ class Believer:
         )
 
     def updated(self, belief: Belief, measured: Measured) -> tuple[Belief, Taken]:
-        """Return the belief with a measurement in it, linearised at the predicted mean."""
+        """Return the belief updated by a measurement, linearised at the predicted mean."""
         d, now = self.deviation, measured.stamp_s
         x, P, weights = belief.x.copy(), belief.P.copy(), belief.weights.copy()
         contradicted = self.contradicted(belief, measured)

@@ -1,9 +1,9 @@
 """
-A chain of sections by its strains, with derivatives, compiled.
+Compiled kinematics of a chain of sections, from its strains, with derivatives.
 
 A section's strain is the logarithm (6,) of the transform from its base to its tip: linear part
-[m], then rotation vector [rad]. A point at a fraction f of it lies at exp(f strain): the section
-is bent evenly. Stumpff functions as in `rotation_kernels`.
+[m], then rotation vector [rad]. A point at a fraction f of the section lies at exp(f strain): the
+section is bent evenly. Stumpff functions as in `rotation_kernels`.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ def exp_se3_into(strain: Array, share: float, transform: Array) -> None:
 
 @kernel
 def log_se3_into(transform: Array, strain: Array) -> None:
-    """Write the logarithm (6,) of a transform (4, 4) that turns by less than pi."""
+    """Write the logarithm (6,) of a transform (4, 4) that rotates by less than pi."""
     x, y, z = log_so3_of(transform[:3, :3])
     a, b, c = transform[0, 3], transform[1, 3], transform[2, 3]
     u = x * x + y * y + z * z
@@ -92,7 +92,7 @@ def strains_of(section_tips: Array) -> Array:
 
 @kernel
 def _fifth_stumpff(u: float, c3: float) -> float:
-    """Return c5 = (sin t - t + t^3/6)/t^5 at u = t^2 >= 0, beside c3; dc3/du = (3 c5 - c4)/2."""
+    """Return c5 = (sin t - t + t^3/6)/t^5 at u = t^2 >= 0, given c3; dc3/du = (3 c5 - c4)/2."""
     if u >= 1.0:
         return (1.0 / 6.0 - c3) / u
     c5 = _C5_SERIES[9]
@@ -139,7 +139,7 @@ def _twist_into(
 ) -> None:
     """Write six columns from `first` on: the base-frame twist at a point (3,) by a strain.
 
-    `frame` (4, 4) is where the section's part that counts ends.
+    `frame` (4, 4) is the end of the part of the section that moves the point.
     """
     x, y, z = point[0] - frame[0, 3], point[1] - frame[1, 3], point[2] - frame[2, 3]
     for j in range(3):
@@ -161,7 +161,7 @@ def _twist_into(
 
 @kernel(allocates=False)
 def _rotated(frame: Array, matrix: Array, j: int) -> tuple[float, float, float]:
-    """Return column j of a matrix (3, 3), turned by a frame (4, 4)."""
+    """Return column j of a matrix (3, 3), rotated by a frame (4, 4)."""
     x, y, z = matrix[0, j], matrix[1, j], matrix[2, j]
     return (
         frame[0, 0] * x + frame[0, 1] * y + frame[0, 2] * z,

@@ -1,4 +1,4 @@
-"""The strains that commands lead to, at any time: two lags of each command's shape."""
+"""The strains that follow from commands at any time: each command's shape through two lags."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _later(lags: Array, passed: float) -> Array:
 
 @dataclass(frozen=True)
 class _Step:
-    """What was wanted from a time on, and where the two lags stood then (3, sections, 6)."""
+    """State of the lags at the time of a command (3, sections, 6); row 0: commanded strains."""
 
     stamp_s: float
     lags: Array
@@ -38,14 +38,14 @@ class _Step:
 
 class CommandedStrains:
     """
-    Follows commanded strains (sections, 6) through two equal lags, exactly between commands.
+    Filters commanded strains (sections, 6) by two equal lags, exactly between commands.
 
     Parameters
     ----------
     response_s : float
-        Of the arm to a command: twice the time constant of either lag [s]; 0: at once.
+        Response time of the arm to a command: twice the time constant of each lag [s]; 0: none.
     horizon_s : float
-        For how long the past can be asked for [s].
+        How far back in time strains can be computed [s].
 
     """
 
@@ -54,12 +54,12 @@ class CommandedStrains:
         self._steps: list[_Step] = []
 
     def forget(self) -> None:
-        """Begin anew: the next command counts as reached."""
+        """Start afresh: the next command counts as reached."""
         self._steps.clear()
 
     @property
     def began(self) -> bool:
-        """Whether there is a command."""
+        """Whether a command was taken since the start."""
         return bool(self._steps)
 
     def take(self, now_s: float, wanted: Array) -> None:
@@ -94,7 +94,7 @@ class CommandedStrains:
 
     def _lags_at(self, time_s: float) -> Array | None:
         """Return the lags (3, sections, 6) at a time [s]; None before the first command."""
-        # A list of a horizon at the rate of the loop: hundreds, searched in microseconds.
+        # Commands within the horizon: hundreds, searched in microseconds.
         index = bisect_right(self._steps, time_s, key=_stamp) - 1
         return None if index < 0 else self._lags(self._steps[index], time_s)
 

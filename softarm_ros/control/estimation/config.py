@@ -1,4 +1,4 @@
-"""What a filter believes about arm and sensors: fields of the estimators that predict."""
+"""Fields of the estimators that predict: assumptions of their filters about arm and sensors."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Speeds = Annotated[tuple[Positive, ...], Field(min_length=1, max_length=5)]
 
 
 class PredictingConfig(ConfigBlock):
-    """The arm's answer to commands, how the arm deviates from the model, and the sensors."""
+    """Response of the arm to commands, its deviations from the model, and the sensors' noise."""
 
     response_s: NonNegative | None = Field(
         default=None,
