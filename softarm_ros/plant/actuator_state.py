@@ -1,4 +1,4 @@
-"""What the drivers of a simulated arm report."""
+"""State that the drivers of a simulated arm report."""
 
 from __future__ import annotations
 
@@ -10,15 +10,16 @@ from softarm_ros.geometry.arrays import Array
 @dataclass(frozen=True)
 class ActuatorState:
     """
-    State of all actuators as their drivers know it.
+    State of all actuators as reported by their drivers.
 
     Attributes
     ----------
     position : (m,)
-        In the unit of the commands. Of a stepper's cable the contraction by the steps counted [m]
-        (play and slack of the cable do not show), of a pressure regulator what its sensor reads.
+        In the unit of the commands. For a stepper's cable: the contraction by counted steps [m],
+        which does not show play and slack of the cable. For a pressure regulator: the reading of
+        its sensor.
     velocity : (m,)
-        Its rate of change, by the drivers.
+        Rate of change of the position, by the drivers.
     effort : (m,)
         In the rig's effort unit: cable tension [N], motor torque [N m].
 

@@ -1,4 +1,4 @@
-"""The simulated cable-driven arm, put together."""
+"""The complete simulated cable-driven arm."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from softarm_ros.plant.soft_arm import SoftArm
 
 class ArmPlant(Plant[SoftArm, CableDrives]):
     """
-    Body with cables, steppers.
+    A body with cables and steppers.
 
     It starts at rest, hanging, with all contractions zero.
 
     Parameters
     ----------
     config
-        Everything that the controller does not know.
+        Properties of the plant; the controller knows none of them.
     cables
-        One per actuator, in the order of the commands; or both of every pair that a motor winds,
-        each naming its motor.
+        One per actuator, in the order of the commands; or both cables of every pair that a motor
+        winds, each naming its motor.
     gravity_m_s2 : (3,)
         In the base frame.
     tip_load_kg
-        Payload: its weight on the tip, without inertia.
+        Payload: its weight acts on the tip, without inertia.
     names
-        Of the motors, for faults; their numbers without.
+        Names of the motors, for faults; by default their numbers.
 
     """
 

@@ -1,4 +1,4 @@
-"""How the arm may deviate from the model: groups of sections, their spread and their speed."""
+"""Model of the arm's deviations from its model: groups of sections, their spread and speed."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from softarm_ros.control.estimation.config import PredictingConfig
 from softarm_ros.geometry.arrays import Array, IntArray
 
 _SIX = 6
-_TWIST_SHARE = 0.3  # of the speed of bends: torsion moves little
-_LINEAR_SHARE = 0.05  # likewise of stretch and shear
+_TWIST_SHARE = 0.3  # speed of torsion as a share of that of bending: torsion moves little
+_LINEAR_SHARE = 0.05  # likewise, speed of stretch and shear
 
 
 @dataclass(frozen=True)
@@ -22,18 +22,18 @@ class DeviationModel:
     Attributes
     ----------
     modes, shares : (6 sections,)
-        Which deviation a strain has a share of, and how much: its group's, shared evenly by the
-        sections of the group.
+        For each strain, the index of the deviation it takes part in and its share. The sections of
+        a group share the group's deviation evenly.
     group_ends : (groups,)
         Index of the last section of each group.
     sd : (n,)
-        Of c before anything is measured.
+        Standard deviation of c before any measurement.
     rates : (n, n)
-        Covariance of the velocities of c before anything is measured.
+        Covariance of the velocities of c before any measurement.
     least_rates : (n,)
-        Variances of the velocities below which none is learnt.
+        Lower bound of the variances of the velocities, whatever is learnt.
     scales : (filters,)
-        On the covariance of the velocities, a filter each.
+        Factor of each filter on the covariance of the velocities.
     memory_s : float
 
     """
@@ -53,7 +53,7 @@ class DeviationModel:
         return len(self.sd)
 
     def first(self) -> tuple[Array, Array]:
-        """Return x (filters, 2 n) and P (filters, 2 n, 2 n) before anything is measured."""
+        """Return x (filters, 2 n) and P (filters, 2 n, 2 n) before any measurement."""
         bank, n = len(self.scales), self.size
         covariance = np.zeros((bank, 2 * n, 2 * n))
         covariance[:, :n, :n] = np.diag(self.sd**2)
@@ -62,7 +62,7 @@ class DeviationModel:
 
     @staticmethod
     def of(config: PredictingConfig, sections: int, length_m: float) -> DeviationModel:
-        """Return the deviations of an arm of some sections and a length [m]."""
+        """Return the deviations of an arm with a number of sections and a length [m]."""
         groups = min(config.groups, sections)
         of_section = [k * groups // sections for k in range(sections)]
         modes = np.array([_SIX * group + i for group in of_section for i in range(_SIX)])
@@ -75,7 +75,7 @@ class DeviationModel:
         sd = np.concatenate(
             [np.concatenate([linear, [bend * n**0.5, bend * n**0.5, twist]]) for n in counts]
         )
-        # Independent bends of all groups at this speed move the tip by a metre a second.
+        # Independent bends of all groups at this rate move the tip at one metre per second.
         turn = (3.0 / groups) ** 0.5 / length_m
         shift = _LINEAR_SHARE / groups**0.5
         unit = np.tile([shift, shift, shift, turn, turn, _TWIST_SHARE * turn], groups)

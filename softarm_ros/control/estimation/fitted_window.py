@@ -1,4 +1,4 @@
-"""The measurements of a sliding window and what the last fit of them left, kept for the next."""
+"""Sliding window of measurements; the results of its last fit are kept for the next one."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from softarm_ros.control.estimation.measurements import Measured
 from softarm_ros.control.estimation.window_kernels import fit_window
 from softarm_ros.geometry.arrays import Array, IntArray
 
-_ROOM, _LEAST_ROOM = 2, 16  # times what is needed, and rows, so that they are seldom made anew
+_ROOM, _LEAST_ROOM = 2, 16  # factor on the rows needed, and fewest rows: arrays are rarely renewed
 
 
 @dataclass(frozen=True)
 class Begin:
     """
-    What a window of one filter begins with.
+    Initial state of the window of one filter.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class Begin:
 
 @dataclass(frozen=True)
 class Arrived:
-    """A measurement, the strains (sections, 6) of the command and deviations (n,) near the fit."""
+    """A measurement, the command's strains (sections, 6) and deviations (n,) near the fit."""
 
     measured: Measured
     commanded: Array
@@ -47,7 +47,7 @@ class Arrived:
 
 
 class _Rows(NamedTuple):
-    """What `fit_window` keeps of the times of a window, in its order."""
+    """Arrays of `fit_window` for the times of a window, in the order of its parameters."""
 
     commanded: Array
     sections: IntArray
@@ -67,7 +67,7 @@ class _Rows(NamedTuple):
 
     @staticmethod
     def of(rows: int, blocks: int, deviation: DeviationModel) -> _Rows:
-        """Return room for so many times, of so many bodies and points each."""
+        """Allocate a window of n rows, each with this many bodies and points (blocks)."""
         n, each = deviation.size, (rows, blocks)
         return _Rows(
             np.zeros((rows, len(deviation.modes) // 6, 6)),
@@ -92,24 +92,25 @@ class FittedWindow:
     """
     Fits the deviations at the times of all measurements of a window.
 
-    A measurement that leaves the window stays in what is known of the first time left, as it was
-    linearised: it is marginalised. So a fit costs an update for each new measurement and a pass
-    back, and more only where the fit has moved away from where measurements were linearised.
+    A measurement that leaves the window is marginalised: its information, as it was linearised,
+    stays in the prior of the first time left. So a fit costs one update for each new measurement
+    and a pass back, and more only if the fit has moved away from where measurements were
+    linearised.
 
     Parameters
     ----------
     deviation : DeviationModel
     gates : (7,)
-        As `Believer`.
+        As in `Believer`.
     iterations : int
-        As `fit_window`.
+        As in `fit_window`.
     tolerance : float
-        As `fit_window`, in rad and m.
+        As in `fit_window`, in rad and m.
 
     Attributes
     ----------
     updates : int
-        That the last fit took; as many as measurements have arrived, unless it moved.
+        Updates in the last fit; equal to the number of new measurements, unless the fit moved.
 
     """
 
@@ -120,18 +121,18 @@ class FittedWindow:
         self._iterations, self._tolerance = iterations, tolerance
         self.updates = 0
         self._held: deque[Measured] = deque()
-        self._first = 0  # row of the first of them
+        self._first = 0  # row of the oldest measurement held
         self._make(0, 0)
 
     def forget(self) -> None:
-        """Begin anew with the next fit."""
+        """Start afresh with the next fit."""
         self._held.clear()
 
     def newcomers(self, window: Sequence[Measured]) -> int:
         """
-        Let go of what is older than a window; return how many at its end are new.
+        Drop measurements older than a window; return how many at its end are new.
 
-        All of them, where it does not begin with what is held, or needs more room.
+        All are new if the window does not begin with the measurements held, or needs more rows.
         """
         held, (room, most) = self._held, self._rows.sizes.shape
         while held and (not window or held[0] is not window[0]):
@@ -146,10 +147,10 @@ class FittedWindow:
 
     def fit(self, begin: Begin, arrived: Sequence[Arrived], rates: Array) -> tuple[Array, Array]:
         """
-        Return mean (2 n,) and covariance (2 n, 2 n) at the end, with what has arrived in it.
+        Add new measurements; return mean (2 n,) and covariance (2 n, 2 n) at the end.
 
-        Where nothing was held, from `begin` on. `rates` (n, n) are the covariance of the
-        velocities as learnt so far.
+        If no measurement was held, the window starts from `begin`. `rates` (n, n) are the
+        covariance of the velocities learnt so far.
         """
         d, rows = self._deviation, self._rows
         if not self._held:

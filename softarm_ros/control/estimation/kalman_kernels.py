@@ -1,8 +1,8 @@
 """
-A bank of Kalman filters over deviations and their rates, compiled.
+Compiled bank of Kalman filters over deviations and their rates.
 
-State x = (c, v), (2 n,): dc = v dt, dv = -v / memory dt + w, w white of density q: integrated
-Ornstein-Uhlenbeck processes, of which white noise on acceleration is the limit of a long memory.
+State x = (c, v), (2 n,): dc = v dt, dv = -v / memory dt + w, with w white of density q. These are
+integrated Ornstein-Uhlenbeck processes; for a long memory they become white noise on acceleration.
 All filters of a bank have the same measurements and differ in the scale of q.
 """
 
@@ -17,7 +17,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 
 _FAR = 1e30
-_LEAST = -24.0  # log of a weight
+_LEAST = -24.0  # lower bound of a weight's logarithm
 
 
 @kernel(allocates=False)
@@ -25,7 +25,7 @@ def predict(
     x: Array, P: Array, scales: Array, density: Array, memory_s: float, period_s: float
 ) -> None:
     """
-    Move a bank on in place: x (K, 2 n), P (K, 2 n, 2 n), by `period_s` [s].
+    Predict a bank in place, x (K, 2 n) and P (K, 2 n, 2 n), by `period_s` [s].
 
     The noise of filter k has the spectral density scales[k] density, (K,) and (n, n).
 
@@ -38,7 +38,7 @@ def predict(
     gone_twice = -math.expm1(-2.0 * period_s / memory_s)
     vv = 0.5 * memory_s * gone_twice
     cv = 0.5 * memory_s * memory_s * gone * gone
-    # Of a short period the exact difference is lost in rounding; its leading term is not.
+    # For a short period, rounding destroys the exact difference; use its leading term.
     ratio = period_s / memory_s
     if ratio < 1e-3:
         cc = period_s**3 / 3.0 * (1.0 - 0.75 * ratio)
@@ -63,7 +63,7 @@ def predict(
 
 @kernel(allocates=False)
 def predict_past(past_with_now: Array, memory_s: float, period_s: float) -> None:
-    """Move the covariance (K, p, 2 n) of what was earlier with x on in place, as `predict` x."""
+    """Predict the covariance (K, p, 2 n) of a past quantity with x, in place, as `predict`."""
     left = math.exp(-period_s / memory_s)
     a = memory_s * -math.expm1(-period_s / memory_s)
     n = past_with_now.shape[2] // 2
@@ -91,14 +91,14 @@ def innovate(
     """
     Prepare an update by the first m rows, 3 or 6; return (squared distance, log determinant).
 
-    H (m, n) are the derivatives by c at `at` (n,), r (m,) the residual there. Leaves the Cholesky
+    H (m, n) is the derivative by c at `at` (n,), r (m,) the residual there. Writes the Cholesky
     factor L (m, m) of the innovation's covariance, y = L^-1 innovation and, in W (m, 2 n), H P.
     """
     n, size = H.shape[1], len(x)
-    used = n  # columns behind belong to sections beyond the place
+    used = n  # the last columns are zero: they belong to sections beyond the place
     while used > 0 and _is_zero(H, m, used - 1):
         used -= 1
-    # By rows of P, which is symmetric, three of H together: neighbours in memory side by side.
+    # By rows of P, which is symmetric, and three rows of H at once: contiguous in memory.
     for a in range(0, m, 3):
         first, second, third = W[a], W[a + 1], W[a + 2]
         for i in range(size):
@@ -144,7 +144,7 @@ def _is_zero(H: Array, rows: int, column: int) -> bool:
 
 @kernel(allocates=False)
 def apply_innovation(x: Array, P: Array, m: int, W: Array, L: Array, y: Array) -> None:
-    """Update x (2 n,) and P (2 n, 2 n) by what `innovate` left; W becomes L^-1 H P (m, 2 n)."""
+    """Update x (2 n,), P (2 n, 2 n) with the output of `innovate`; W becomes L^-1 H P (m, 2 n)."""
     size = len(x)
     for a in range(m):
         for e in range(a):
@@ -177,9 +177,9 @@ def _apply_to_past(
     y: Array,
     told: Array,
 ) -> None:
-    """Update what was earlier by what `apply_innovation` left; `told` (6, p) is overwritten."""
+    """Update the past after `apply_innovation`; `told` (6, p) is overwritten."""
     count = len(past)
-    for a in range(m):  # L^-1 H of the covariance with now
+    for a in range(m):  # L^-1 H times the covariance of present and past
         for p in range(count):
             value = 0.0
             for j in range(H.shape[1]):
@@ -216,7 +216,7 @@ def absorb(
     past_P: Array,
 ) -> None:
     """
-    Update a bank in place by blocks of up to six rows, each gated on its own.
+    Update a bank in place by blocks of up to six rows, each gated separately.
 
     Parameters
     ----------
@@ -225,22 +225,22 @@ def absorb(
     weights : (K,)
         Logarithms of the filters' likelihoods.
     at : (n,)
-        Where H and r were taken.
+        Deviations at which H and r were computed.
     H, r, R : (blocks, 6, n), (blocks, 6), (blocks, 6, 6)
         Derivatives, residuals, covariances.
     sizes : (blocks,)
-        Rows that count of each block.
+        Number of rows of each block.
     gates : (7,)
-        Largest squared distance by number of rows, from the likeliest filter; an unlikely one has
-        to be nearer, by twice the logarithm of how much less likely it is.
+        Largest squared distance from the likeliest filter, by number of rows. For another filter
+        it is smaller by twice the logarithm of how much less likely that filter is.
     taken : (blocks,)
-        Written: rows used. A block of six that is too far is tried by its first three, the
+        Written: rows used. If a block of six is too far away, its first three rows are tried: the
         position of a body whose attitude may be flipped.
     distances : (blocks,)
         Written: squared distance of all rows from the likeliest filter.
     past, past_with_now, past_P : (K, p), (K, p, 2 n), (K, p, p)
-        What was earlier, its covariance with x, and its own: learnt of as well (a fixed-point
-        smoother).
+        Quantity of the past, its covariance with x, and its own covariance; updated too (a
+        fixed-point smoother).
 
     """  # fmt: skip
     bank, size = x.shape
@@ -260,7 +260,7 @@ def absorb(
                 )
                 if weights[k] >= weights[likeliest]:
                     likeliest = k
-                # What an unlikely filter would accept is doubted as much as that filter is.
+                # A measurement near an unlikely filter is as doubtful as that filter.
                 nearest = min(nearest, far[k] + 2.0 * (best - weights[k]))
             if m == sizes[block]:
                 distances[block] = far[likeliest]
@@ -287,7 +287,7 @@ def absorb(
 
 @kernel(allocates=False)
 def shares_into(weights: Array, share: Array) -> None:
-    """Write how likely each filter is (K,), of logarithms (K,); both may be one array."""
+    """Write the probabilities (K,) of the filters from their log weights (K,); may be in place."""
     best, total = weights[0], 0.0
     for k in range(len(weights)):
         best = max(best, weights[k])
@@ -300,7 +300,7 @@ def shares_into(weights: Array, share: Array) -> None:
 
 @kernel(allocates=False)
 def mean_into(x: Array, weights: Array, share: Array, mean: Array) -> None:
-    """Write how likely each filter of a bank is (K,) and their mean (2 n,)."""
+    """Write the probability of each filter of a bank (K,) and their mean (2 n,)."""
     shares_into(weights, share)
     mean[:] = 0.0
     for k in range(len(x)):
@@ -313,7 +313,7 @@ def merged(x: Array, P: Array, weights: Array) -> tuple[Array, Array, Array]:
     """
     Return mean (2 n,), covariance (2 n, 2 n) and shares (K,) of a bank.
 
-    The spread between its filters is in the covariance.
+    The covariance includes the spread between the filters.
     """
     bank, size = x.shape
     share, apart = np.empty(bank), np.empty(size)

@@ -1,4 +1,4 @@
-"""From a sighting to places on the arm and what was measured there."""
+"""Conversion of a sighting to places on the arm and the measurements there."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from softarm_ros.geometry.sightings import BodySighting, Place, PointSighting, S
 
 _UNTURNED = np.eye(4)
 _THREE = np.arange(3)
-# What is said to be exact leaves nothing to weigh others by. No sensor of arms measures as well.
+# An exact measurement would leave no weight to others. No sensor of arms is better than this.
 LEAST_NOISE_M = 1.0e-5
-_ROUNDING = 1e-6  # of a covariance that was sent in single precision
-_KEPT = 64  # layouts: a sensor that names bodies at random does not fill the memory
+_ROUNDING = 1e-6  # rounding error of a covariance sent in single precision
+_KEPT = 64  # layouts kept: random body names must not fill the memory
 
 
 @dataclass(frozen=True)
 class Noise:
-    """Standard deviations where a sensor states none: [m], [rad]; and of points between ends."""
+    """Default standard deviations [m], [rad], and that of points inside a section [m]."""
 
     position_m: float
     orientation_rad: float
@@ -32,7 +32,7 @@ class Noise:
 @dataclass(frozen=True)
 class Measured:
     """
-    What one exposure measured, as blocks of rows: a body has six, a point three.
+    Measurements of one exposure as blocks of rows: six for a body, three for a point.
 
     Attributes
     ----------
@@ -41,10 +41,10 @@ class Measured:
     sections, fractions, offsets
         Places (n,), (n,), (n, 4, 4) of the bodies and points.
     poses : (n, 4, 4)
-        Measured; of a point the last column counts.
+        Measured poses; of a point, only the last column is used.
     covariances : (n, 6, 6)
     sizes : (n,)
-        Rows of each: 6 or 3.
+        Rows of each block: 6 or 3.
 
     """
 
@@ -61,16 +61,16 @@ class Measured:
 @dataclass(frozen=True)
 class _Layout:
     """
-    What of a sighting its names alone say; attributes as of `Measured`.
+    Properties of a sighting that depend on its names alone; attributes as in `Measured`.
 
     Attributes
     ----------
     order : tuple of int
-        Of the rows, by the place along the arm: which body, or point behind the bodies.
+        Blocks sorted by place along the arm, as indices of bodies, followed by points.
     as_seen : bool
-        Whether that is the order of the sighting, and all of it.
+        Whether the order is that of the sighting, and complete.
     beside : (n,)
-        Variance [m2] by which points inside a section may lie beside an even bend.
+        Variance [m2] of points inside a section about an even bend; 0 elsewhere.
     refused : tuple of str
 
     """
@@ -89,15 +89,15 @@ class _Layout:
 
 class Places:
     """
-    Knows where on the arm the bodies and points of sightings sit.
+    Knows the places on the arm of the bodies and points in sightings.
 
     Parameters
     ----------
     sections : int
     used : tuple of int
-        Sections whose tips are used where they are seen as `section_<k>`.
+        Sections whose tips are used if a sighting contains them as `section_<k>`.
     places : mapping
-        Name -> place, of others and in their stead.
+        Name -> place, for other names or instead of the default places.
     noise : Noise
 
     """
@@ -124,7 +124,7 @@ class Places:
                 )
 
     def measured(self, sighting: Sighting) -> tuple[Measured | None, list[str]]:
-        """Return what of a sighting can be used, and what cannot."""
+        """Return the usable measurements of a sighting (or None), and texts about the others."""
         bodies, points = sighting.bodies, sighting.points
         poses = np.empty((len(bodies) + len(points), 4, 4))
         for k, body in enumerate(bodies):
@@ -161,7 +161,7 @@ class Places:
         ), list(layout.refused)
 
     def _usable_of(self, sighting: Sighting, poses: Array) -> tuple[Measured | None, list[str]]:
-        """Return as `measured` without what is not finite, or has no covariance, of poses."""
+        """Return as `measured`, without entries that are not finite or whose covariance is bad."""
         refused: list[str] = []
         bodies: list[BodySighting] = []
         points: list[PointSighting] = []
@@ -184,7 +184,7 @@ class Places:
         return measured, refused + others
 
     def _layout(self, names: tuple[str, ...], bodies: int) -> _Layout:
-        """Return where bodies and, behind them, points sit; sensors name the same ones again."""
+        """Return the layout of bodies followed by points; cached, since sensors repeat names."""
         key = (names, bodies)
         if key not in self._layouts:
             if len(self._layouts) >= _KEPT:
@@ -221,15 +221,15 @@ class Places:
 
 
 def _has_covariance(one: BodySighting | PointSighting) -> bool:
-    """Return whether what a sensor states of its noise, if it does, is a covariance."""
+    """Return whether the covariance of a sighting is valid, or not stated."""
     return one.covariance is None or _made_regular(np.array(one.covariance, dtype=float)[None])
 
 
 def _made_regular(covariances: Array) -> bool:
     """
-    Add the least noise to those (n, m, m) that have none along some axis.
+    Add the least noise to covariances (n, m, m) that are singular, in place.
 
-    Return whether all are covariances; else they may be as they were.
+    Return whether all are valid covariances; if not, they may be unchanged.
     """
     if not np.isfinite(covariances).all():
         return False

@@ -1,4 +1,4 @@
-"""What estimators that predict share: sightings in order, the estimate for now, health, pace."""
+"""Base class of estimators that predict: order of sightings, estimate for now, health, pace."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, Place, Sighting
 from softarm_ros.models.arm_model import ArmModel, ModelError, Posture
 
-_MARKER_TRIANGLE_M = 0.1  # over which the noise of positions is one of attitudes
-_ACTUATORS_ALONE_S = 0.1  # between two looks at them: the model's answer takes milliseconds
+_MARKER_TRIANGLE_M = 0.1  # lever that converts noise of positions to noise of attitudes
+_ACTUATORS_ALONE_S = 0.1  # period of their evaluation before the first pose: the model takes ms
 _USUAL = 3.0  # periods between measurements after which an estimate counts as predicted
 
 
@@ -44,11 +44,11 @@ class Entry:
 
 class PredictingEstimator(Estimator):
     """
-    Estimates the strains of all sections: those of the lagged command, and a deviation from them.
+    Estimates the strains of all sections: those of the lagged command plus a deviation.
 
-    The deviation is a state with a velocity (`kalman_kernels`): model error, sag, hysteresis and
-    swing are in it. A measurement is applied at its own time; one that comes after newer ones is
-    put in order, and the newer ones are applied again.
+    The deviation is a state with a velocity (`kalman_kernels`); it covers model error, sag,
+    hysteresis and swing. A measurement is applied at its own time: one that arrives after newer
+    ones is inserted in order, and the newer ones are applied again.
     """
 
     predicts = True
@@ -86,14 +86,14 @@ class PredictingEstimator(Estimator):
         self._rehearse(rest)
 
     def _rehearse(self, rest: Posture) -> None:
-        """Go through everything once, so that compiled code is loaded now and not in motion."""
+        """Run everything once, so that compiled code is loaded now and not in motion."""
         self.command(0.0, rest)
         self.observe(Sighting(0, '', (BodySighting(TIP, rest.section_tips[-1]),)))
         self.estimate(0.01)
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the arm begins anew."""
+        """Forget everything, for a fresh start of the arm."""
         self._commanded.forget()
         self._belief: Belief | None = None
         self._log: list[Entry] = []
@@ -103,10 +103,10 @@ class PredictingEstimator(Estimator):
         if self._weighing is not None:
             self._weighing.reset()
 
-    # -- what comes in
+    # -- inputs
 
     def command(self, now_s: float, posture: Posture) -> None:
-        """Take what the arm is asked for from now on; nothing while actuators alone are known."""
+        """Take the posture commanded from now on; ignore it while only actuators are known."""
         if self._belief is None and self._actuated_s > -np.inf:
             return
         self._commanded.take(now_s, strains_of(np.ascontiguousarray(posture.section_tips)))
@@ -115,8 +115,9 @@ class PredictingEstimator(Estimator):
         """
         Take the measured actuation (m,), without pretension.
 
-        Until the first pose comes it stands in for commands, and the estimate is degraded. After
-        that a load at the tip is told by it: the model at what the actuators do, beside the tip.
+        Until the first pose arrives, it replaces the commands, and the estimate is degraded. After
+        that, it serves to estimate a load at the tip, if that is asked for: the measured tip is
+        compared with the model's tip at this actuation.
         """
         if self._belief is not None:
             if self._weighing is not None:
@@ -126,14 +127,14 @@ class PredictingEstimator(Estimator):
             return
         if stamp_s - self._actuated_s < _ACTUATORS_ALONE_S:
             return
-        with contextlib.suppress(ValueError):  # actuators beyond what the model covers
+        with contextlib.suppress(ValueError):  # the model does not cover this actuation
             configuration = self._model.configuration_of(actuation)
             tips = self._model.posture_of(configuration).section_tips
             self._commanded.take(stamp_s, strains_of(np.ascontiguousarray(tips)))
             self._actuated_s = stamp_s
 
     def observe(self, sighting: Sighting) -> str | None:
-        """Take a sighting, in any order; return why it, or some of it, is not used, or None."""
+        """Take a sighting, in any order; return why all or part of it is not used, or None."""
         if not self._commanded.began:
             return 'sighting before the first command'
         measured, refused = self._places.measured(sighting)
@@ -155,7 +156,7 @@ class PredictingEstimator(Estimator):
             at = bisect_right(log, measured.stamp_s, key=lambda entry: entry.measured.stamp_s)
         if at < len(log) and log[at].before.measured:
             belief = log[at].before
-        elif at < len(log):  # older than the first of all
+        elif at < len(log):  # older than all others
             belief = self._believer.first(measured.stamp_s)
         else:
             belief = self._belief or self._believer.first(measured.stamp_s)
@@ -176,10 +177,10 @@ class PredictingEstimator(Estimator):
 
     def _applied(self, belief: Belief, measured: Measured) -> tuple[Belief, Taken]:
         """
-        Return the belief after a measurement, and what was used of it.
+        Return the belief after a measurement, and the part of it that was used.
 
-        If all of it was rejected, the belief is as if it was missing. To the bit: a prediction in
-        two steps is not that, for speeds are learnt at every one.
+        If all of it was rejected, the belief is exactly as without it. A prediction in two steps
+        would not be the same to the bit, because each step learns speeds.
         """
         after, taken = self._believer.updated(belief, measured)
         if taken.rows.any() or self._believer.contradicted(belief, measured):
@@ -187,7 +188,7 @@ class PredictingEstimator(Estimator):
         left = replace(belief, rejected_since_s=after.rejected_since_s, partly=after.partly)
         return left, taken
 
-    # -- what comes out
+    # -- outputs
 
     def estimate(self, now_s: float) -> Estimate | None:
         """Return the estimate for now; None before the first measurement of poses or actuators."""
@@ -199,7 +200,7 @@ class PredictingEstimator(Estimator):
         now = self._believer.foreseen(belief, now_s, self._tips)
         tips = now.poses
         seen = None
-        with contextlib.suppress(ValueError):  # tips that tell no configuration
+        with contextlib.suppress(ValueError):  # no configuration follows from the tips
             seen = self._model.observed_configuration(tips)
         health, reason = self._health(belief, now_s)
         return Estimate(
@@ -232,7 +233,7 @@ class PredictingEstimator(Estimator):
         return now.poses[0], belief.hindsight.scale * now.last_covariance
 
     def pace(self, now_s: float) -> float:
-        """Return how fast a reference may go on: slower towards the end of `bridge_s`."""
+        """Return the share of speed allowed to a reference: less towards the end of `bridge_s`."""
         belief = self._current()
         if belief is None:
             return 1.0
@@ -248,7 +249,7 @@ class PredictingEstimator(Estimator):
         return self._belief
 
     def _tip_seen(self, now_s: float) -> TipSeen:
-        """Return the tip as it is known, without what was learnt of a load."""
+        """Return the estimated tip, without the effect of an estimated load."""
         belief = self._current()
         assert belief is not None
         now = self._believer.foreseen(belief, now_s, self._tips)
@@ -273,7 +274,7 @@ class PredictingEstimator(Estimator):
 def _observer(
     config: PredictingConfig, model: ArmModel, surroundings: Surroundings
 ) -> TipLoadObserver | None:
-    """Return what estimates the load, where that is asked for; ModelError if the model cannot."""
+    """Return the observer of the load, or None; raise ModelError if the model has no loads."""
     if config.tip_load is None:
         return None
     beyond, spread = surroundings.load_beyond_m, config.tip_load_spread_N

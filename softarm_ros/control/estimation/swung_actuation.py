@@ -1,4 +1,4 @@
-"""What an arm makes of its actuation: it swings to where the actuation would hold it."""
+"""Swing of an arm towards the posture at which its actuation would hold it."""
 
 from __future__ import annotations
 
@@ -6,21 +6,21 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 
-_AT_ONCE_RAD = 100.0  # of a swing within one period: the rest of it is nothing by then
+_AT_ONCE_RAD = 100.0  # largest phase of a swing in one period: it has died away by then
 
 
 class SwungActuation:
     """
-    Lets an actuation be followed as a mass on a spring follows the place it is held at.
+    Filters an actuation as a mass on a spring follows the place where it is held.
 
-    A model of statics says where the tip would rest under an actuation. The tip is there later, by
-    the arm's swing, and goes beyond. Where the model is close to linear over what changes within a
-    swing, its answer to the actuation that has swung is where the tip is.
+    A static model says where the tip would rest under an actuation. The tip arrives later, by the
+    arm's swing, and overshoots. If the model is almost linear over the change within a swing, its
+    answer to the filtered actuation is the position of the tip.
 
     Parameters
     ----------
     dampings : (k,)
-        Damping ratios below 1, for each of which the actuation is followed.
+        Damping ratios below 1; the actuation is filtered with each.
 
     """
 
@@ -29,14 +29,14 @@ class SwungActuation:
         self.reset()
 
     def reset(self) -> None:
-        """Forget everything: the next actuation is one at rest."""
+        """Forget everything: the next actuation is taken as at rest."""
         self._stamp_s = -np.inf
         self._held: Array | None = None
         self.value = self._rate = np.zeros((len(self._dampings), 0))
 
     def take(self, stamp_s: float, actuation: Array, natural_rad_s: float) -> None:
         """
-        Take an actuation (m,) that holds from now on; `value` (k, m) is what it has become.
+        Take an actuation (m,) that holds from now on; `value` (k, m) is the filtered one.
 
         Parameters
         ----------
@@ -45,7 +45,7 @@ class SwungActuation:
         actuation : (m,)
             In any unit.
         natural_rad_s : float
-            How fast the arm swings, undamped [rad/s].
+            Undamped angular frequency of the arm's swing [rad/s].
 
         """
         if self._held is None:
@@ -57,7 +57,7 @@ class SwungActuation:
         self._stamp_s, self._held = stamp_s, actuation.copy()
 
     def _swing(self, held: Array, period_s: float, w: float) -> None:
-        """Let a period [s] pass in which an actuation (m,) has held."""
+        """Advance by a period [s] in which an actuation (m,) was held."""
         z, off = self._dampings, self.value - held
         slow = w * np.sqrt(1.0 - z * z)
         fades = np.exp(-z * w * period_s)

@@ -1,4 +1,4 @@
-"""A force at the tip, in any direction: of two filters, one of which has it come just now."""
+"""Observer of a force at the tip, in any direction: one filter for a steady, one for a new one."""
 
 from __future__ import annotations
 
@@ -8,26 +8,26 @@ from softarm_ros.control.estimation.tip_load import CHANGE_S, LOAD, TipLoadObser
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 
-_COMING_S = 0.2  # during which it comes
-# Chi-square of six, one in a thousand; share of what is to be explained that is still to come.
+_COMING_S = 0.2  # mean duration of the rise of a force
+# Chi-square of six, one in a thousand; share of the innovation that the tip has yet to move.
 _UNUSUAL, _UNDER_WAY, _LONGEST_WAIT_S = 22.5, 0.25, 0.65
-_LEAST = 1e-12  # weight
+_LEAST = 1e-12  # lower bound of a weight
 
 
 class TipForceObserver(TipLoadObserver):
     """
     Estimates a force at the tip.
 
-    Two filters, of a force that stays and of one that is just coming, are mixed by their
-    likelihoods (interacting multiple models, Blom and Bar-Shalom 1988). A deviation that moves has
-    not come to rest: it counts less, by what it moves within `settling_s`.
+    Two filters, one for a steady force and one for a force that is just coming, are mixed by their
+    likelihoods (interacting multiple models, Blom and Bar-Shalom 1988). A deviation still in
+    motion is less certain: its covariance includes its motion within `settling_s`.
 
     Parameters
     ----------
     settling_s : float
-        Within which a deviation that moves comes to rest.
+        Time in which a moving deviation comes to rest.
     model, beyond_m, spread_N, model_share
-        As `TipLoadObserver`.
+        As in `TipLoadObserver`.
 
     """
 
@@ -43,12 +43,12 @@ class TipForceObserver(TipLoadObserver):
         super().__init__(model, np.eye(3), beyond_m, spread_N, model_share)
 
     def reset(self) -> None:
-        """Forget everything: what the arm carries from now on is the rig file's load."""
+        """Forget everything: the present load of the arm counts as that of the rig file."""
         super().reset()
-        # Of a force that stays, and of one that is coming.
+        # Filter 0: a steady force; filter 1: a force that is coming.
         self._x, self._P = np.repeat(self._x, 2, axis=0), np.repeat(self._P, 2, axis=0)
         self._weights = np.array([1.0, 0.0])
-        self._usual_s = np.inf  # when last nothing was coming
+        self._usual_s = np.inf  # last time at which no force was coming
 
     def _take(self, now_s: float, y: Array, H: Array, seen: TipSeen) -> None:
         if self._waits(now_s, y - H @ self._x[0], H, seen):
@@ -57,9 +57,9 @@ class TipForceObserver(TipLoadObserver):
         self._absorb(y, H, seen.covariance + self._settling_s**2 * moving)
 
     def _waits(self, now_s: float, innovation: Array, H: Array, seen: TipSeen) -> bool:
-        """Return whether something has come, and the arm has yet to give way to it.
+        """Return whether a force has come but the arm is still yielding to it.
 
-        Meanwhile the mixing makes room for a load in both filters, and no bias takes it in.
+        Meanwhile the mixing widens the load in both filters, and the bias does not absorb it.
         """
         S = H @ self._P[0] @ H.T + seen.covariance
         far = float(innovation @ np.linalg.solve(S, innovation))
@@ -70,7 +70,7 @@ class TipForceObserver(TipLoadObserver):
         return 0.0 < now_s - self._usual_s < _LONGEST_WAIT_S
 
     def _absorb(self, y: Array, H: Array, R: Array) -> None:
-        """Update both filters by y = H x, and their weights."""
+        """Update both filters and their weights by y = H x with covariance R."""
         likely = np.empty(2)
         for k in range(2):
             x, P = self._x[k], self._P[k]

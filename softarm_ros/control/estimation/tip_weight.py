@@ -1,4 +1,4 @@
-"""A weight at the tip: filters of when it may have come, of which the likeliest count."""
+"""Observer of a weight at the tip: filters for its possible times of arrival, weighted."""
 
 from __future__ import annotations
 
@@ -18,51 +18,51 @@ from softarm_ros.control.estimation.tip_load import (
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 
-SETTLED_S = 1.2  # after a weight has come, from when on it counts as known
-# After the arm was first seen, until when what the tip does is the model's error: an arm that sets
-# off from where a weight hardly moves it errs by as much as many weights would.
+SETTLED_S = 1.2  # time after its arrival from which a weight counts as known
+# Until this time after the arm was first seen, motion of the tip counts as model error: if it
+# starts where a weight hardly moves it, the error is as large as the effect of many weights.
 FIRST_S = 3.0
-# How the arm answers what has come: as what swings of it does on the model's give, with one of
-# these dampings, within one of these shares of what the weight does, and before the swing has
-# turned by about `_BEGINS_RAD` within all of it. It follows its actuation by the same swing.
+# Response of the arm to a weight: the swing of a mass on the arm's compliance, with one of these
+# dampings, uncertain by one of these shares of the weight's effect, and by all of it before the
+# phase of the swing exceeds about `_BEGINS_RAD`. The arm follows its actuation by the same swing.
 _DAMPINGS, _SHAPES, _BEGINS_RAD = (0.15, 0.3, 0.6), (0.2, 0.4), 1.4
-# A swing that has fewer looks than this in a period is not followed, nor one where loads as large
-# as expected move the tip by less than that share of the arm's length, for there the model's error
-# swings as far: the arm is there at once, but for one of these shares of what the weight does, and
-# before `_BEGINS_S` for all of it.
+# A swing with fewer updates per period than `_LOOKS` is not followed, nor one where the expected
+# loads move the tip by less than the share `_FAR` of the arm's length, since the model's error
+# swings as far there. The response then counts as immediate, uncertain by one of the shares
+# `_AT_ONCE` of the weight's effect, and by all of it before `_BEGINS_S`.
 _LOOKS, _FAR = 5.0, 0.1
 _AT_ONCE, _BEGINS_S = (0.1, 0.4), 0.05
-# (damping, share); without damping: at once.
+# (damping, share); damping 0: immediate response.
 _FOLLOWED = np.array([(damping, share) for damping in _DAMPINGS for share in _SHAPES])
 _AVERAGED = np.array([(0.0, share) for share in _AT_ONCE])
-_LEAST_ALONG = 0.02  # of the give's direction with gravity: a hanging arm gives way sideways alone
-# Of a weight that is known, the share of the gain with which it is still learnt: what changes
-# later and slowly is the model's error, which is larger than a random walk along the same way.
+_LEAST_ALONG = 0.02  # least cosine of deflection and gravity: a hanging arm yields only sideways
+# Factor on the gain with which a known weight is still updated: later, slow changes are model
+# error, which is larger than a random walk of the bias along the same motion.
 _LATER = 0.05
-_PASSES = 3  # of an update: how far the arm swings is known from how large the weight is
+_PASSES = 3  # of an update: the uncertainty of the swing depends on the weight itself
 
 
 class TipWeightObserver(TipLoadObserver):
     """
     Estimates a weight at the tip.
 
-    At every update filters begin for which another weight came just now, and each counts by its
-    likelihood (change-point detection). The arm swings on what has come: each filter expects the
-    answer of a mass on a spring, what swings of the arm and the weight on the model's give; with
-    which damping, the likelihood says. The model's tip swings as well, after what the actuators
-    do: otherwise a tracker that works against the weight makes it seem up to half larger. After
-    `SETTLED_S` it is one with the filter of what is known, in which weights hardly change any
-    more, and the rest of its swing is noise. What comes within `FIRST_S` of the first look is not
-    told from the model's error.
+    At every update, filters begin that assume the arrival of another weight just now; each has the
+    weight of its likelihood (change-point detection). The arm swings on a new weight: each filter
+    expects the response of a mass on a spring, i.e. of the swinging mass and the weight on the
+    arm's compliance, with its own damping. The model's tip also swings, following the actuators;
+    otherwise a tracker that works against the weight makes it seem up to half larger. After
+    `SETTLED_S`, a filter is merged with that of the known weight, in which the weight hardly
+    changes any more, and the rest of its swing counts as noise. A weight that arrives within
+    `FIRST_S` of the first update cannot be told from the model's error.
 
     Parameters
     ----------
     model, beyond_m, spread_N, model_share
-        As of `TipLoadObserver`.
+        As in `TipLoadObserver`.
     gravity : (3,)
         Base frame [m/s^2].
     swung_mass_kg : float
-        At the tip, that would swing as the arm does; 0: not known, no swing is followed.
+        Mass at the tip with the same inertia in a swing as the arm; 0: unknown, no swing followed.
 
     """
 
@@ -81,20 +81,20 @@ class TipWeightObserver(TipLoadObserver):
         super().__init__(model, down, beyond_m, spread_N, model_share)
 
     def reset(self) -> None:
-        """Forget everything: what the arm carries from now on is the rig file's load."""
+        """Forget everything: the present load of the arm counts as that of the rig file."""
         super().reset()
         self._swung.reset()
         self._first_s = np.inf
-        # Of what is known, then of weights that came at some time: logarithms of likelihoods,
-        # when they came, what answer is expected, what was there before, and the largest of each.
+        # Filter 0 has the known weight; the others have a weight that arrived at some time. Each:
+        # log likelihood, time of arrival, expected response, load before, and largest load so far.
         self._logs, self._came_s = np.zeros(1), np.full(1, -np.inf)
         self._answer = np.zeros((1, 2))
         self._before, self._most = np.zeros((1, self._size)), np.zeros((1, self._size))
-        # Of what has settled last: when it came, and how much more it is.
+        # Last weight that settled: its time of arrival, and the increase.
         self._last_s, self._more = -np.inf, np.zeros(self._size)
 
     def actuated(self, now_s: float, actuation: Array) -> None:
-        """See `TipLoadObserver`; the arm swings after it."""
+        """Take the actuation as in `TipLoadObserver`, and let the arm swing after it."""
         super().actuated(now_s, actuation)
         if self._swung_kg > 0.0 and np.isfinite(actuation).all():
             weight = np.clip(self._weights @ self._x[:, LOAD.start], 0.0, self._spread)
@@ -108,23 +108,23 @@ class TipWeightObserver(TipLoadObserver):
 
     def _beyond_swung(self, y: Array, seen: TipSeen) -> Array:
         """
-        Return how far (filters, 6) the tip is from the model's, of each filter by its damping.
+        Return the deviation (filters, 6) of the tip from the model's, by each filter's damping.
 
-        `y` (6,) is that of an arm that is at once where its actuation holds it.
+        `y` (6,) is the deviation if the arm followed its actuation immediately.
         """
         far = dict.fromkeys((0.0, *_DAMPINGS), y)
         for damping, actuation in zip(_DAMPINGS, self._swung.value):
             if (self._answer[:, 0] == damping).any():
-                with contextlib.suppress(ValueError):  # beyond what the model covers
+                with contextlib.suppress(ValueError):  # the model does not cover this actuation
                     far[damping] = self._beyond(self._model.forward(actuation).tip, seen)
         return np.array([far[damping] for damping in self._answer[:, 0]])
 
     def _absorb(self, y: Array, H: Array, R: Array, reached: Array, share: Array) -> None:
         """
-        Update all filters, each by its y (filters, 6) = H x of covariance R.
+        Update all filters, each by its y (filters, 6) = H x with covariance R.
 
-        Of what has come, the share `reached` (filters,) of its effect is there, give or take
-        `share` of all of it.
+        A new weight has reached the share `reached` (filters,) of its full effect, with a standard
+        deviation of `share` of the full effect.
         """
         x, P, slope = self._x, self._P, self._at.slope
         rows = np.repeat(H[None], len(x), axis=0)
@@ -150,14 +150,14 @@ class TipWeightObserver(TipLoadObserver):
 
     @staticmethod
     def _gives(loads: Array, slope: Array) -> Array:
-        """Return how far loads (filters, k) move the tip (filters,) [m]."""
+        """Return the deflection of the tip (filters,) [m] under loads (filters, k)."""
         return np.asarray(np.linalg.norm(loads @ slope[:3].T, axis=1))
 
     def _answers(self, now_s: float) -> tuple[Array, Array]:
         """
-        Return which share of its effect what came has now, of each filter (filters,).
+        Return, for each filter (filters,), the share of the weight's effect reached by now.
 
-        And by which share of all of it the arm may be elsewhere.
+        The second array is the standard deviation of that, as a share of the full effect.
         """
         since = now_s - self._came_s
         damping, shape = self._answer.T
@@ -170,12 +170,12 @@ class TipWeightObserver(TipLoadObserver):
         return reached, share
 
     def _natural_rad_s(self, weights: Array) -> Array:
-        """Return at which frequency (n,) [rad/s] the arm swings with weights (n,) [N]."""
+        """Return the natural frequency (n,) [rad/s] of the arm's swing with weights (n,) [N]."""
         mass = self._swung_kg + weights / self._gravity_m_s2
         return natural_rad_s(self._at.slope[:3, 0], self._directions[:, 0], mass)
 
     def _rest_of_swing(self, now_s: float) -> Array:
-        """Return the covariance (6, 6) of what is left of the swing on what has settled last."""
+        """Return the covariance (6, 6) of the remaining swing on the weight that settled last."""
         if self._swung_kg <= 0.0 or np.isinf(self._last_s):
             return np.zeros((6, 6))
         turn = self._natural_rad_s(np.abs(self._more[:1]))[0] * (now_s - self._last_s)
@@ -184,11 +184,12 @@ class TipWeightObserver(TipLoadObserver):
 
     def _uncertain(self, loads: Array, covariances: Array, swings: Array) -> Array:
         """
-        Return covariances (filters, 6, 6) of what loads (filters, k) do, beyond the model's give.
+        Return covariances (filters, 6, 6) of the effect of loads (filters, k).
 
-        That is the swing, of the largest weight so far: one that shrank with it would draw it to
-        nothing. And it is what the model is wrong by about the give, any way: without it a weight
-        is told by the directions in which the give is small and its error is not.
+        The first part is the uncertainty of the swing, for the largest weight so far: if it shrank
+        with the estimate, it would draw the estimate to zero. The second is the error of the
+        model's deflection, in every direction: without it, directions of small deflection, in
+        which the error is not small, would determine the weight.
         """
         slope = self._at.slope
         largest = self._gives(self._most, slope) > self._gives(loads, slope)
@@ -203,7 +204,7 @@ class TipWeightObserver(TipLoadObserver):
         return np.asarray(out)
 
     def _weigh(self) -> None:
-        """Set how likely each filter is."""
+        """Normalise the likelihoods of the filters to weights."""
         weights = np.exp(self._logs - self._logs.max())
         self._weights = weights / weights.sum()
 
@@ -218,7 +219,7 @@ class TipWeightObserver(TipLoadObserver):
         self._weigh()
 
     def _settle(self, now_s: float) -> None:
-        """Make one filter of that of what is known and those whose weight has settled."""
+        """Merge the filter of the known weight with those whose weight has settled."""
         settled = self._came_s <= now_s - SETTLED_S + 1e-6
         logs = self._logs[settled]
         weights = np.exp(logs - logs.max())
@@ -239,7 +240,7 @@ class TipWeightObserver(TipLoadObserver):
         self._most = np.concatenate([none, self._most[~settled]])
 
     def _begin(self, now_s: float, chance: float) -> None:
-        """Let filters begin, for which another weight has come now, with a chance."""
+        """Start filters that assume another weight arrived now, with the probability `chance`."""
         answers = _FOLLOWED if self._followed() else _AVERAGED
         P, many = self._P[0].copy(), len(answers)
         P[LOAD, LOAD] += self._spread**2 * np.eye(self._size)
@@ -254,7 +255,7 @@ class TipWeightObserver(TipLoadObserver):
         self._most = np.concatenate([self._most, np.zeros((many, self._size))])
 
     def _followed(self) -> bool:
-        """Return whether the arm's swing on what comes now is followed."""
+        """Return whether the swing on a weight that arrives now is followed."""
         if self._swung_kg <= 0.0:
             return False
         turn = float(self._natural_rad_s(np.zeros(1))[0]) * PERIOD_S
@@ -264,10 +265,10 @@ class TipWeightObserver(TipLoadObserver):
 
 def natural_rad_s(give: Array, down: Array, mass_kg: Array) -> Array:
     """
-    Return at which frequency (n,) [rad/s] masses (n,) swing at the tip on an arm's give.
+    Return the natural frequencies (n,) [rad/s] of masses (n,) at the tip on an arm's compliance.
 
-    A force of one newton `down` (3,) moves the tip by `give` (3,) [m/N]. Along that way, the unit
-    vector u of the give c, the force is down . u and so the stiffness down . u / c.
+    A force of one newton along `down` (3,) moves the tip by `give` (3,) [m/N], of size c and unit
+    vector u. In the direction of u the force is down . u, so the stiffness is down . u / c.
     """
     far = max(float(np.linalg.norm(give)), np.finfo(float).tiny)
     along = max(float(give @ down) / far, _LEAST_ALONG)
@@ -275,7 +276,7 @@ def natural_rad_s(give: Array, down: Array, mass_kg: Array) -> Array:
 
 
 def step_answer(turn: Array, damping: Array) -> Array:
-    """Return where a mass on a spring is (n,) after a step to 1, at angles w t (n,) [rad]."""
+    """Return the step response (n,) of a mass on a spring at angles w t (n,) [rad]."""
     slow = np.sqrt(1.0 - damping**2)
     swing = np.cos(slow * turn) + damping / slow * np.sin(slow * turn)
     return np.asarray(1.0 - np.exp(-damping * turn) * swing)

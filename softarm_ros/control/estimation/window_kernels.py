@@ -1,8 +1,8 @@
 """
-Gauss-Newton over the states of a window, compiled: a filter forward, an adjoint backward.
+Compiled Gauss-Newton over the states of a window: a filter forward, an adjoint backward.
 
-The backward pass is the modified Bryson-Frazier smoother (Bierman 1973): it goes back by what each
-update left of its innovation, so that no covariance of states is inverted.
+The backward pass is the modified Bryson-Frazier smoother (Bierman 1973): it uses the innovations
+that the updates stored, so that no covariance of states is inverted.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ def _back_over_update(
         for i in range(len(adjoint)):
             value += W[a, i] * adjoint[i]
         work[a] = value
-    for a in range(rows - 1, -1, -1):  # L^-T of it
+    for a in range(rows - 1, -1, -1):  # times L^-T
         value = work[a]
         for e in range(a + 1, rows):
             value -= L[e, a] * work[e]
@@ -93,9 +93,9 @@ def fit_window(
     smoothed: Array,
 ) -> int:
     """
-    Fit the states at all times of a window; write that of its end, return the updates done.
+    Fit the states at all times of a window; write the last state, return the number of updates.
 
-    What the last fit left of older times is used as it is, unless the fit has moved from where
+    Results of the last fit are reused for older times, unless the fit has moved away from where
     they were linearised.
 
     Parameters
@@ -105,33 +105,33 @@ def fit_window(
         end.
     first, count, new : int
         The window's times are `count` rows of a ring of `kept`, from row `first` on; the last
-        `new` of them have come since the last fit.
+        `new` of them have arrived since the last fit.
     periods : (kept,)
-        From the time before, or from the belief, to each [s].
+        From the previous time, or from the belief, to each time [s].
     scale, rates, memory_s
         (1,), (n, n): of the noise, as in `take_in`.
     commanded : (kept, sections, 6)
         Strains of the command at each time.
     modes, shares
-        As `DeviationModel`.
+        As in `DeviationModel`.
     sections, fractions, offsets, poses, covariances, sizes
-        (kept, blocks, ...): places and what was measured there; a size of 0: nothing.
+        (kept, blocks, ...): places and their measurements; size 0: no measurement.
     gates : (7,)
-        Squared distance by number of rows, beyond which a measurement is doubted: its covariance
-        grows by the square of how much farther it is from the fit.
+        Squared distance, by number of rows, beyond which a measurement is doubted: its covariance
+        is multiplied by the square of its squared distance over the gate.
     means : (kept, n)
-        Deviations at which measurements are linearised; overwritten where that is done again.
+        Deviations at which measurements are linearised; overwritten when that is repeated.
     ahead_x, ahead_P : (kept, 2 n), (kept, 2 n, 2 n)
-        The belief before what was measured at a time; kept between fits, as the next four.
+        The belief before the measurements of a time; kept between fits, as the next four.
     H_of, W_of, L_of, y_of : (kept, blocks, ...)
-        What `innovate` and `apply_innovation` leave of every measurement.
+        Results of `innovate` and `apply_innovation` for every measurement.
     smoothed : (kept, n)
-        Written: the fitted deviations, of every time of the window.
+        Written: the fitted deviations at every time of the window.
     iterations : int
-        Passes forward at most; after each but the last one backward.
+        Largest number of passes forward; each but the last is followed by one backward.
     tolerance : float
-        By which the fit may be away from `means`. From the first time at which it is more, the
-        next pass goes forward, linearised at the fit.
+        Largest difference of the fit from `means`. The next pass forward starts at the first time
+        with a larger one, and linearises at the fit.
 
     """
     kept, blocks = sizes.shape
@@ -198,7 +198,7 @@ def fit_window(
 
 @kernel(allocates=False)
 def _times_rows(P: Array, vector: Array, out: Array) -> None:
-    """Write the first rows of P vector, P symmetric: by its rows, neighbours side by side."""
+    """Write the first rows of P vector; P is symmetric and read by rows, contiguous in memory."""
     out[:] = 0.0
     for i in range(len(vector)):
         for j in range(len(out)):

@@ -1,1 +1,1 @@
-"""Estimators, a file each: `docs/estimation.md`."""
+"""Estimators, one per file: `docs/estimation.md`."""

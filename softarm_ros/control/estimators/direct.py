@@ -1,4 +1,4 @@
-"""Measured poses as they are, at the time they were measured."""
+"""Estimator that returns measured poses unchanged, at the time of their measurement."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from softarm_ros.models.arm_model import ArmModel
 
 
 class DirectConfig(ConfigBlock):
-    """Nothing to set."""
+    """No fields."""
 
 
 class Direct(Estimator):
     """
-    Hands every sighting of the tip out once, newest first: nothing is filtered or predicted.
+    Returns every sighting of the tip once, newest first, without filter or prediction.
 
-    The configuration is what the model sees in the section tips, where all were seen.
+    If all section tips were seen, the model computes the configuration from them.
     """
 
     def __init__(self, model: ArmModel) -> None:
@@ -31,12 +31,12 @@ class Direct(Estimator):
         self.reset()
 
     def reset(self) -> None:
-        """Forget what was seen."""
+        """Forget all sightings."""
         self._newest: Estimate | None = None
         self._stamp_ns: int | None = None
 
     def observe(self, sighting: Sighting) -> str | None:
-        """Take a sighting of the tip, with the section tips or without."""
+        """Take a sighting of the tip, with or without section tips."""
         if self._stamp_ns is not None and sighting.stamp_ns <= self._stamp_ns:
             behind = 1e-6 * (self._stamp_ns - sighting.stamp_ns)
             return f'sighting is {behind:.1f} ms older than the newest'
@@ -48,19 +48,19 @@ class Direct(Estimator):
         stamp_s = 1e-9 * sighting.stamp_ns
         seen = None
         if tips is not None:
-            with contextlib.suppress(ValueError):  # tips that tell no configuration
+            with contextlib.suppress(ValueError):  # no configuration follows from the tips
                 seen = self._model.observed_configuration(tips)
         self._newest = Estimate(stamp_s, stamp_s, tip, section_tips=tips, configuration=seen)
         return None
 
     def estimate(self, now_s: float) -> Estimate | None:
-        """Return what was measured, once."""
+        """Return the newest measurement, once."""
         taken, self._newest = self._newest, None
         return taken
 
 
 def _tip_of(sighting: Sighting, section_tips: Array | None) -> Array | None:
-    """Return the pose (4, 4) of the tip; its attitude is NaN where only a position was seen."""
+    """Return the pose (4, 4) of the tip; its attitude is NaN if only a position was seen."""
     for body in sighting.bodies:
         if body.name == TIP:
             return body.pose
@@ -73,7 +73,7 @@ def _tip_of(sighting: Sighting, section_tips: Array | None) -> Array | None:
 
 
 def _sections_of(sighting: Sighting, sections: int) -> Array | None:
-    """Return the tips (n, 4, 4) of the sections 0, 1, ... as far as seen, then that of the arm."""
+    """Return the tips (n, 4, 4) of sections 0, 1, ... up to the first missing, then the arm's."""
     found = {body.name: body.pose for body in sighting.bodies}
     tips: list[Array] = []
     while (name := f'{SECTION}{len(tips)}') in found:

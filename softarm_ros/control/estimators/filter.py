@@ -1,4 +1,4 @@
-"""An extended Kalman filter around the commanded motion: what the arm does now."""
+"""Extended Kalman filter around the commanded motion: estimates the present state of the arm."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from softarm_ros.models.arm_model import ArmModel
 
 
 class FilterConfig(PredictingConfig):
-    """The same."""
+    """The fields of `PredictingConfig`."""
 
 
 class Filter(PredictingEstimator):
-    """The estimator as it is: every measurement is used once, at the state predicted for it."""
+    """`PredictingEstimator` as it is: uses every measurement once, at its predicted state."""
 
 
 def build(

@@ -1,4 +1,4 @@
-"""A sliding window: all measurements of the last tenth of a second fitted at once."""
+"""Sliding window: fits all measurements of the last tenth of a second at once."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from softarm_ros.geometry.configs import Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
 
-# Of the noise, that the shape may be off by where it is linearised: to second order, a deviation
-# that all of the arm's length turns by.
+# Allowed linearisation error of the shape, as a share of the noise: to second order, the effect of
+# a deviation that rotates the whole length of the arm.
 _SHAPE_SHARE = 0.05
 
 
 class WindowConfig(PredictingConfig):
-    """The same as of a filter, and the window."""
+    """The fields of a filter, and those of the window."""
 
     window_s: Positive = Field(default=0.1, description='whose measurements are fitted at once')
     iterations: int = Field(default=2, ge=1, le=10, description='of Gauss-Newton, at most')
@@ -31,24 +31,24 @@ class WindowConfig(PredictingConfig):
 
 class Window(PredictingEstimator):
     """
-    Fits the deviations at the times of all measurements of a window, the commands' prior between.
+    Fits the deviations at the times of all measurements of a window, with the commands as prior.
 
-    The window begins with what the filter of this file's neighbour knew then, and goes on with
-    what it knew itself, so that older measurements stay in it. Gauss-Newton on the chain of states
-    is a Kalman filter and a backward pass (Bell 1994; `window_kernels`), repeated with shape and
-    derivatives taken at the fitted states, where these have moved (`FittedWindow`). A measurement
-    within its gate counts fully; the weight of one beyond falls with the fourth power of its
-    distance from the fit, which all others of the window decide with it.
+    The window starts from the belief of the filter at that time and then keeps its own, so that
+    older measurements remain in it. Gauss-Newton on the chain of states is a Kalman filter and a
+    backward pass (Bell 1994; `window_kernels`), repeated with shape and derivatives at the fitted
+    states if these have moved (`FittedWindow`). A measurement within its gate has full weight.
+    Beyond the gate its weight falls with the fourth power of its distance from the fit, to which
+    all other measurements of the window contribute.
 
-    Of the filters that run side by side the likeliest is the prior. Where that is another than
-    before, or a measurement has come late, the window is fitted anew. The others may be right as
-    well: the estimate is the mixture of all, with the fit in place of the likeliest.
+    The likeliest of the parallel filters is the prior. If another one becomes the likeliest, or a
+    measurement arrives late, the window is fitted afresh. The other filters may be right too: the
+    estimate is the mixture of all, with the fit in place of the likeliest.
     """
 
     config: WindowConfig
 
     def reset(self) -> None:
-        """Forget everything: the arm begins anew."""
+        """Forget everything, for a fresh start of the arm."""
         super().reset()
         self._window = FittedWindow(
             self._deviation,
@@ -56,7 +56,7 @@ class Window(PredictingEstimator):
             self.config.iterations,
             float(np.sqrt(2.0 * _SHAPE_SHARE * self._noise_m / self._model.rest_length_m)),
         )
-        self._index: int | None = None  # of the filter that is the prior
+        self._index: int | None = None  # of the filter used as the prior
         self._fitted: Belief | None = None
 
     def _insert(self, measured: Measured) -> None:
@@ -66,11 +66,11 @@ class Window(PredictingEstimator):
         self._fitted = None
 
     def _applied(self, belief: Belief, measured: Measured) -> tuple[Belief, Taken]:
-        """Return the belief at the time of a measurement: the fit has all of them, weighed."""
+        """Return the belief after a measurement; keep it even if rejected: the fit weighs it."""
         return self._believer.updated(belief, measured)
 
     def _current(self) -> Belief | None:
-        """Return the belief after a fit, made when it is asked for: once for several frames."""
+        """Return the fitted belief; fit only on request, so once for several measurements."""
         if self._fitted is None and self._belief is not None:
             self._fitted = self._fitted_to(self._belief)
         return self._fitted
@@ -101,7 +101,7 @@ class Window(PredictingEstimator):
         return replace(newest, x=x, P=P)
 
     def _window_of(self, newest: Belief) -> list[Entry]:
-        """Return what of the log is in the window: nothing before a belief was given up."""
+        """Return the log entries in the window, none from before a belief was given up."""
         begin, log = newest.stamp_s - self.config.window_s, self._log
         first = len(log)
         while first > 0 and log[first - 1].measured.stamp_s >= begin:

@@ -1,1 +1,1 @@
-"""Live goals: what may be asked of a running arm, and the smooth motion that answers it."""
+"""Live goals: requests to a running arm, and the smooth motions that fulfil them."""

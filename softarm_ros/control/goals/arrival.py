@@ -1,4 +1,4 @@
-"""When an arm that has come to the end of its way has arrived."""
+"""Decide when an arm at the end of its motion has arrived."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ _ROUNDING_S = 1e-9
 
 
 class Arrival(Enum):
-    """What the errors at the end of a way say."""
+    """Verdict on the errors at the end of a motion."""
 
     AWAITED = 'awaited'
     SETTLED = 'settled'
@@ -24,9 +24,9 @@ class ArrivalWatch:
     Parameters
     ----------
     tolerance_m : float
-        It has settled when it was no farther away for `SETTLED_S`.
+        The goal is settled if the distance has not exceeded this for `SETTLED_S`.
     timeout_s : float
-        It has missed the goal when that did not come about for so long.
+        The goal is missed if it has not settled by then.
 
     """
 
@@ -36,17 +36,17 @@ class ArrivalWatch:
         self._errors: deque[tuple[float, float]] = deque()
 
     def reset(self) -> None:
-        """Begin anew: the reference moves."""
+        """Start afresh: the reference moves."""
         self._since_s = None
         self._errors.clear()
 
     @property
     def worst_m(self) -> float:
-        """The largest distance of the last `SETTLED_S`, which decides."""
+        """The largest distance within the last `SETTLED_S`."""
         return max(error for _, error in self._errors)
 
     def update(self, now_s: float, away_m: float) -> Arrival:
-        """Take the distance of now; the reference has rested since the first call."""
+        """Take the present distance; the reference has been at rest since the first call."""
         if self._since_s is None:
             self._since_s = now_s
         self._errors.append((now_s, away_m))

@@ -1,4 +1,4 @@
-"""Where the setpoint of a motion goes: to a configuration, through many, or by a timetable."""
+"""Courses of the setpoint of a motion: to a configuration, through several, or by a timetable."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 
-# How long [s] a change of the configuration (dof,) takes at least; a norm.
+# Shortest duration [s] of a change of the configuration (dof,); a norm.
 Duration = Callable[[Array], float]
 
 
 class Course(Protocol):
-    """From one setpoint to the next, in the space of the configuration (dof,)."""
+    """Course of the setpoint through the configuration space (dof,)."""
 
     @property
     def done(self) -> bool:
-        """Whether the setpoint has come to its end."""
+        """Whether the setpoint has reached the end."""
         ...
 
     @property
     def index(self) -> int:
-        """Of the point that the setpoint has passed last; 0 before the first."""
+        """Index of the last point that the setpoint has passed; 0 before the first."""
         ...
 
     def advance(
         self, setpoint: Array, period_s: float, duration: Duration, *, resting: bool
     ) -> Array:
-        """Return the next setpoint; `resting`: the motion stands at the present one."""
+        """Return the next setpoint; `resting`: the motion is at rest at the present one."""
         ...
 
 
 class Through:
     """
-    Straight from configuration to configuration (k, dof), as fast as `duration` allows.
+    Straight lines through configurations (k, dof), as fast as `duration` allows.
 
-    With more than one it comes to rest at the first before it goes on.
+    With more than one configuration, the motion comes to rest at the first before it goes on.
     """
 
     def __init__(self, configurations: Array) -> None:
@@ -47,12 +47,12 @@ class Through:
 
     @property
     def done(self) -> bool:
-        """Whether the last configuration is the setpoint."""
+        """Whether the setpoint is the last configuration."""
         return self._next >= len(self._points)
 
     @property
     def index(self) -> int:
-        """Of the configuration that the setpoint has passed last; 0 before the first."""
+        """Index of the last configuration that the setpoint has passed; 0 before the first."""
         return max(self._next - 1, 0)
 
     def advance(
@@ -78,10 +78,10 @@ class Through:
 
 class Timetable:
     """
-    Configurations (k, dof), each at its time [s] since the first call.
+    Configurations (k, dof), each at its time [s] after the first call.
 
-    Between them straight lines, or with velocities (k, dof) cubic polynomials, as
-    joint_trajectory_controller has it. It begins at the setpoint of its first call, at rest.
+    Straight lines connect them or, if there are velocities (k, dof), cubic polynomials as in
+    joint_trajectory_controller. The timetable begins at the setpoint of the first call, at rest.
     """
 
     def __init__(self, times_s: Array, configurations: Array, velocities: Array) -> None:
@@ -92,25 +92,25 @@ class Timetable:
 
     @property
     def done(self) -> bool:
-        """Whether its time is over."""
+        """Whether the time of the last configuration has passed."""
         return bool(self._time >= self._times[-1])
 
     @property
     def index(self) -> int:
-        """Of the configuration whose time has come last; 0 before the first."""
+        """Index of the last configuration whose time has passed; 0 before the first."""
         return max(int(np.searchsorted(self._times, self._time, side='right')) - 1, 0)
 
     def advance(
         self, setpoint: Array, period_s: float, duration: Duration, *, resting: bool
     ) -> Array:
-        """Return the setpoint of one period later."""
+        """Return the setpoint one period later."""
         if self._knots is None:
             self._knots = self.knots_from(setpoint)
         self._time += period_s
         return sampled(*self._knots, self._time)
 
     def knots_from(self, start: Array) -> tuple[Array, Array, Array | None]:
-        """Return times, configurations and velocities with the start (dof,) put in front."""
+        """Return times, configurations and velocities, beginning with the start (dof,)."""
         if self._times[0] <= 0.0:
             return self._times, self._points, self._rates
         rates = None if self._rates is None else np.vstack([0.0 * start, self._rates])
@@ -118,7 +118,7 @@ class Timetable:
 
 
 def sampled(times_s: Array, points: Array, rates: Array | None, time_s: float) -> Array:
-    """Return the configuration (dof,) of a timetable at a time [s]; it stands outside."""
+    """Return the configuration (dof,) of a timetable at a time [s]; constant outside its times."""
     if len(times_s) == 1 or time_s <= times_s[0]:
         return np.array(points[0] if time_s <= times_s[0] else points[-1])
     if time_s >= times_s[-1]:

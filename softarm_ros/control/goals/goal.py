@@ -1,4 +1,4 @@
-"""What may be asked of a running arm, checked, and what became of it."""
+"""Goals for a running arm, their checks, and reports of their outcome."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from softarm_ros.control.trajectory_config import MAX_DISTANCE_M, MIN_SPACING_M
 from softarm_ros.geometry.arrays import Array
 
 MAX_POINTS = 2000  # of a path or a trajectory
-MAX_DURATION_S = 3600.0  # of a trajectory; a longer one keeps the planner from other goals
-AHEAD_S = 0.5  # by which a trajectory's stamp may lie in the future and still mean now
-BELATED_S = 2.0  # for how long after its end it may arrive; a busy computer delivers late
+MAX_DURATION_S = 3600.0  # of a trajectory; a longer one would block the planner for other goals
+AHEAD_S = 0.5  # a trajectory whose stamp lies less far in the future starts now
+BELATED_S = 2.0  # latest arrival of a trajectory after its end; a busy computer delivers late
 _QUATERNION_TOLERANCE = 1e-3
 
 
 class GoalKind(str, Enum):
-    """In which form a goal came."""
+    """Form in which a goal arrived."""
 
     POSE = 'pose'
     STREAM = 'stream'
@@ -30,42 +30,42 @@ class GoalKind(str, Enum):
 
 
 class GoalState(str, Enum):
-    """What has become of a goal; all but the first two are final."""
+    """State of a goal; all but the first two are final."""
 
     PLANNING = 'planning'
     ACTIVE = 'active'
     REACHED = 'reached'
-    OUT_OF_REACH = 'out_of_reach'  # the nearest point within reach is reached
-    MISSED = 'missed'  # there, but not within the tolerance in time
-    STRAYED = 'strayed'  # left the tolerance on the way
+    OUT_OF_REACH = 'out_of_reach'  # arrived at the nearest point within reach
+    MISSED = 'missed'  # arrived, but not within the tolerance in time
+    STRAYED = 'strayed'  # left the tolerance during the motion
     PREEMPTED = 'preempted'
     CANCELLED = 'cancelled'
     REFUSED = 'refused'
 
     @property
     def final(self) -> bool:
-        """Whether nothing more is said of the goal."""
+        """Whether no more reports of the goal will follow."""
         return self not in (GoalState.PLANNING, GoalState.ACTIVE)
 
 
 @dataclass(frozen=True)
 class Goal:
     """
-    Something to reach.
+    A request to reach points or configurations.
 
     Attributes
     ----------
     number : int
-        Given by who asks; one after the other.
+        Consecutive number, given by the sender.
     kind : GoalKind
     points : (n, 3)
-        Of the tip, base frame [m]; one of a pose or stream, none of a configuration.
+        Tip positions, base frame [m]; one for a pose or stream, none for a configuration.
     times_s : (k,)
-        Of the configurations, since the start of the motion; empty for points.
+        Times of the configurations since the start of the motion; empty for points.
     configurations, velocities : (k, dof)
-        In the units of the configuration (per second); no velocities: (0, dof).
+        In the units of the configuration (per second); without velocities: (0, dof).
     tolerance : Tolerance, optional
-        Of a configuration: what the measured one has to keep. None: nothing is asked of it.
+        Tolerance of the measured configuration, for a configuration goal. None: no tolerance.
 
     """
 
@@ -81,10 +81,10 @@ class Goal:
 @dataclass(frozen=True)
 class GoalReport:
     """
-    What has become of a goal.
+    State of a goal.
 
-    `nearest` (3,) [m] is the point within reach that is nearest to the (worst) target, `miss_m`
-    its distance from it, where the target is out of reach.
+    If the target is out of reach, `nearest` (3,) [m] is the point within reach nearest to the
+    target (of a path: to the point missed most), and `miss_m` the distance between them.
     """
 
     number: int
@@ -109,7 +109,7 @@ def point_goal(
     Raises
     ------
     GoalError
-        For values that are not finite, too far, or a quaternion that is none.
+        If values are not finite or too large, or the orientation is no unit quaternion.
 
     """
     point = _point('pose.position', position)
@@ -132,12 +132,12 @@ def path_goal(number: int, points: Sequence[Sequence[float]] | Array) -> Goal:
     Raises
     ------
     GoalError
-        For an empty path, too many points, values that are not finite or too far, equal points.
+        If the path is empty, too long, not finite, too far away, or repeats a point.
 
     """
     require_count('poses', len(points))
     line = np.asarray(points, dtype=float) if isinstance(points, np.ndarray) else np.empty(0)
-    # All at once, as a loop waits for it; one by one to name what is wrong.
+    # All points at once for speed; one by one only to name the wrong one.
     if line.shape != (len(points), 3) or not np.all(np.abs(line) <= MAX_DISTANCE_M):
         line = np.array([_point(f'poses[{i}].pose.position', p) for i, p in enumerate(points)])
     gaps = np.linalg.norm(np.diff(line, axis=0), axis=1)
@@ -163,13 +163,14 @@ def configuration_goal(
     """
     Return a goal that leads the configuration through points, each at its time.
 
-    `names` may be in any order, but must be all of `expected`. `velocities` are of every point or
-    of none. `ahead_s` is how far [s] the trajectory's stamp lies ahead of now; None: it has none.
+    `names` may be in any order, but must be all of `expected`. `velocities` are given for every
+    point or for none. `ahead_s` is the lead of the trajectory's stamp over now [s]; None: no
+    stamp.
 
     Raises
     ------
     GoalError
-        For names (JointNamesError), stamp (OldStampError), times or values that cannot be.
+        If names (JointNamesError), stamp (OldStampError), times or values are invalid.
 
     """
     require_names(names, expected)
@@ -185,7 +186,7 @@ def configuration_goal(
     times = np.asarray(times_s, dtype=float)
     before = 0.0
     for i, time in enumerate(times.tolist()):
-        # A single point without a time: as soon as the limits allow.
+        # A single point may have time 0: as soon as the limits allow.
         least = before if i == 0 else np.nextafter(before, np.inf)
         if not (np.isfinite(time) and time >= least) or (i == 0 and count > 1 and time < 0.0):
             raise GoalError(
@@ -206,7 +207,7 @@ def configuration_goal(
 
 
 def require_names(names: Sequence[str], expected: Sequence[str]) -> None:
-    """Raise JointNamesError unless names are all that are expected, in any order."""
+    """Raise JointNamesError unless names are exactly the expected ones, in any order."""
     if sorted(names) != sorted(expected):
         raise JointNamesError(
             f'joint_names are [{", ".join(names)}]; expected all of [{", ".join(expected)}]'
@@ -214,13 +215,13 @@ def require_names(names: Sequence[str], expected: Sequence[str]) -> None:
 
 
 def require_count(field: str, count: int) -> None:
-    """Raise GoalError for a path or a trajectory without a point, or of more than there may be."""
+    """Raise GoalError if a path or a trajectory has no points or too many."""
     if not 1 <= count <= MAX_POINTS:
         raise GoalError(f'{field} has {count} entries; expected 1 to {MAX_POINTS}')
 
 
 def _check_stamp(ahead_s: float, duration_s: float) -> None:
-    """Raise GoalError for a trajectory that is to begin later, or would be over by now."""
+    """Raise GoalError if a trajectory should begin later, or would be over by now."""
     if ahead_s > AHEAD_S:
         raise GoalError(
             f'header.stamp lies {ahead_s:.3g} s in the future; expected 0 or now (within '
@@ -251,7 +252,7 @@ def _point(field: str, position: Sequence[float] | Array) -> Array:
 
 
 def _rows(field: str, rows: Sequence[Sequence[float] | Array], names: Sequence[str]) -> Array:
-    """Return what every point has of a field (n, dof); GoalError names the first that is wrong."""
+    """Return a field of all points (n, dof); the GoalError names the first that is wrong."""
     if {len(row) for row in rows} <= {len(names)}:
         whole = np.array(rows, dtype=float)
         if np.isfinite(whole).all():

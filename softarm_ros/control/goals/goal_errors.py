@@ -1,15 +1,15 @@
-"""Why a goal cannot be taken; the message of each names field, value and limit."""
+"""Errors of goals that cannot be accepted; each message names field, value and limit."""
 
 from __future__ import annotations
 
 
 class GoalError(ValueError):
-    """A goal that cannot be taken."""
+    """The goal cannot be accepted."""
 
 
 class JointNamesError(GoalError):
-    """Names that are not those of the arm's configuration."""
+    """The names are not those of the arm's configuration."""
 
 
 class OldStampError(GoalError):
-    """A trajectory that would be over by now."""
+    """The trajectory would be over by now."""

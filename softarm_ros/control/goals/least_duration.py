@@ -1,4 +1,4 @@
-"""How fast a configuration may change on its way to a goal."""
+"""Shortest duration of a change of the configuration on its way to a goal."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 
-_MOTION = 0.65  # share of the reference's speed; the rest is for how the Jacobian turns on the way
+_MOTION = 0.65  # share of the reference's speed; the rest allows the Jacobian to change on the way
 _ACTUATORS = 0.6  # share of the actuators' limits; feedback needs the rest
-_STIFF = 0.2  # tip motion, as a share of the arm's length per scale, that any change counts as
+_STIFF = 0.2  # least tip motion assumed for a change by one scale, as a share of the arm's length
 
 
 def least_duration_s(
@@ -22,10 +22,10 @@ def least_duration_s(
     window_s: float,
 ) -> float:
     """
-    Return how long [s] a change of the configuration (dof,) takes at least, from a posture.
+    Return the shortest duration [s] of a change `way` of the configuration (dof,) from a posture.
 
-    The tip keeps its speed [m/s] and every actuator its limits; `window_s` is that of the smoothed
-    motion, whose acceleration is at most twice its speed over it.
+    The tip keeps its speed [m/s] and every actuator its limits. `window_s` is a window of the
+    smoothed motion, whose acceleration is at most twice its speed divided by the window.
     """
     tip_m_s, scale = _MOTION * speed_m_s, np.asarray(model.configuration_scale, dtype=float)
     moved = float(np.linalg.norm(posture.tip_jacobian @ way))

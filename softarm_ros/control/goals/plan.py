@@ -1,4 +1,4 @@
-"""From a goal to a course of the configuration, or the reason why there is none."""
+"""Planner from a goal to a course of the configuration, or the reason why there is none."""
 
 from __future__ import annotations
 
@@ -19,34 +19,34 @@ from softarm_ros.control.reach import REACH_TOLERANCE_M
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 
-_LOCAL_M = 1e-4  # a search from where the arm is that ends so near needs no other start
-_BESIDE = 0.1  # of each coordinate's scale: how far off a second start of a search is
+_LOCAL_M = 1e-4  # a search that ends this near the target needs no other start
+_BESIDE = 0.1  # share of each coordinate's scale by which a second start differs
 _SPACING = 0.01  # of points on a path, as a share of the arm's length
 _MOST_POINTS = 300
-# Looks at the actuators along a timetable: so many at least, no coordinate further apart than this
-# share of its scale, and wherever they would be too fast, seen this share of a window apart.
+# Checks of the actuators along a timetable: at least this many, at steps of a coordinate no larger
+# than this share of its scale, and wherever they would be too fast, this share of a window apart.
 _LOOKS = 300
 _LOOKS_APART = 0.05
 _SEEN_APART = 0.1
-_BEGINS_WITHIN = 0.01  # of each coordinate's scale: where a timetable that begins at 0 s may
+_BEGINS_WITHIN = 0.01  # share of a scale: a timetable at 0 s must begin this near the arm
 
 
 @dataclass(frozen=True)
 class Plan:
     """
-    What a goal leads to.
+    Result of planning a goal.
 
     Attributes
     ----------
     goal : Goal
     course : Course, optional
-        None: refused, `refusal` says why.
+        None if the goal is refused; then `refusal` gives the reason.
     target, nearest : (3,), optional
-        The target that is missed most and the tip (by the model) that is planned for it [m].
+        The target missed most, and the model's tip planned for it [m].
     miss_m : float
-        Between these two.
+        Distance between these two.
     tips : (n, 3)
-        Where the course leads the tip, by the model [m].
+        Model's tip along the course [m].
 
     """
 
@@ -60,46 +60,46 @@ class Plan:
 
     @property
     def out_of_reach(self) -> bool:
-        """Whether the nearest point within reach stands for the target."""
+        """Whether the course leads to the nearest point within reach instead of the target."""
         return self.course is not None and self.miss_m > REACH_TOLERANCE_M
 
 
 class PlannerPort(Protocol):
-    """Where goals become plans: somewhere else, so that no cycle waits for it."""
+    """Port to a planner outside the control cycle, so that no cycle waits for a plan."""
 
     def request(self, goal: Goal, start: Array) -> None:
-        """Ask for a plan from a configuration (dof,); one that was asked for before is void."""
+        """Request a plan from a configuration (dof,); it replaces any earlier request."""
         ...
 
     def break_off(self, number: int) -> None:
-        """Have the plan of a goal, by its number, not made to its end: nobody waits for it."""
+        """Stop the planning of a goal, by its number: nobody waits for it."""
         ...
 
     def take(self) -> list[Plan]:
-        """Return plans that are ready."""
+        """Return the plans that are ready."""
         ...
 
     def take_news(self) -> list[str]:
-        """Return what went wrong where plans are made, since the last call."""
+        """Return texts about failures of the planner since the last call."""
         ...
 
 
 class Planner:
     """
-    Finds courses for one arm; keeps nothing between goals.
+    Finds courses for one arm, without memory between goals.
 
     Parameters
     ----------
     model : ArmModel
-        Of the controller.
+        The controller's model.
     room : ActuatorLimits
-        Of what the model asks for: the actuators' without pretension.
+        Limits of the model's actuation: those of the actuators without pretension.
     configuration_limits : ConfigurationLimits
-        Of the configuration.
+        Limits of the configuration.
     windows_s : (float, float)
-        Of the smoothed motion [s].
+        Windows of the smoothed motion [s].
     period_s : float
-        Of the control cycle.
+        Period of the control cycle [s].
 
     """
 
@@ -120,7 +120,8 @@ class Planner:
         """
         Return the plan for a goal, from a configuration (dof,).
 
-        Paths and timetables ask again and again whether they are `broken_off`; then none is made.
+        Planning of paths and timetables polls `broken_off`; if it returns True, the goal is
+        refused.
         """
         try:
             if goal.kind is GoalKind.CONFIGURATION:
@@ -158,14 +159,14 @@ class Planner:
         return best
 
     def _beside(self, start: Array) -> Array:
-        """Return a configuration beside one from which no step leads on, such as straight."""
+        """Return a start beside one from which no step leads nearer, such as a straight arm."""
         scale = np.asarray(self.model.configuration_scale, dtype=float)
-        # No two coordinates alike, for the sections of a straight arm pull against each other.
+        # All coordinates differ, since the sections of a straight arm would oppose each other.
         way = np.cos(2.0 * np.arange(len(scale)) + 0.5)
         return self.limits.clipped(start + _BESIDE * scale * way)
 
     def _elsewhere(self, target: Array, start: Array) -> Array | None:
-        """Return where the model's own search ends; it knows more starts, but not these limits."""
+        """Return the result of the model's own search: more starts, but without these limits."""
         try:
             guess = self.model.posture_of(start).actuation
             return self.model.inverse(target, guess=guess).shape.configuration
@@ -179,7 +180,7 @@ class Planner:
         return allowed(self.model, self.room, self.limits, configuration)
 
     def _check(self, posture: Posture) -> None:
-        """Raise ValueError for a posture that the actuators cannot have."""
+        """Raise ValueError for a posture beyond the actuators' limits."""
         self.room.check(posture.actuation)
 
     # -- paths
@@ -239,7 +240,7 @@ class Planner:
             )
 
     def _checked(self, table: Timetable, start: Array, broken_off: Callable[[], bool]) -> Array:
-        """Return the tips (n, 3) of a timetable; ValueError where it cannot be followed."""
+        """Return the tips (n, 3) along a timetable; raise ValueError if it cannot be followed."""
         times, points, rates = table.knots_from(self.limits.clipped(start))
         trial = Timetable(times, points, np.zeros((0, 0)) if rates is None else rates)
         motion = SmoothedMotion(np.array(points[0]), self.windows_s)
@@ -277,7 +278,7 @@ class Planner:
         return np.array(tips)
 
     def _known(self, posture: Posture, place: Array, rate: Array, change: Array) -> bool:
-        """Return whether the arm is near a posture by whose Jacobian the actuators can follow."""
+        """Return whether the Jacobian of a nearby posture shows that the actuators can follow."""
         scale = np.asarray(self.model.configuration_scale, dtype=float)
         A = posture.actuation_jacobian
         return bool(
@@ -296,7 +297,7 @@ class Planner:
 
 
 def _go_on(broken_off: Callable[[], bool]) -> None:
-    """Raise ValueError if the plan that is being made is broken off."""
+    """Raise ValueError if the planning is broken off."""
     if broken_off():
         raise ValueError('the plan was broken off')
 

@@ -1,4 +1,4 @@
-"""References of the recent past, to match them with measurements that come late."""
+"""Recent references, kept to match them with measurements that arrive late."""
 
 from __future__ import annotations
 
@@ -18,20 +18,20 @@ class ReferenceHistory:
         self._past: deque[tuple[float, Array]] = deque()
 
     def clear(self) -> None:
-        """Forget all."""
+        """Forget all references."""
         self._past.clear()
 
     def add(self, now_s: float, reference: Array) -> None:
-        """Remember the reference of now; times only grow."""
+        """Add the present reference; times must increase."""
         self._past.append((now_s, reference))
         while self._past[0][0] < now_s - REMEMBERED_S:
             self._past.popleft()
 
     def at(self, stamp_s: float) -> Array | None:
         """
-        Return the reference (3,) [m] at a time, linear between two; None if there is none.
+        Return the reference (3,) [m] at a time, interpolated linearly; None if there is none.
 
-        The oldest for times before it, the newest for times after it.
+        Before the oldest it is the oldest, after the newest the newest.
         """
         later: tuple[float, Array] | None = None
         for time, reference in reversed(self._past):

@@ -1,4 +1,4 @@
-"""What becomes of goals, as reports and in words."""
+"""Reports about goals, as data and as text."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from softarm_ros.geometry.arrays import Array
 
 class GoalReports:
     """
-    Reports of goals that have not been taken yet.
+    Collects reports about goals until the caller takes them.
 
     Parameters
     ----------
     tell : callable
-        Takes level and text of what people are to hear of.
+        Takes level and text of messages for the user.
 
     """
 
@@ -26,17 +26,17 @@ class GoalReports:
         self._reports: list[GoalReport] = []
 
     def take(self) -> list[GoalReport]:
-        """Return what has become of goals since the last call, in order."""
+        """Return the reports since the last call, in order."""
         reports, self._reports = self._reports, []
         return reports
 
     def unreadable(self, number: int, kind: GoalKind, reason: str) -> None:
-        """Report a goal that could not even be read."""
+        """Report a goal that could not be read."""
         self._reports.append(GoalReport(number, kind, GoalState.REFUSED, reason))
         self._tell('warning', f'goal {number} ({kind.value}) refused: {reason}')
 
     def add(self, goal: Goal, state: GoalState, message: str, plan: Plan | None = None) -> None:
-        """Report what a goal has come to, with its plan where it has one."""
+        """Report the state of a goal, with its plan if it has one."""
         last = goal.points[-1] if len(goal.points) else None
         out = plan if plan is not None and plan.out_of_reach else None
         self._reports.append(
@@ -60,7 +60,7 @@ class GoalReports:
         )
 
     def begun(self, plan: Plan) -> None:
-        """Report that a goal is on its way, and where it leads if that is not where it was."""
+        """Report that a goal is active and, if its target is out of reach, where it leads."""
         note = ''
         if plan.out_of_reach and plan.target is not None and plan.nearest is not None:
             note = (
@@ -79,15 +79,15 @@ class GoalReports:
         words: str = '',
     ) -> None:
         """
-        Report the end of a goal; `away_m` is None where nothing measures how far the tip is.
+        Report the end of a goal; `away_m` is None if the distance of the tip is not measured.
 
-        `worst_m` is the largest distance of the last `SETTLED_S`, of a goal that was missed.
+        `worst_m` is the largest distance within the last `SETTLED_S`, for a missed goal.
 
-        `words` say how far the configuration is, where that is known.
+        `words` describe the deviation of the configuration, if known.
         """
         text = words if away_m is None else f'{1e3 * away_m:.2f} mm from it'
         if state is GoalState.MISSED and away_m is not None:
-            # It may be within the tolerance at this moment, without having stayed there.
+            # It may be within the tolerance now without having stayed there.
             text += (
                 f', in the last {SETTLED_S:g} s up to {1e3 * worst_m:.2f} mm '
                 f'(tolerance {1e3 * tolerance_m:.1f} mm)'

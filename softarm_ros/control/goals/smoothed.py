@@ -1,15 +1,15 @@
 """
-Motion that follows a setpoint which jumps in speed, without a jump in speed or acceleration.
+Smooth motion that follows a setpoint whose speed may jump.
 
 The setpoint u(t) is piecewise linear in time. Its average over a window T1, averaged again over a
-window T2, has for any norm and whatever the setpoint does, with |u'| <= v:
+window T2, satisfies for any norm and any setpoint with |u'| <= v:
 
     speed <= v,    acceleration <= 2 v / T1,    jerk <= 4 v / (T1 T2)
 
-It stays in the convex hull of where the setpoint was, so it keeps convex limits, and it stands
-still T1 + T2 after the setpoint does. A time-optimal profile (Ruckig) bounds each coordinate by
-itself; the speed of a tip that several coordinates move together is then bounded by the sum of
-all, and coordinates that run at different times leave the hull.
+It stays in the convex hull of past setpoints, so it respects convex limits, and it comes to rest
+T1 + T2 after the setpoint does. A time-optimal profile (Ruckig) would bound each coordinate
+separately: if several coordinates move the tip together, its speed would only be bounded by the
+sum of all, and coordinates that move at different times would leave the hull.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from softarm_ros.geometry.arrays import Array
 
 # Time [s], setpoint less origin (n,), its integral, and the integral of that.
 _Knot = tuple[float, Array, Array, Array]
-_REBASE_S = 5.0  # sums that grow with time are taken anew after this long
-_SAME = 1e-12  # of 1: setpoints that differ by less are one
+_REBASE_S = 5.0  # after this long, sums that grow with time are restarted
+_SAME = 1e-12  # setpoints that differ by less, relative to 1, are equal
 
 
 class SmoothedMotion:
@@ -35,7 +35,7 @@ class SmoothedMotion:
     Parameters
     ----------
     start : (n,)
-        Where it stands.
+        Initial position.
     windows_s : (float, float)
         T1 and T2 [s].
 
@@ -46,25 +46,25 @@ class SmoothedMotion:
         self.reset(start)
 
     def reset(self, start: Array) -> None:
-        """Stand at a place (n,), as if there had never been a motion."""
+        """Stand at a position (n,), without any past motion."""
         self._origin = np.array(start, dtype=float)
         zero = np.zeros_like(self._origin)
         self._time = 0.0
         self._knots: deque[_Knot] = deque([(0.0, zero, zero, zero)])
-        self._still_s = np.inf  # for how long the setpoint has stood
+        self._still_s = np.inf  # how long the setpoint has been constant
 
     @property
     def setpoint(self) -> Array:
-        """The setpoint (n,) of now."""
+        """The present setpoint (n,)."""
         return np.asarray(self._origin + self._knots[-1][1])
 
     @property
     def resting(self) -> bool:
-        """Whether the motion stands at the setpoint."""
+        """Whether the motion is at rest at the setpoint."""
         return self._still_s >= self.first_s + self.second_s - 1e-9
 
     def advance(self, period_s: float, setpoint: Array) -> None:
-        """Let time pass [s], in which the setpoint (n,) goes on straight to a new one."""
+        """Advance by a period [s] in which the setpoint (n,) moves linearly to a new one."""
         if period_s <= 0.0:
             return
         knot = self._knots[-1]
@@ -95,9 +95,9 @@ class SmoothedMotion:
         )
 
     def _at(self, time: float) -> tuple[Array, Array, Array]:
-        """Return the setpoint less origin and its integrals at a time in the windows."""
+        """Return the setpoint less the origin, and its integrals, at a time in the windows."""
         knots = self._knots
-        if time <= knots[0][0]:  # before the first knot it stood there
+        if time <= knots[0][0]:  # the setpoint was constant before the first knot
             return _after(knots[0], time - knots[0][0], 0.0 * knots[0][1])
         low, high = 0, len(knots) - 1
         while high - low > 1:
@@ -111,7 +111,7 @@ class SmoothedMotion:
         return _after(begin, time - begin[0], slope)
 
     def _rebase(self) -> None:
-        """Begin the integrals anew at the oldest knot: sums that have grown lose digits."""
+        """Restart the integrals at the oldest knot: large sums lose digits."""
         knots = list(self._knots)
         zero, shift = knots[0][0], knots[0][1]
         self._origin = self._origin + shift
@@ -134,7 +134,7 @@ def _after(knot: _Knot, h: float, slope: Array) -> tuple[Array, Array, Array]:
 
 
 def windows_of(speed_m_s: float, config: TrackerConfig) -> tuple[float, float]:
-    """Return the windows [s] that keep acceleration and jerk of a motion at this speed."""
+    """Return the windows [s] that limit acceleration and jerk of a motion at this speed."""
     return (
         2.0 * speed_m_s / config.max_acceleration_m_s2,
         2.0 * config.max_acceleration_m_s2 / config.max_jerk_m_s3,

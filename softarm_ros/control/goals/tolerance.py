@@ -1,4 +1,4 @@
-"""How far a measured configuration may be from the one that is commanded."""
+"""Tolerance of the measured configuration about the commanded one."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _UNMEASURED = ('velocity', 'acceleration')
 
 class JointTolerance(Protocol):
     """
-    What is asked of one coordinate, as control_msgs/JointTolerance has it.
+    Tolerance of one coordinate, as in control_msgs/JointTolerance.
 
-    0 leaves it at the arm's own, which is none, for nothing measured leads a configuration;
-    negative asks for none.
+    0 stands for the arm's default, which is no tolerance, since feedback does not control the
+    configuration; a negative value asks for no tolerance.
     """
 
     name: str
@@ -31,16 +31,16 @@ class JointTolerance(Protocol):
 @dataclass(frozen=True)
 class Tolerance:
     """
-    What the measured configuration has to keep.
+    Largest deviation of the measured configuration from the commanded one.
 
     Attributes
     ----------
     path, goal : (dof,)
-        Distance of each coordinate from the commanded one, on the way and at its end, in the
-        units of the configuration; infinite: none.
+        For each coordinate, during the motion and at its end, in the units of the configuration;
+        infinite: no tolerance.
     time_s : float, optional
-        How long the arm may take to be within `goal` once the reference rests at the end;
-        infinite: as long as it likes. None: as long as the arm has for every goal.
+        Time within which the arm must be within `goal` once the reference rests at the end;
+        infinite: no time-out. None: the default time-out of all goals.
 
     """
 
@@ -50,7 +50,7 @@ class Tolerance:
 
     @property
     def asks(self) -> bool:
-        """Whether anything is asked of the measured configuration."""
+        """Whether any tolerance is finite."""
         return bool(np.any(np.isfinite(self.path)) or np.any(np.isfinite(self.goal)))
 
 
@@ -61,12 +61,12 @@ def tolerance_of(
     expected: Sequence[str],
 ) -> Tolerance:
     """
-    Return what is asked of the configuration with coordinates of the `expected` names.
+    Return the tolerance of a configuration whose coordinates have the `expected` names.
 
     Raises
     ------
     GoalError
-        For names (JointNamesError) or values that cannot be, or that nothing measures.
+        If names (JointNamesError) or values are invalid, or a quantity is not measured.
 
     """
     allowed = np.inf if time_s < 0.0 else time_s

@@ -1,4 +1,4 @@
-"""Whether the measured configuration keeps to the one that is commanded."""
+"""Check that the measured configuration stays within its tolerance of the commanded one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softarm_ros.control.goals.reference_history import ReferenceHistory
 from softarm_ros.control.goals.tolerance import Tolerance
 from softarm_ros.geometry.arrays import Array
 
-SILENT_S = 1.0  # without a measured configuration for longer, nobody knows it
+SILENT_S = 1.0  # after this long without a measurement, the configuration is unknown
 
 
 @dataclass(frozen=True)
@@ -25,20 +25,20 @@ class Deviation:
 
     @property
     def error(self) -> Array:
-        """Return commanded less measured (dof,)."""
+        """Commanded less measured configuration (dof,)."""
         return np.asarray(self.commanded - self.measured)
 
 
 class ToleranceWatch:
     """
-    Compares each measured configuration with the command of its time.
+    Compares each measured configuration with the command at the same time.
 
     Parameters
     ----------
     names : sequence of str
-        Of the coordinates.
+        Names of the coordinates.
     timeout_s : float
-        How long an arm may take to be within the tolerance of a goal that does not say.
+        Time-out for being within the tolerance, for goals without their own.
 
     Attributes
     ----------
@@ -55,11 +55,11 @@ class ToleranceWatch:
         self._arrival = ArrivalWatch(1.0, timeout_s)
 
     def command(self, now_s: float, configuration: Array) -> None:
-        """Take the command (dof,) of now."""
+        """Take the present command (dof,)."""
         self._past.add(now_s, configuration)
 
     def measure(self, stamp_s: float, configuration: Array | None) -> None:
-        """Take what was measured (dof,) at a time; None or not finite: it is not known."""
+        """Take the configuration (dof,) measured at a time; ignore None and non-finite ones."""
         if configuration is None or not np.all(np.isfinite(configuration)):
             return
         commanded = self._past.at(stamp_s)
@@ -67,7 +67,7 @@ class ToleranceWatch:
             self.deviation = Deviation(stamp_s, commanded, configuration)
 
     def refusal(self, asked: Tolerance | None, now_s: float) -> str:
-        """Return why nobody can tell whether a tolerance is kept; empty where it can be told."""
+        """Return why a tolerance cannot be checked, or '' if it can."""
         if asked is None or not asked.asks or self._age_s(now_s) <= SILENT_S:
             return ''
         fields = [f for f in ('path', 'goal') if np.any(np.isfinite(getattr(asked, f)))]
@@ -75,19 +75,19 @@ class ToleranceWatch:
         return f'{names}: the configuration of this arm is not measured; expected 0 or -1'
 
     def begin(self, asked: Tolerance | None) -> None:
-        """Watch what a goal asks for, from now on."""
+        """Watch the tolerance of a goal from now on."""
         self._asked = asked
         given = None if asked is None else asked.time_s
         self._arrival = ArrivalWatch(1.0, self._timeout_s if given is None else given)
 
     def strayed(self, now_s: float) -> str:
-        """Return which coordinate is outside of its tolerance on the way; empty for none."""
+        """Return a text if a coordinate leaves its tolerance during the motion, else ''."""
         if self._asked is None or not np.any(np.isfinite(self._asked.path)):
             return ''
         return self._beyond('path_tolerance', self._asked.path, now_s)
 
     def arrived(self, now_s: float) -> tuple[Arrival, str]:
-        """Return whether the goal is reached, and what is outside; the reference rests there."""
+        """Return whether the goal is reached, and why not; call while the reference rests."""
         if self._asked is None or not np.any(np.isfinite(self._asked.goal)):
             return Arrival.SETTLED, ''
         far = np.inf
@@ -96,7 +96,7 @@ class ToleranceWatch:
         arrival = self._arrival.update(now_s, far)
         missed = arrival is Arrival.MISSED
         words = self._beyond('goal_tolerance', self._asked.goal, now_s) if missed else ''
-        # It may be back within the tolerance at this moment, without having settled there.
+        # It may be back within the tolerance now without having settled there.
         return arrival, words or ('goal_tolerance: not kept for long enough' if missed else '')
 
     def _age_s(self, now_s: float) -> float:

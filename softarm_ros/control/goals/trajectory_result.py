@@ -1,4 +1,4 @@
-"""What becomes of a goal, in the words of control_msgs/FollowJointTrajectory."""
+"""Conversion of the outcome of a goal to the result of control_msgs/FollowJointTrajectory."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from softarm_ros.control.goals.goal_errors import GoalError, JointNamesError, Ol
 
 
 class ErrorCode(IntEnum):
-    """Constants of the action's result."""
+    """Error codes of the action's result."""
 
     SUCCESSFUL = 0
     INVALID_GOAL = -1
@@ -21,7 +21,7 @@ class ErrorCode(IntEnum):
 
 
 class Ending(Enum):
-    """How an action ends."""
+    """Final status of an action."""
 
     SUCCEEDED = 'succeeded'
     CANCELED = 'canceled'
@@ -30,7 +30,7 @@ class Ending(Enum):
 
 @dataclass(frozen=True)
 class TrajectoryResult:
-    """The end of an action: how, with which code, and why."""
+    """End of an action: status, error code and text."""
 
     ending: Ending
     code: ErrorCode
@@ -45,7 +45,7 @@ _CODES = {
 
 
 def code_of(error: GoalError) -> ErrorCode:
-    """Return the code of a goal that could not be taken."""
+    """Return the code for a goal that cannot be accepted."""
     if isinstance(error, JointNamesError):
         return ErrorCode.INVALID_JOINTS
     if isinstance(error, OldStampError):
@@ -59,9 +59,9 @@ def result_of(
     """
     Return the end of an action from the final report of its goal.
 
-    `error` is why the goal could not be taken. Without a code of its own for goals that are given
-    up (another goal, a stop), the result has that of a goal that does not hold (any more), as
-    joint_trajectory_controller has it.
+    `error` is why the goal could not be accepted. The action has no code for goals that are given
+    up (for another goal, or a stop). Like joint_trajectory_controller, this function then returns
+    that of an invalid goal.
     """
     text = report.message or report.state.value
     if report.state is GoalState.CANCELLED and cancel_asked:

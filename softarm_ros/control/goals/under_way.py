@@ -1,4 +1,4 @@
-"""The goals of an arm that have not come to an end: asked for, next, and under way."""
+"""The unfinished goals of an arm: one being planned, one waiting, one under way."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from softarm_ros.control.goals.plan import Plan
 @dataclass
 class UnderWay:
     """
-    Up to three goals, each of which replaces the one after it in this list.
+    Up to three goals; each is newer than the next in this list and will replace it.
 
     Attributes
     ----------
     asked : Goal, optional
-        Is being planned.
+        Goal that is being planned.
     next : Plan, optional
-        Begins once the arm is at rest.
+        Plan that begins once the arm is at rest.
     plan : Plan, optional
-        Leads the arm.
+        Plan that the arm follows.
 
     """
 
@@ -31,28 +31,28 @@ class UnderWay:
 
     @property
     def course(self) -> Course | None:
-        """Of what leads the arm; None without it."""
+        """Course that the arm follows, or None."""
         return None if self.plan is None else self.plan.course
 
     @property
     def goals(self) -> list[Goal]:
-        """All of them once, newest first; the targets of a stream are one goal."""
+        """All goals once, newest first; the targets of a stream are one goal."""
         plans = [plan.goal for plan in (self.next, self.plan) if plan is not None]
         newest = plans if self.asked is None else [self.asked, *plans]
         return list({goal.number: goal for goal in newest}.values())
 
     @property
     def stream(self) -> int | None:
-        """Number of the stream that is asked for or followed; None without one."""
+        """Number of the stream that is planned or followed, if it is the newest goal, or None."""
         goals = self.goals
         return goals[0].number if goals and goals[0].kind is GoalKind.STREAM else None
 
     def continues(self, goal: Goal) -> bool:
-        """Return whether a goal is one more target of the stream that leads the arm."""
+        """Return whether a goal is another target of the stream that the arm follows."""
         return self.plan is not None and self.plan.goal.number == goal.number
 
     def give_up(self, number: int | None = None) -> list[Goal]:
-        """Forget the goal of a number, or all; return what was forgotten, newest first."""
+        """Remove the goal with a number, or all; return the removed goals, newest first."""
         given_up = [goal for goal in self.goals if number in (None, goal.number)]
         numbers = {goal.number for goal in given_up}
         if self.asked is not None and self.asked.number in numbers:

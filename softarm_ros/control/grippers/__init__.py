@@ -1,1 +1,1 @@
-"""Grippers: a file each, found by its name."""
+"""Grippers, one per file, found by its name."""
