@@ -9,9 +9,10 @@ Sequences of configurations through which an arm is moved to identify it.
 | `steps` | random ones too, one after the other as fast as the limits allow | throughout |
 | `sweep` | one coordinate after the other to its ends and back, faster each time | throughout |
 
-Coordinates are moved one at a time because antagonistic actuators must yield together. Hysteresis
-lags in both directions: `quasi-static` reads both; `actuators` swings about each place with
-decreasing amplitude before it is read, which leaves the hysteresis in the middle of its loop.
+All kinds but `actuators` move coordinates, not single actuators, because antagonists must yield
+together. Hysteresis lags in both directions: `quasi-static` reads both; `actuators` swings about
+each place with decreasing amplitude before it is read, which leaves the hysteresis in the middle
+of its loop.
 """
 
 from __future__ import annotations
