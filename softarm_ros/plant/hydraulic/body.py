@@ -1,4 +1,4 @@
-"""The simulated body with its chambers and axes: its arrays, its steps, its rest, its shape."""
+"""The simulated body with its chambers and axes: arrays, steps, equilibrium, shape."""
 
 from __future__ import annotations
 
@@ -39,17 +39,17 @@ from softarm_ros.plant.shape import centerline, section_tips
 from softarm_ros.plant.water_kernels import Water
 from softarm_ros.plant.world import World
 
-# Steps are of first order: with 4 ms pressures that fall within a step are 10 kPa off.
+# Steps are of first order: at 4 ms, pressures that drop within a step are off by 10 kPa.
 _LONGEST_STEP_S = 1e-3
 
 
 class HydraulicBody:
     """
-    A chain of elastic joints with water chambers on servo cylinders, fabric around it.
+    A chain of elastic joints with water chambers on servo cylinders, and fabric around it.
 
-    The fabric has no memory where the arm came to rest last. Every segment has its mass at its
-    far end, and there its share of drag and added mass; where the plate's mass is told apart, the
-    mass of hoses, frames and water lies half at either end, and the plate at the section's.
+    The fabric is without memory at the last equilibrium. Every segment has its mass at its far
+    end, with its share of drag and added mass. If the plate's mass is stated separately, half of
+    the mass of hoses, frames and water lies at either end, and the plate at the section's end.
 
     Parameters
     ----------
@@ -65,12 +65,12 @@ class HydraulicBody:
     Attributes
     ----------
     body, state, chambers, axes, stops
-        What the kernels work on; the state is theirs to change.
+        Arrays of the kernels; only the kernels may change the state.
 
     Raises
     ------
     PlantError
-        If a chamber names a section that the arm does not have.
+        If the section of a chamber does not exist.
 
     """
 
@@ -108,12 +108,12 @@ class HydraulicBody:
         may_boil: bool,
     ) -> None:
         """
-        Advance with motors and sensors from `now_s` on, see `drive_arm_and_water`.
+        Advance with motors and sensors from `now_s` on; see `drive_arm_and_water`.
 
         Raises
         ------
         PlantError
-            As `advance`, and if water boils that may not.
+            As in `advance`, and if water boils although it must not.
 
         """
         status, joint, done = drive_arm_and_water(
@@ -132,12 +132,12 @@ class HydraulicBody:
 
     def advance(self, force_N: Array, h: float) -> None:
         """
-        Advance by h [s] under forces at the pistons (m,).
+        Advance by h [s] under piston forces (m,).
 
         Raises
         ------
         PlantError
-            If arm and axes find no common step, or the arm leaves the range of the simulation.
+            If no common step of arm and axes is found, or the arm leaves the simulated range.
 
         """
         self.axes.force[:] = force_N
@@ -154,7 +154,7 @@ class HydraulicBody:
         Raises
         ------
         PlantError
-            If it does not come to rest.
+            If the arm does not come to rest.
 
         """
         h = self._time_step_s
@@ -169,13 +169,13 @@ class HydraulicBody:
         self.stops = fabric_stops(self._config.fabric, self._config.sections, self.bends())
 
     def hang(self, mass_kg: float) -> None:
-        """Carry a mass at the tip beside the payload, of the same density."""
+        """Carry a mass at the tip in addition to the payload, with the payload's density."""
         world = replace(self._world, tip_load_kg=self._world.tip_load_kg + mass_kg)
         self.body.mass[:] = _body(self._config, world).mass
         self._still.force[:] = _medium(self._config, world)[0].force
 
     def gained_volumes(self) -> Array:
-        """Return the volumes (m,) [m^3] that the chambers have gained over the straight arm."""
+        """Return the increase in volume (m,) [m^3] of the chambers over the straight arm."""
         volume = np.empty(len(self.chambers.area))
         gained_volumes_into(self.chambers, self.state, self._per, volume)
         return volume
@@ -235,7 +235,7 @@ def _body(config: HydraulicPlantConfig, world: World) -> BodyParameters:
 def _at_nodes(
     config: HydraulicPlantConfig, of_section: Sequence[float], spread: bool = False
 ) -> Array:
-    """Return what lies at each node (n,) of the sections' totals (s,); `spread`: of no plate."""
+    """Distribute the sections' totals (s,) to the nodes (n,); `spread`: without plates."""
     per = config.segments_per_section
     values = np.empty(per * len(config.sections))
     for k, (section, total) in enumerate(zip(config.sections, of_section)):
@@ -243,7 +243,7 @@ def _at_nodes(
         own = slice(per * k, per * (k + 1))
         values[own] = (total - plate) / per
         if section.plate_mass_kg is not None:
-            # Half of each segment's at its near end; that at the base does not move.
+            # Half of each segment's mass goes to its near end; at the base it does not move.
             half = 0.5 * values[own]
             values[own] -= half
             values[per * k : per * (k + 1) - 1] += half[1:]
@@ -254,7 +254,7 @@ def _at_nodes(
 
 
 def _medium(config: HydraulicPlantConfig, world: World) -> tuple[Medium, Water]:
-    """Return what holds at rest, buoyancy, fabric's drag and added mass, and the water's drag."""
+    """Return the constant loads (buoyancy, fabric's drag, added mass), and the water's drag."""
     per, fluid = config.segments_per_section, world.fluid
     density = 0.0 if fluid is None else fluid.density_kg_m3
     displaced = density * _at_nodes(config, [s.displaced_volume_m3 for s in config.sections], True)
@@ -289,7 +289,7 @@ def _medium(config: HydraulicPlantConfig, world: World) -> tuple[Medium, Water]:
 
 
 def _chambers(config: HydraulicPlantConfig, chambers: Sequence[ChamberConfig]) -> Chambers:
-    """Return where the chambers are; a section's lever factors go to them in their order."""
+    """Return the chambers; a section's lever factors apply to its chambers in their order."""
     per, count = config.segments_per_section, [0] * len(config.sections)
     area, place = [], []
     for chamber in chambers:

@@ -1,4 +1,4 @@
-"""Parameters of the simulated water-hydraulic arm: what its controller does not know."""
+"""Parameters of the simulated water-hydraulic arm; the controller knows none of them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class PlantHydraulicSection(ChamberedSection):
 
     @property
     def damping(self) -> Damping:
-        """Return the losses of the section."""
+        """The losses of the section."""
         return Damping(self.axial_damper_N_s_m, self.drag_N_s_m, self.turning_drag_N_m_s)
 
 

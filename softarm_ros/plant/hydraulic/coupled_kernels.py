@@ -1,12 +1,12 @@
 """
 Compiled step of the chain and its water-hydraulic axes as one system.
 
-A chamber is a straight hose at a fixed place of its section: it gains the volume
-A sum(e + y phi_x - x phi_y) over the joints of the section, phi their rotation vectors and e their
-extensions, and its pressure acts on the joints by the gradient of that. An axis answers the flow Q
-into its chamber with a pressure P(Q) that falls with Q (`axes_kernels`, implicit Euler), the
-linearly implicit chain answers pressures with flows Q = Q_free + W P. The two meet in a small
-system, solved by Newton's method with the axes' exact slopes.
+A chamber is a straight hose at a fixed place of its section. Its volume increases by
+A sum(e + y phi_x - x phi_y) over the joints of the section, with rotation vectors phi and
+extensions e, and its pressure acts on the joints through the gradient of that. For a flow Q into
+its chamber, an axis has a pressure P(Q) that decreases with Q (`axes_kernels`, implicit Euler).
+For pressures P, the linearly implicit chain has flows Q = Q_free + W P. Both are satisfied by a
+small system, solved by Newton's method with the axes' exact slopes.
 """
 
 from __future__ import annotations
@@ -33,8 +33,8 @@ NOT_SOLVED = 10
 BOILING = 11
 
 _ITERATIONS = 60
-# Newton iterations before slopes are averaged with those before: pressures that hop between
-# branches of an axis settle in between.
+# Newton iterations after which slopes are averaged with the previous ones: pressures that
+# alternate between branches of an axis then converge.
 _BRANCH_ITERATIONS = 8
 _RESIDUAL_M3 = 1e-15  # of a chamber's volume in one step: 10 picometres of its length
 _HALVINGS = 8
@@ -42,7 +42,7 @@ _HALVINGS = 8
 
 @kernel(allocates=False)
 def gained_volumes_into(chambers: Chambers, state: ArmState, per: int, volume: Array) -> None:
-    """Write the volume (m,) [m^3] that each chamber has gained over the straight arm."""
+    """Write the increase in volume (m,) [m^3] of each chamber over the straight arm."""
     for i in range(chambers.area.shape[0]):
         volume[i] = 0.0
         x, y = chambers.place[i, 0], chambers.place[i, 1]
@@ -98,9 +98,9 @@ def _prepare(
 @kernel(allocates=False)
 def _meet(axes: Axes, scratch: Scratch, h: float) -> bool:
     """
-    Find the pressures at which arm and axes agree on the flows; write them, negative, as tensions.
+    Find the pressures at which arm and axes have equal flows; write them, negative, as tensions.
 
-    `axes.moved` gets the state of the axes after the step. False if nothing is found.
+    Writes the state of the axes after the step to `axes.moved`. False if no solution is found.
     """
     m = axes.force.shape[0]
     parameters, state, moved = axes.parameters, axes.state, axes.moved
@@ -131,7 +131,7 @@ def _meet(axes: Axes, scratch: Scratch, h: float) -> bool:
                 miss[i] -= scratch.compliance[i, j] * pressure[j]
                 matrix[i, j] = -scratch.compliance[i, j] * slope[j]
             matrix[i, i] += h
-            if not abs(miss[i]) <= worst:  # NaN passes on
+            if not abs(miss[i]) <= worst:  # also if miss is NaN
                 worst = abs(miss[i])
         if not np.isfinite(worst):
             return False
@@ -170,12 +170,12 @@ def step_arm_and_water(
     h: float,
 ) -> tuple[int, int]:
     """
-    Advance arm and axes by h [s] under the forces at the pistons.
+    Advance arm and axes by h [s] under the piston forces.
 
     Returns
     -------
     tuple
-        Status (`step_kernels`, or NOT_SOLVED: nothing has changed) and the joint it is about.
+        Status (`step_kernels`, or NOT_SOLVED: nothing has changed) and the joint concerned.
 
     """
     _prepare(body, state, loads, still, medium, water, chambers, scratch, h)
@@ -208,7 +208,7 @@ def advance_arm_and_water(
     """
     Advance as `step_arm_and_water`, in equal parts no longer than `longest` [s].
 
-    A part that finds no solution is taken in halves. `axes.boiling` is written at the end.
+    A part without a solution is halved. `axes.boiling` is written at the end.
     """
     least = 0
     while h > longest * 2**least and least < _HALVINGS:
@@ -260,13 +260,13 @@ def drive_arm_and_water(
     Advance motors, axes, arm and sensors together by steps of h [s], one per row of `deviates`.
 
     `deviates` (steps, m) is the noise of the sensors in standard deviations, `bends` (sections, 2)
-    working memory. `held` as for `advance_motors`, `longest` as for `advance_arm_and_water`. If it
-    `may_boil`, water below the vapour pressure is noted in `axes.boiled_s`, else it ends the run.
+    working memory. `held` as in `advance_motors`, `longest` as in `advance_arm_and_water`. If
+    `may_boil`, time below the vapour pressure is added to `axes.boiled_s`; else it ends the run.
 
     Returns
     -------
     tuple
-        Status (`step_kernels`, NOT_SOLVED, BOILING), the joint it is about, the steps done.
+        Status (`step_kernels`, NOT_SOLVED, BOILING), the joint concerned, the steps done.
 
     """
     m = axes.force.shape[0]

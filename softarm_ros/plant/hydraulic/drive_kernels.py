@@ -11,14 +11,14 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.hydraulic.layout import Gauges, Motors
 
-# The formulas of the driver itself.
+# The driver's own formulas.
 filtered_error = kernel(allocates=False)(pressure_loop.filtered_error)
 loop_torque = kernel(allocates=False)(pressure_loop.loop_torque)
 
 
 @kernel(allocates=False)
 def aim(motors: Motors, i: int) -> None:
-    """Write the torque that the loop wants of motor i, as its drive takes it."""
+    """Write the target torque of motor i from the loop, with the drive's resolution and limit."""
     torque = loop_torque(
         motors.torque_per_pressure[i], motors.wanted[i], motors.error[i], motors.gain
     )
@@ -29,9 +29,9 @@ def aim(motors: Motors, i: int) -> None:
 @kernel(allocates=False)
 def advance_motors(motors: Motors, held: bool, reading: Array, h: float) -> None:
     """
-    Advance by h [s], under the pressures (m,) [Pa] that the sensors read at the beginning.
+    Advance by h [s], with the pressures (m,) [Pa] that the sensors read at the beginning.
 
-    `held`: the targets stay, whatever the loop wants.
+    `held`: the targets stay constant, and the loop's torque is ignored.
     """
     keep = math.exp(-h / motors.filter_s)
     left = math.exp(-h / motors.lag_s)

@@ -1,4 +1,4 @@
-"""Servo drives, brakes and pressure sensors: what moves the water-hydraulic arm."""
+"""Servo drives, brakes and pressure sensors of the simulated water-hydraulic arm."""
 
 from __future__ import annotations
 
@@ -18,28 +18,28 @@ from softarm_ros.plant.hydraulic.holding_brakes import HoldingBrakes
 from softarm_ros.plant.hydraulic.pressure_sensors import PressureSensors
 from softarm_ros.plant.hydraulic.servo_drives import ServoDrives
 
-_TORN_M3_S_PA = 1e-9  # of a torn hose: 0.1 l/s at 100 kPa
+_TORN_M3_S_PA = 1e-9  # conductance of a torn hose: 0.1 l/s at 100 kPa
 
 
 class HydraulicDrives:
     """
     Motors on the cylinders of all chambers; they bring the arm to rest under its preload.
 
-    A commanded pressure becomes a motor torque by the nominal ratio and the loop of the drives;
-    what pressure that torque makes depends on friction and efficiency of the axis, which the
-    controller does not know. At the start the torques are those of the preload, the seals without
-    friction force.
+    The nominal ratio and the loop of the drives turn a commanded pressure into a motor torque. The
+    pressure that results depends on friction and efficiency of the axis, which the controller does
+    not know. At the start the torques are those of the preload, and the seals have no friction
+    force.
 
-    Behind emulated drives (`park`, `follow`) the driver makes the torques, and the brakes at the
-    motors close where a drive is switched off. A fault must not end such a simulation: water that
-    would boil, of which the model says nothing, is noted (`boiled_s`), not raised.
+    With emulated drives (`park`, `follow`), the driver sets the torques, and the brakes at the
+    motors close when a drive is switched off. A fault must not end such a simulation: boiling
+    water, which the model does not cover, is recorded (`boiled_s`) and raises no error.
 
     Parameters
     ----------
     config, torque_per_pressure, loop, preload_Pa, seed
-        As of `HydraulicPlant`.
+        As in `HydraulicPlant`.
     body
-        What they move.
+        The body that they move.
 
     """
 
@@ -69,15 +69,15 @@ class HydraulicDrives:
         self._sensors.sample(self.true_pressures())
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
-        """Set the pressures (m,) [Pa] wanted; see `Drives`."""
+        """Set the target pressures (m,) [Pa]; see `Drives`."""
         self._drives.command(self._checked(target, 'command', 'pressure in Pa'))
 
     def hold(self, now_s: float) -> None:
-        """Keep the motor torques of now: the pressures stay, and with them the arm."""
+        """Keep the present motor torques: the pressures stay, and so does the arm."""
         self._drives.hold()
 
     def park(self) -> None:
-        """Be switched off at rest: no torque, brakes closed on the pressures of now."""
+        """Switch off at rest: no torque, brakes closed at the present pressures."""
         self._emulated = True
         self._lifted = np.zeros(len(self._names), dtype=bool)
         self._brakes.set(self._lifted)
@@ -85,19 +85,19 @@ class HydraulicDrives:
 
     def follow(self, torque_N_m: ArrayLike, lifted: NDArray[np.bool_]) -> None:
         """
-        Take over what drives put out, within their limit: the motors only add their lag.
+        Set the torques of emulated drives, within their limit: the motors only add their lag.
 
         Parameters
         ----------
         torque_N_m : (m,)
             At the shafts.
         lifted : (m,)
-            Whether there is current in the brake.
+            Whether the brake has current.
 
         Raises
         ------
         ValueError
-            If the torques have the wrong shape or are not finite, naming the chamber.
+            If the torques have the wrong shape or are not finite; names the chamber.
 
         """
         self._drives.follow(self._checked(torque_N_m, 'torque', 'number of N m'))
@@ -121,13 +121,13 @@ class HydraulicDrives:
         )  # fmt: skip
 
     def state(self) -> ActuatorState:
-        """Return measured pressure [Pa], rate the drives give it [Pa/s], motor torque [N m]."""
+        """Return measured pressure [Pa], its rate by the drives [Pa/s], motor torque [N m]."""
         return ActuatorState(
             self._sensors.reading, self._drives.pressure_rate, self._drives.torque
         )
 
     def shaft_positions(self) -> Array:
-        """Return the angles of the motors (m,) [rad], 0 where the pistons are at 0."""
+        """Return the angles of the motors (m,) [rad], 0 if the pistons are at 0."""
         return np.asarray(self.piston_positions() / self._leads)
 
     def shaft_speeds(self) -> Array:
@@ -137,11 +137,11 @@ class HydraulicDrives:
 
     @property
     def boiled_s(self) -> Array:
-        """How long each axis (m,) was below the vapour pressure behind emulated drives [s]."""
+        """Time for which each axis (m,) was below vapour pressure, with emulated drives [s]."""
         return self._body.axes.boiled_s.copy()
 
     def sensor_signals(self) -> Array:
-        """Return what the pressure sensors give (m,) [Pa], before any converter."""
+        """Return the signals of the pressure sensors (m,) [Pa], before any converter."""
         return self._sensors.signal
 
     def chamber_pressures(self) -> Array:
@@ -153,19 +153,19 @@ class HydraulicDrives:
         return self._hydraulics.chamber_pressure(self._body.axes.state)
 
     def piston_positions(self) -> Array:
-        """Return where the pistons are (m,) [m]; 0 is the straight arm without pressure."""
+        """Return the positions of the pistons (m,) [m]; 0 is the straight arm without pressure."""
         return self._hydraulics.piston_position(self._body.axes.state).copy()
 
     def piston_forces(self) -> Array:
-        """Return what the motors press on the pistons with (m,) [N]."""
+        """Return the forces of the motors on the pistons (m,) [N]."""
         return np.asarray(self._hydraulics.force_per_torque * self._drives.torque)
 
     def faults(self) -> Faults:
-        """Return what can break: hoses of chambers."""
+        """Return the possible faults: hoses of chambers burst."""
         return {'chamber burst': InjectedFault((actuator_word(self._names),), self._burst)}
 
     def _burst(self, chamber: int) -> None:
-        """Tear a hose at its cylinder: the water leaves, and with it the pressure."""
+        """Tear a hose at its cylinder: the water leaves, and the pressure drops."""
         self._hydraulics.parameters[chamber, RELIEF] = 0.0
         self._hydraulics.parameters[chamber, CONDUCTANCE] = _TORN_M3_S_PA
 

@@ -1,4 +1,4 @@
-"""Hysteresis of the fabric: moments against bending that depend on where the bend came from."""
+"""Hysteresis of the fabric: bending moments that depend on the history of the bend."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ def fabric_stops(
     config: FabricConfig, sections: Sequence[PlantHydraulicSection], bends: Array
 ) -> Stops:
     """
-    Return stops in parallel with the bending stiffness of every section, a set a direction.
+    Return stops in parallel with the bending stiffness of every section, one set per direction.
 
-    The stiffness of the section itself is that of a large slow bend; small bends meet
-    `stiffness_share` more, and a loop of bends loses what the stops dissipate. There are none
-    where that share is 0.
+    The section's own stiffness is that of a large slow bend. For small bends the stiffness is
+    larger by `stiffness_share`, and a loop of bends loses what the stops dissipate. If that share
+    is 0, there are no stops.
 
     Parameters
     ----------
     config
         Share and yielding bend.
     sections
-        For their stiffnesses.
+        Used for their stiffnesses.
     bends : (s, 2)
-        Bending vectors of the sections to start from, without memory [rad].
+        Initial bending vectors of the sections, without memory [rad].
 
     """
     if config.stiffness_share == 0.0:
         return Stops(np.zeros(0), np.zeros((0, 0)), np.zeros((0, 2)), np.zeros((0, 2, 0)))
-    # Half of such an element is a spring, which here is the section itself.
+    # Half of such an element is a spring; here the section itself is that spring.
     elements = [
         PrandtlIshlinskii(
             HysteresisConfig(

@@ -1,4 +1,4 @@
-"""Holding brakes at the motors: dry friction that comes and goes with a delay."""
+"""Holding brakes at the motors: dry friction, switched on and off with a delay."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from softarm_ros.plant.hydraulic.config import HoldingBrakeConfig
 
 class HoldingBrakes:
     """
-    Brakes (m) that springs close and current lifts, open at first.
+    Brakes (m) that springs close and current opens; initially open.
 
     Parameters
     ----------
     config
         Holding torque, delays.
     hydraulics
-        The axes they act on; their friction is changed.
+        The axes on which they act; the brakes change their friction.
 
     """
 
@@ -33,14 +33,14 @@ class HoldingBrakes:
         self._waited_s = np.zeros(len(leads))
 
     def set(self, open_: ArrayLike) -> None:
-        """Be open or closed (m,) at once."""
+        """Open or close the brakes (m,) at once."""
         self.open = np.array(open_, dtype=bool)
         self._waited_s[:] = 0.0
         added = np.where(self.open, 0.0, self._force)
         self._parameters[:, [COULOMB, STATIC]] = self._seals + added[:, None]
 
     def advance(self, lifted: NDArray[np.bool_], duration_s: float) -> None:
-        """Let time pass with current in the brakes (m,) or not."""
+        """Advance by a duration [s], with or without current in the brakes (m,)."""
         moving = lifted != self.open
         self._waited_s = np.where(moving, self._waited_s + duration_s, 0.0)
         delay = np.where(lifted, self.config.open_s, self.config.close_s)

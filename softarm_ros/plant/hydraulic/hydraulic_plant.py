@@ -1,4 +1,4 @@
-"""The simulated water-hydraulic arm, put together."""
+"""The complete simulated water-hydraulic arm."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from softarm_ros.plant.world import World
 
 class HydraulicPlant(Plant[HydraulicBody, HydraulicDrives]):
     """
-    Body with water chambers, servo cylinders, pressure sensors.
+    A body with water chambers, servo cylinders and pressure sensors.
 
     It starts at rest with the torques of `preload_Pa`.
 
     Parameters
     ----------
     config
-        Everything that the controller does not know.
+        Properties of the plant; the controller knows none of them.
     chambers
         One per actuator, in the order of the commands.
     torque_per_pressure : (m,)
         Nominal ratio of the drives [N m/Pa].
     loop
-        Of the drives, around the measured pressures.
+        Pressure loop of the drives.
     preload_Pa : (m,)
-        Pressures to start from.
+        Initial pressures.
     world
         Gravity in the base frame, fluid, tip load.
     seed
-        Of every random number.
+        Seed of all random numbers.
 
     Raises
     ------
     PlantError
-        If there is no equilibrium to start from.
+        If there is no initial equilibrium.
 
     """
 
@@ -73,7 +73,7 @@ class HydraulicPlant(Plant[HydraulicBody, HydraulicDrives]):
 def plant_axes(
     config: HydraulicPlantConfig, chambers: Sequence[ChamberConfig]
 ) -> list[HydraulicAxisConfig]:
-    """Return one axis per chamber; the stretch of the chamber is the arm's, not the wall's."""
+    """Return one axis per chamber; the chamber stretches with the arm, its wall is rigid."""
     axes = []
     for chamber, factor in zip(chambers, config.efficiency_factors):
         section = config.sections[chamber.section]

@@ -1,4 +1,4 @@
-"""Arrays that the kernels of the water-hydraulic arm work on: m axes, one for each chamber."""
+"""Arrays for the kernels of the water-hydraulic arm: m axes, one for each chamber."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ class Chambers(NamedTuple):
     Attributes
     ----------
     section : (m,)
-        Of each chamber.
+        Section of each chamber.
     area : (m,)
         Bore [m^2].
     place : (m, 2)
-        In the cross-section [m].
+        Position in the cross-section [m].
     reach : (m,)
-        How many joints, from the base, its pressure can load.
+        Number of joints, from the base, that its pressure can load.
     moment : (sections, 3)
-        Of the fabric on the rotation vectors of a section's joints [N m], held over a step.
+        Of the fabric on the rotation vectors of a section's joints [N m], constant in a step.
 
     """
 
@@ -38,7 +38,7 @@ class Chambers(NamedTuple):
 
 class Stops(NamedTuple):
     """
-    Stops of the fabric, k for each direction of bending of a section; empty without any.
+    Stops of the fabric, k for each direction of bending of a section; empty without fabric.
 
     Attributes
     ----------
@@ -47,9 +47,9 @@ class Stops(NamedTuple):
     weight : (sections, k)
         Its stiffness [N m/rad].
     bend : (sections, 2)
-        Rotation vectors of the sections they have followed so far [rad].
+        Rotation vectors of the sections at the last update [rad].
     held : (sections, 2, k)
-        Bend of each stop since it yielded last [rad].
+        Deflection of each stop [rad], at most its threshold.
 
     """
 
@@ -68,15 +68,16 @@ class Axes(NamedTuple):
     parameters : (m, columns)
         See `axes_kernels`.
     state, moved : (m, width)
-        Of the axes, now and at the end of the step being solved.
+        States of the axes, now and at the end of the step being solved.
     force : (m,)
-        At the pistons [N], held over a step.
+        At the pistons [N], constant in a step.
     boiling : (m,)
-        Which axes were below the vapour pressure at the end of the last step.
+        Whether an axis was below the vapour pressure at the end of the last step.
     boiled_s : (m,)
-        For how long each has been, if that is to be noted.
+        Total time for which each was below it, if boiling is allowed.
     flow, slope, miss, pressure : (m,)
-        Of the chambers: flow in [m^3/s], pressure by it, volume missed [m^3], pressure [Pa].
+        Of the chambers: flow in [m^3/s], derivative of the pressure by it, residual volume [m^3],
+        pressure [Pa].
     matrix : (m, m)
         Of Newton's method.
     chain : (width, 6)
@@ -100,16 +101,16 @@ class Axes(NamedTuple):
 
 class Motors(NamedTuple):
     """
-    Servo motors with the loop around their pressures.
+    Servo motors with their pressure loop.
 
     Attributes
     ----------
     torque_per_pressure : (m,)
         [N m/Pa].
     wanted, error : (m,)
-        Of the pressure loop [Pa].
+        Target pressure and filtered error of the pressure loop [Pa].
     target, torque, mean, rate : (m,)
-        Torque headed for, of now, mean over the last step [N m], and its rate over it [N m/s].
+        Target torque, present torque, mean over the last step [N m], and rate in it [N m/s].
     force_per_torque : (m,)
         At the pistons [1/m].
     gain, filter_s
@@ -143,7 +144,7 @@ class Gauges(NamedTuple):
     Attributes
     ----------
     offset, signal, reading : (m,)
-        Error of each, what it gives, and that as its converter has it [Pa].
+        Offset of each sensor, its signal, and the reading after its converter [Pa].
     noise, step
         Standard deviation of a reading, resolution of the converter [Pa].
 

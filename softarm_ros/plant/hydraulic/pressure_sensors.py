@@ -19,19 +19,19 @@ class PressureSensors:
     config
         Noise, offset, resolution.
     count
-        Of sensors.
+        Number of sensors.
     seed
-        Of noise and offsets, each with a stream of its own.
+        Seed of noise and offsets, each with its own stream.
 
     Attributes
     ----------
     gauges
-        What the kernels work on.
+        Arrays of the kernels.
 
     """
 
     def __init__(self, config: PressureSensorConfig, count: int, seed: int) -> None:
-        # Streams of the pose sensor have the same seed but other spawn keys.
+        # The streams of the pose sensor have the same seed but other spawn keys.
         offsets, noise = (
             np.random.default_rng(s) for s in np.random.SeedSequence((seed, 1)).spawn(2)
         )
@@ -46,12 +46,12 @@ class PressureSensors:
 
     @property
     def reading(self) -> Array:
-        """Pressures (m,) [Pa] as the converter has them."""
+        """Readings (m,) [Pa], after the converter."""
         return self.gauges.reading.copy()
 
     @property
     def signal(self) -> Array:
-        """What the sensors give (m,) [Pa], before the converter."""
+        """Signals of the sensors (m,) [Pa], before the converter."""
         return self.gauges.signal.copy()
 
     def deviates(self, readings: int) -> Array:

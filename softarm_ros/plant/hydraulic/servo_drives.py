@@ -1,4 +1,4 @@
-"""Servo motors under torque command, with what the drives make of a commanded pressure."""
+"""Servo motors under torque command, and the pressure loop of their drives."""
 
 from __future__ import annotations
 
@@ -14,27 +14,27 @@ from softarm_ros.plant.hydraulic.layout import Motors
 
 class ServoDrives:
     """
-    Motors (m) whose torque stands for a pressure.
+    Motors (m) whose torques produce pressures.
 
-    Either they follow pressures (`command`, the pressure loop of the driver, then limit and
-    resolution), or torques that a drive outside puts out (`follow`, which has limit and
-    resolution itself). Both lag.
+    They follow either pressures (`command`: the driver's pressure loop, then limit and resolution)
+    or the torques of external drives (`follow`: those drives apply limit and resolution). Both
+    lag.
 
     Parameters
     ----------
     config
         Limit, resolution, lag.
     loop
-        From pressures to torques, at rest.
+        Pressure loop, at rest.
     force_per_torque : (m,)
         At the pistons [1/m].
 
     Attributes
     ----------
     motors
-        What the kernels work on.
+        Arrays of the kernels.
     held
-        Whether they keep their targets, whatever the loop wants.
+        Whether the targets stay constant, and the loop's torque is ignored.
 
     """
 
@@ -64,39 +64,39 @@ class ServoDrives:
         self.motors.torque[:] = self.motors.target
 
     def command(self, pressure_Pa: Array) -> None:
-        """Set the pressures (m,) [Pa] wanted from now on."""
+        """Set the target pressures (m,) [Pa] from now on."""
         self._loop.command(pressure_Pa)
         self.held = False
 
     def hold(self) -> None:
-        """Keep the torques of now, whatever the pressures do."""
+        """Keep the present torques, whatever the pressures do."""
         self.follow(self.motors.torque)
 
     def stop(self) -> None:
-        """Put out nothing from now on, without lag."""
+        """Set the torques to zero, without lag."""
         self.motors.torque[:] = 0.0
         self.hold()
 
     def follow(self, torque_N_m: Array) -> None:
-        """Put out these torques (m,) [N m], whatever the pressures do."""
+        """Set the target torques (m,) [N m], whatever the pressures do."""
         self.motors.target[:] = torque_N_m
         self.held = True
 
     def advance(self, reading_Pa: Array, duration_s: float) -> Array:
         """
-        Return the mean torques (m,) [N m] of the next moments, and end after them.
+        Advance by a duration [s]; return the mean torques (m,) [N m] in it.
 
-        `reading_Pa` (m,) is what the pressure sensors say at their beginning.
+        `reading_Pa` (m,) are the readings of the pressure sensors at its beginning.
         """
         advance_motors(self.motors, self.held, reading_Pa, duration_s)
         return self.motors.mean.copy()
 
     @property
     def torque(self) -> Array:
-        """Torques (m,) of now [N m]."""
+        """Present torques (m,) [N m]."""
         return self.motors.torque.copy()
 
     @property
     def pressure_rate(self) -> Array:
-        """Rate (m,) of the pressure that the torques stand for [Pa/s]."""
+        """Rate (m,) of the pressures that correspond to the torques [Pa/s]."""
         return np.asarray(self.motors.rate / self.motors.torque_per_pressure)
