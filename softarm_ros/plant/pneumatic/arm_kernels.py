@@ -1,9 +1,10 @@
 """
 Compiled step of the pneumatic arm: regulators, chambers and the chain of elastic joints.
 
-Chambers change what a joint would be without load: a free strain. Towards it the joint is pulled
-by a moment on its rotation vector and a force along it: stiffness at this elongation times what is
-missing. The chain's own springs have the stiffness at rest, so what is lost of it is given back.
+Chambers change the shape of a joint without load: they give it a free strain. A moment on the
+joint's rotation vector and a force along the joint pull towards it: the stiffness at the present
+elongation times the free strain. The chain's own springs have the stiffness at rest, so the
+stiffness lost by elongation is compensated for.
 """
 
 from __future__ import annotations
@@ -54,7 +55,7 @@ def step_arm(arm: Arm, h: float) -> tuple[int, int, float]:
     """
     Advance the body by h [s]; return status (`step_kernels`), joint, kinetic energy before [J].
 
-    `scratch.carried[0]` keeps what the mount bears: moment and force about the origin.
+    `scratch.carried[0]` keeps the load on the mount: moment and force about the origin.
     """
     energy = prepare_arm(arm, h)
     factorise(arm.solver, arm.scratch, h, 0)
@@ -78,7 +79,7 @@ def settle_arm(arm: Arm, h: float, max_steps: int, tolerance: float) -> tuple[in
 
 @kernel(allocates=False)
 def drive_into(arm: Arm, free: Array) -> None:
-    """Write the drive of free strains (sections, 4), see `free_strain_into`."""
+    """Write the drive for free strains (sections, 4); see `free_strain_into`."""
     for k in range(free.shape[0]):
         left = softened(free[k, 3], arm.c20_share[k])
         for g in range(arm.chambered[k, 0], arm.chambered[k, 1]):
@@ -94,9 +95,10 @@ def drive_arm(
     """
     Advance everything by steps of h [s], one per row of `noise`; return status and joint.
 
-    The body moves under the pressures at the start of a step: its velocities belong to the middles
-    of the steps, so that is of second order. `noise` (steps, m) [Pa] of the sensors, `tight` (m,)
-    0 for a chamber that has burst; `free` (sections, 4) takes the free strains.
+    The body moves under the pressures at the start of a step. Its velocities belong to the middles
+    of the steps, so this is of second order. `noise` (steps, m) [Pa] is that of the sensors;
+    `tight` (m,) is 0 for a burst chamber; `free` (sections, 4) is overwritten with the free
+    strains.
     """
     for step in range(noise.shape[0]):
         status, joint, _ = step_arm(arm, h)

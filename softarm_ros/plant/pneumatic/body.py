@@ -42,18 +42,18 @@ class PneumaticBody:
     Parameters
     ----------
     config
-        Everything about it.
+        All properties of the body.
     gravity_m_s2 : (3,)
         Base frame.
     fluid
-        What it is immersed in: buoyancy, drag, added mass; None: air.
+        Surrounding fluid, with buoyancy, drag and added mass; None: air.
     tip_load_kg
-        Carried in the middle of the gripper for good; without a gripper at the tip.
+        Permanent load, in the middle of the gripper or, without a gripper, at the tip.
 
     Attributes
     ----------
     arm
-        What the kernels work on; the state is theirs to change.
+        Arrays of the kernels; only the kernels may change the state.
     free : (sections, 4)
         Free strains of the chambers: curvatures about x, y, z [1/m], stretch.
 
@@ -87,7 +87,7 @@ class PneumaticBody:
         self._damping_time = self.arm.body.damping_time.copy()
         self.free = np.zeros((count, 4))
 
-    # What it carries.
+    # Loads.
 
     def carry(self, mass_kg: float, volume_m3: float, offset: Array) -> None:
         """Hold an object at an offset (3,) [m] from the middle of the fingers, tip axes."""
@@ -102,11 +102,11 @@ class PneumaticBody:
         )
 
     def release(self) -> None:
-        """Hold nothing."""
+        """Release the object."""
         self.arm = self.arm._replace(points=self._displacing)
 
     def hang(self, mass_kg: float) -> None:
-        """Carry a mass beside the payload, where that is."""
+        """Carry a mass in addition to the payload, at the same place."""
         carried, own = self._payload_kg + mass_kg, self.arm.body
         loaded = body_of(self._parts, carried, self.gravity, self._loaded)
         own.mass[:], own.centre[:], own.inertia[:] = loaded.mass, loaded.centre, loaded.inertia
@@ -117,7 +117,7 @@ class PneumaticBody:
         self, valves: Valves, tight: Array, noise: Array, chambers: Chambers, h: float
     ) -> None:
         """
-        Advance with regulators and chambers by a step of h [s] per row of `noise`: `drive_arm`.
+        Advance with regulators and chambers, one step of h [s] per row of `noise`: `drive_arm`.
 
         Raises
         ------
@@ -131,7 +131,7 @@ class PneumaticBody:
         self._check(*drive_arm(valves, tight, noise, chambers, self.free, self.arm, h))
 
     def settle(self, free: Array) -> None:
-        """Come to rest under free strains (sections, 4); raise `PlantError` if it does not."""
+        """Come to rest under free strains (sections, 4); raise `PlantError` if that fails."""
         self.free[:] = free
         drive_into(self.arm, self.free)
         self._rest(self.arm)
@@ -165,7 +165,7 @@ class PneumaticBody:
         part = 'the end part' if segment < m else f'segment {segment - m}'
         require_ok(status, f'{part} of section {section}')
 
-    # What it looks like and weighs on.
+    # Shape, and load on the base.
 
     def section_tips(self) -> Array:
         """Return the pose (sections, 4, 4) of every section's tip, base frame."""
@@ -184,7 +184,7 @@ class PneumaticBody:
         return centerline(arm.body, arm.state, arm.scratch, n, start, end) + self._base
 
     def base_wrench(self) -> Array:
-        """Return the load on the base (6,) [N, N m] about its origin, as the last step began."""
+        """Return the load on the base (6,) [N, N m] about its origin, at the last step's start."""
         borne = self.arm.scratch.carried[0]
         weight = self._mount.mass * self.gravity
         height = np.array([0.0, 0.0, self._mount.centre])
@@ -233,9 +233,9 @@ def _water(
     parts: Sequence[Part], body: BodyParameters, fluid: Fluid | None
 ) -> tuple[Medium, Water]:
     """
-    Return added mass and drag at the bodies, no bodies in air; buoyancy is in the points.
+    Return added mass and drag of the bodies (empty in air); the points have the buoyancy.
 
-    The first end part sits in the frame: the water does not reach it.
+    The first end part is inside the frame: no water reaches it.
     """
     wet = 0 if fluid is None else len(body.mass)
     fluid = fluid or Fluid(WaterConfig())
@@ -245,7 +245,7 @@ def _water(
     exposed = body.segment_length + body.offset
     exposed[:dry] = 0.0
     length = lengths_at_nodes(exposed)
-    length[-1] += body.tip_offset[0]  # a rigid piece with nothing behind it
+    length[-1] += body.tip_offset[0]  # a rigid piece with nothing beyond it
     around = Hydrodynamics(fluid.properties, length[dry - 1 :], diameter[dry - 1 :])
     added = np.zeros((len(length), 3))
     added[dry - 1 :] = around.added_mass_matrices()[:, [0, 2, 3], [0, 2, 3]]
@@ -265,7 +265,7 @@ def _water(
 
 
 def _displacing(lumps: Sequence[Lump]) -> Points:
-    """Return where the bodies displace fluid, of which these are lumps."""
+    """Return the points at which the bodies displace fluid, from the lumps of displaced fluid."""
     n = len(lumps)
     place = np.zeros((n, 3))
     place[:, 2] = [lump.centre for lump in lumps]

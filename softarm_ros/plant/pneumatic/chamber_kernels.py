@@ -1,9 +1,9 @@
 """
-Compiled chambers: hysteresis of extension over pressure, creep, the curve, free strains.
+Compiled chambers: hysteresis of extension over pressure, creep, curve, free strains.
 
 A chamber resists like a Prandtl-Ishlinskii element (`plant/hysteresis.py`): pressure = elastic
-part + stops over the extension. Pressure being given, the extension lags behind it and a cycle
-loses energy.
+part + stops, as functions of the extension. The extension lags behind a given pressure, and a
+cycle loses energy.
 """
 
 from __future__ import annotations
@@ -29,8 +29,8 @@ def follow_pressures(
     """
     Move the extensions `share` (m,) and `stops` (m, n), in place, to the pressures (m,).
 
-    Each step divides what is missing by the largest stiffness there may be, so that it never goes
-    too far: no stop is turned back that should not be.
+    Each step divides the missing pressure by the largest possible stiffness, so it never
+    overshoots: no stop reverses wrongly.
     """
     stiffest = elastic
     for i in range(weights.size):
@@ -52,7 +52,7 @@ def follow_pressures(
 @kernel(allocates=False)
 def advance_chambers(chambers: Chambers, k: int, pressures: Array, h: float) -> None:
     """
-    Let `pressures` (3,), shares of the full one, act on section k for h [s]; write its `output`.
+    Advance section k by h [s] under `pressures` (3,), shares of the full one; write its `output`.
 
     The creep is exact for an extension that is linear in time within the step. `pressures` may be
     the section's own `output`.

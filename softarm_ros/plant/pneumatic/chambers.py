@@ -1,4 +1,4 @@
-"""What pressure makes of the chambers of all sections: free extension, hysteresis, creep."""
+"""Response of the chambers of all sections to pressure: free extension, hysteresis, creep."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ class PlantChambers:
     """
     The chambers of s sections, three in each.
 
-    The pressure passes hysteresis and creep, then the chamber's curve: its extension if nothing
-    resisted. Hysteresis and creep are scaled so that the first filling to full pressure, held
-    until it has crept, meets the curve: they bring memory, no error of scale.
+    The pressure passes hysteresis and creep, then the chamber's curve, which gives the extension
+    without resistance. Hysteresis and creep are scaled so that the first filling to full pressure,
+    held until creep has ended, lies on the curve: they add memory but no error of scale.
 
     Attributes
     ----------
     arrays
-        What the kernels work on.
+        Arrays of the kernels.
 
     """
 
@@ -47,7 +47,7 @@ class PlantChambers:
         self.arrays: Chambers = _arrays(sections, hysteresis)
 
     def advance(self, pressures: Array, duration_s: float) -> Array:
-        """Let pressures (s, 3) [Pa] act for a time; return the free extensions (s, 3) [m]."""
+        """Advance under pressures (s, 3) [Pa]; return the free extensions (s, 3) [m]."""
         for k, shares in enumerate(pressures / self.arrays.full[:, None]):
             advance_chambers(self.arrays, k, shares, duration_s)
         return self.extensions()
@@ -62,7 +62,7 @@ class PlantChambers:
         return self.extensions()
 
     def extensions(self) -> Array:
-        """Return the free extensions (s, 3) [m] of now."""
+        """Return the present free extensions (s, 3) [m]."""
         a = self.arrays
         return np.array(
             [
@@ -72,7 +72,7 @@ class PlantChambers:
         )
 
     def free_strains(self) -> Array:
-        """Return the free strains (s, 4) of now: curvatures about x, y, z [1/m], stretch."""
+        """Return the present free strains (s, 4): curvatures about x, y, z [1/m], stretch."""
         free = np.empty((len(self.arrays.full), 4))
         for k, row in enumerate(free):
             free_strain_into(self.arrays, k, self.arrays.output[k], row)
@@ -82,7 +82,7 @@ class PlantChambers:
 def _arrays(
     sections: Sequence[PneumaticPlantSectionConfig], hysteresis: ChamberHysteresisConfig
 ) -> Chambers:
-    """Return the chambers of sections, never filled."""
+    """Return the arrays of chambers that were never filled."""
     laws = [
         PrandtlIshlinskii(
             HysteresisConfig(
@@ -123,7 +123,7 @@ def _arrays(
 
 
 def _fill(chambers: Chambers, shares: Array) -> None:
-    """Fill at once to shares (s, 3) of the full pressure; nothing creeps."""
+    """Fill the chambers at once to shares (s, 3) of the full pressure, without creep."""
     for k in range(len(chambers.full)):
         follow_pressures(
             shares[k], chambers.elastic[k], chambers.thresholds[k], chambers.weights[k],

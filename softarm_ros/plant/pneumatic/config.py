@@ -1,4 +1,4 @@
-"""Parameters of the simulated pneumatic arm: all that the controller does not know."""
+"""Parameters of the simulated pneumatic arm; the controller knows none of them."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Three = tuple[Positive, Positive, Positive]
 
 
 class ChamberHysteresisConfig(ConfigBlock):
-    """Of extension over pressure: stops that resist (Prandtl-Ishlinskii), then creep."""
+    """Hysteresis of extension over pressure: stops (Prandtl-Ishlinskii), then creep."""
 
     lost_share: float = Field(ge=0.0, lt=1.0, description='see plant/hysteresis.py')
     saturation_Pa: Positive = Field(description='about the pressure at which all stops yield')
@@ -28,10 +28,10 @@ class PneumaticPlantSectionConfig(ConfigBlock):
     """
     One section of the simulated body: a soft end part that sags, then the part with chambers.
 
-    The end part is a solid rod of `deforming_length_m`; the first one sits in the frame, just
-    behind the origin of the base. Both parts are of one silicone (Yeoh's law): its modulus and
-    the cross-section make the stiffness of the part with chambers, which softens as pressure
-    lengthens it (`silicone_kernels.py`).
+    The end part is a solid rod of `deforming_length_m`; the first one is inside the frame, just
+    behind the origin of the base. Both parts are of the same silicone (Yeoh's law). Its modulus
+    and the cross-section determine the stiffness of the part with chambers, which softens as
+    pressure extends it (`silicone_kernels.py`).
     """
 
     deforming_length_m: Positive
@@ -59,17 +59,17 @@ class PneumaticPlantSectionConfig(ConfigBlock):
 
     @property
     def bending_stiffness_N_m2(self) -> float:
-        """E I of the part with chambers at rest [N m^2]."""
+        """Bending stiffness E I of the part with chambers at rest [N m^2]."""
         return 0.25 * self.axial_stiffness_N * self.outer_radius_m**2
 
     @property
     def axial_stiffness_N(self) -> float:
-        """E A of the part with chambers at rest [N]."""
+        """Axial stiffness E A of the part with chambers at rest [N]."""
         return self.wall_share * self.youngs_modulus_Pa * math.pi * self.outer_radius_m**2
 
 
 class RegulatorConfig(ConfigBlock):
-    """Electropneumatic proportional regulators behind an analogue output, one a chamber."""
+    """Electropneumatic proportional regulators on analogue outputs, one for each chamber."""
 
     span_Pa: Positive = Field(description='pressure at full signal')
     dac_bits: int = Field(ge=6, le=24, description='of the analogue output over the full signal')
@@ -83,7 +83,7 @@ class RegulatorConfig(ConfigBlock):
 
 
 class PlantGripperConfig(ConfigBlock):
-    """A gripper at the tip, whatever makes it hold an object."""
+    """A gripper at the tip; fields common to all ways of holding an object."""
 
     mass_kg: NonNegative
     length_m: Positive
@@ -136,6 +136,6 @@ class PneumaticPlantConfig(PlantBase):
     @field_validator('gripper', mode='before')
     @classmethod
     def _of_its_gripper(cls, value: Any, info: ValidationInfo) -> Any:
-        """Read the block with the fields of its kind, where whoever reads the file knows them."""
+        """Read the block with the fields of its kind, if the context has a reader for it."""
         read = (info.context or {}).get('read_gripper', SoftFingersConfig.model_validate)
         return read(value) if isinstance(value, Mapping) else value

@@ -1,4 +1,4 @@
-"""Regulators, chambers and gripper: what moves the simulated pneumatic arm."""
+"""Regulators, chambers and gripper that move the simulated pneumatic arm."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ class PneumaticDrives:
     Parameters
     ----------
     config, compensation, names, seed
-        As of `PneumaticPlant`.
+        As in `PneumaticPlant`.
     body
-        What they move.
+        The body that they move.
     gripper
-        At its tip; None: it has none.
+        The gripper at its tip, or None.
 
     """
 
@@ -55,28 +55,28 @@ class PneumaticDrives:
         body.settle(np.zeros((len(config.sections), 4)))
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
-        """Set the pressures (m,) [Pa] wanted; see `Drives`."""
+        """Set the target pressures (m,) [Pa]; see `Drives`."""
         wanted = as_actuation(target, self._count, 'command')
         within = np.clip(wanted, 0.0, self._config.regulators.max_pressure_Pa)
         self._regulators.command(self._compensation.signal(within))
 
     def follow(self, signal_Pa: ArrayLike, gripper_Pa: float, vacuum: bool) -> None:
         """
-        Take over the signals at the terminals of the regulators, with no driver in between.
+        Set the signals at the terminals of the regulators, without a simulated driver.
 
         Parameters
         ----------
         signal_Pa : (m,)
-            Of the chambers' regulators, as their volts stand for it.
+            Signals of the chambers' regulators, converted from volts.
         gripper_Pa
-            Of the gripper's regulator; without a gripper nothing hears it.
+            Signal of the gripper's regulator; ignored without a gripper.
         vacuum
             Whether the gripper's vacuum valve is open.
 
         Raises
         ------
         ValueError
-            For a wrong shape or values that are not finite.
+            If the shape is wrong or a value is not finite.
 
         """
         self._regulators.drive(as_actuation(signal_Pa, self._count, 'signal_Pa'))
@@ -85,7 +85,7 @@ class PneumaticDrives:
             self._gripper.target_Pa = supply + max(float(gripper_Pa), 0.0)
 
     def hold(self, now_s: float) -> None:
-        """Let the regulators keep the pressures there are."""
+        """Make the regulators keep the present pressures."""
         self._regulators.hold()
 
     def advance(self, now_s: float, h: float, steps: int) -> None:
@@ -96,19 +96,19 @@ class PneumaticDrives:
             if gripper is not None:
                 gripper.fill(h * steps)
             return
-        for _ in range(steps):  # an object may be taken or let go after each
+        for _ in range(steps):  # the gripper may take or release an object after each step
             self._move(h, 1)
             gripper.fill(h)
             if gripper.handle(self._body.fingers(), self._object_weight(gripper)):
                 self._reload(gripper)
 
     def state(self) -> ActuatorState:
-        """Return measured pressure [Pa], its rate [Pa/s], and the same as effort, each (m,)."""
+        """Return pressure [Pa], its rate [Pa/s], and pressure as effort; measured, each (m,)."""
         measured = self._regulators.valves.measured
         return ActuatorState(measured.copy(), self._regulators.valves.rate.copy(), measured.copy())
 
     def faults(self) -> Faults:
-        """Return what can break: chambers burst."""
+        """Return the possible faults: chambers burst."""
         return {'chamber burst': InjectedFault((actuator_word(self._names),), self._burst)}
 
     def chamber_pressures(self) -> Array:
@@ -131,7 +131,7 @@ class PneumaticDrives:
         return self._gripping().pressure_Pa
 
     def place_object(self, item: GrippedObject | None) -> None:
-        """Put an object into the world for the gripper to take; None takes it away."""
+        """Place an object for the gripper to pick up; None removes it."""
         gripper = self._gripping()
         if gripper.holds:
             self._body.release()
@@ -143,7 +143,7 @@ class PneumaticDrives:
         return self._gripper is not None and self._gripper.holds
 
     def object_position(self) -> Array | None:
-        """Return where the object is (3,) [m], base frame; None without one."""
+        """Return the position (3,) [m] of the object, base frame; None without an object."""
         if self._gripper is None:
             return None
         return self._gripper.object_position(self._body.fingers())
@@ -152,7 +152,7 @@ class PneumaticDrives:
         """
         Return the section tips (sections, 4, 4) long after a first filling; nothing moves.
 
-        `pressures_Pa` (m,): true pressures, behind the regulators.
+        `pressures_Pa` (m,) are true pressures, after the regulators.
         """
         pressures = as_actuation(pressures_Pa, self._count, 'pressures_Pa')
         fresh = PlantChambers(self._config.sections, self._config.hysteresis)
@@ -164,7 +164,7 @@ class PneumaticDrives:
         return 3 * len(self._config.sections)
 
     def _burst(self, chamber: int) -> None:
-        """Let a chamber hold no pressure; its regulator, at the valve, goes on believing."""
+        """Burst a chamber; its regulator, at the valve, still measures the pressure."""
         self._tight[chamber] = 0.0
 
     def _move(self, h: float, steps: int) -> None:

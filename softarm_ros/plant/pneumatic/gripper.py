@@ -1,4 +1,4 @@
-"""Simulated gripper: pressure with a lag, an object held or not."""
+"""Simulated gripper: pressure with a lag, and an object that it may hold."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from softarm_ros.plant.pneumatic.config import PlantGripperConfig, SoftFingersCo
 
 @dataclass(frozen=True)
 class GrippedObject:
-    """An object the arm may pick up: its place (3,) [m] in the base frame, mass and volume."""
+    """An object the arm may pick up: its position (3,) [m] in the base frame, mass and volume."""
 
     position: tuple[float, float, float]
     mass_kg: float
@@ -30,11 +30,11 @@ class GrippedObject:
 
 class Gripper(ABC):
     """
-    What takes hold of an object under a pressure.
+    A gripper that holds an object by pressure.
 
-    When it closes on the object, that is held: it moves with the tip and weighs on it. It is let
-    go when the gripper opens, or when its weight is more than the grip; then it stays where it was
-    let go, as if put down there.
+    When it closes on the object, it holds it: the object moves with the tip and loads it. It lets
+    the object go when it opens, or when the object's weight exceeds the grip. The object then
+    stays where it was released, as if put down there.
     """
 
     def __init__(self, config: PlantGripperConfig) -> None:
@@ -46,20 +46,20 @@ class Gripper(ABC):
         self._in_grip = np.zeros(3)  # from the middle of the fingers, tip axes
 
     def place(self, item: GrippedObject | None) -> None:
-        """Put an object into the world in place of the one there is."""
+        """Place an object, in place of any other; None removes it."""
         self.object, self.holds = item, False
 
     def fill(self, duration_s: float) -> None:
-        """Let the pressure follow its target for a time."""
+        """Advance the pressure towards its target by a duration [s]."""
         self._before_Pa = self.pressure_Pa
         lag = -math.expm1(-duration_s / self.config.lag_s)
         self.pressure_Pa += (self.target_Pa - self._before_Pa) * lag
 
     def handle(self, middle: Array, weight_N: float) -> bool:
         """
-        Take the object, or let it go, as the pressure of now has it; return whether it did.
+        Take or release the object, according to the present pressure; return whether it did.
 
-        `middle` (4, 4): pose of the middle of the fingers; `weight_N` of the object there is.
+        `middle` (4, 4) is the pose of the middle of the fingers, `weight_N` the object's weight.
         """
         if self.object is None:
             return False
@@ -77,11 +77,11 @@ class Gripper(ABC):
         return True
 
     def offset(self) -> Array:
-        """Return where the held object sits (3,) [m] from the middle of the fingers, tip axes."""
+        """Return the held object's offset (3,) [m] from the middle of the fingers, tip axes."""
         return self._in_grip.copy()
 
     def object_position(self, middle: Array) -> Array | None:
-        """Return where the object is (3,) [m], base frame; None without one."""
+        """Return the position (3,) [m] of the object, base frame; None without an object."""
         if self.object is None:
             return None
         if not self.holds:
@@ -94,11 +94,11 @@ class Gripper(ABC):
 
     @abstractmethod
     def is_open(self) -> bool:
-        """Return whether it lets go of what it holds."""
+        """Return whether the gripper is open, so that it releases a held object."""
 
     @abstractmethod
     def grip_N(self) -> float:
-        """Return what it holds against weight [N]."""
+        """Return the largest weight that it can hold [N]."""
 
     def _put_down(self, middle: Array) -> None:
         item = self.object
@@ -124,7 +124,7 @@ class SoftFingers(Gripper):
         return self.pressure_Pa <= self.config.releases_below_Pa
 
     def grip_N(self) -> float:
-        """Return what the fingers hold against weight [N]."""
+        """Return the largest weight that the fingers can hold [N]."""
         beyond_Pa = self.pressure_Pa - self.config.releases_below_Pa
         return self.config.force_per_pressure_N_Pa * beyond_Pa
 

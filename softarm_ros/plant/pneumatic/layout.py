@@ -1,4 +1,4 @@
-"""Arrays that the kernels of the pneumatic arm work on: s sections of three chambers, m = 3 s."""
+"""Arrays for the kernels of the pneumatic arm: s sections of three chambers, m = 3 s."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ class Valves(NamedTuple):
     Attributes
     ----------
     gain, offset : (m,)
-        Of each [-, Pa].
+        Of each regulator [-, Pa].
     dead_zone, lag, fastest
         Width of the play [Pa], lag [s], largest rate [Pa/s].
     signal, seat : (m,)
-        At the terminals, and what the valve holds behind its play [Pa].
+        Signal at the terminals, and set pressure of the valve after its play [Pa].
     pressure, rate, measured : (m,)
-        True gauge pressure [Pa] and its rate [Pa/s], what the sensor reads [Pa].
+        True gauge pressure [Pa] and its rate [Pa/s], and reading of the sensor [Pa].
 
     """
 
@@ -41,7 +41,7 @@ class Valves(NamedTuple):
 
 class Chambers(NamedTuple):
     """
-    What pressure makes of the chambers, and what they remember.
+    Response of the chambers to pressure, and its state.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class Chambers(NamedTuple):
     elastic, thresholds, weights : (s,), (s, k), (s, k)
         Of the hysteresis: `PrandtlIshlinskii`.
     scale : (s,)
-        From what hysteresis and creep leave to the share of the full pressure.
+        Factor from the output of hysteresis and creep to the share of the full pressure.
     linear : (s,)
         Linear share of the curve.
     extension : (s, 3)
@@ -62,13 +62,13 @@ class Chambers(NamedTuple):
     creep_share, creep_lag : (s, c)
         Of the elements of the creep [-, s].
     share : (s, 3)
-        Extension behind the hysteresis, as a share of the full pressure.
+        Extension after the hysteresis, as a share of the full pressure.
     stops : (s, 3, k)
-        Of the hysteresis.
+        Deflections of the stops of the hysteresis.
     crept : (s, 3, c)
-        Elements of the creep.
+        State of the elements of the creep.
     output : (s, 3)
-        Share of the full pressure that the curve sees.
+        Share of the full pressure that enters the curve.
 
     """
 
@@ -96,23 +96,23 @@ class Arm(NamedTuple):
     Attributes
     ----------
     body, state, loads, scratch
-        The chain of elastic joints; `damping_time` as `step_damping` has it.
+        The chain of elastic joints; `damping_time` as in `step_damping`.
     solver
         The same with the damping of the implicit part of a step.
     points
-        What it displaces, and what the gripper holds.
+        Displaced fluid, and the object in the gripper.
     still, medium, water
         The water around it: added mass, working memory, drag; empty in air.
     drive : (n, 4)
         Moments on the rotation vectors [N m] and forces along the joints [N].
     lost : (n,)
-        Share of the stiffness at rest that elongation has taken away.
+        Share of the stiffness at rest lost by elongation.
     stiffness : (s, 4)
         Of the parts with chambers: bending about x and y, torsion [N m^2], extension [N].
     chambered : (s, 2)
-        Their first joint, and the one after their last.
+        First joint of each such part, and the joint after its last.
     c20_share : (s,)
-        C20 / C10 of their silicone.
+        C20 / C10 of its silicone.
 
     """
 

@@ -1,4 +1,4 @@
-"""The part `body.chamber_chain`: pneumatic sections on mounts that sag, gripper or not."""
+"""The part `body.chamber_chain`: pneumatic sections on end parts that sag, optional gripper."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated pneumatic arm, put together."""
+"""The complete simulated pneumatic arm."""
 
 from __future__ import annotations
 
@@ -21,28 +21,28 @@ NO_COMPENSATION = PlayCompensationConfig()
 
 class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
     """
-    Body in air or water, regulators; gripper and force-torque sensor under the base, if any.
+    A body in air or water with regulators; optional gripper and force-torque sensor at the base.
 
     It starts at rest, hanging, without pressure.
 
     Parameters
     ----------
     config
-        Everything that the controller does not know.
+        Properties of the plant; the controller knows none of them.
     gravity_m_s2 : (3,)
         In the base frame.
     seed
-        Of every random number.
+        Seed of all random numbers.
     fluid
         Around the arm; None: air.
     tip_load_kg
-        Payload in the gripper, or at the tip, for good.
+        Permanent payload in the gripper, or at the tip.
     compensation
-        What the driver in front of the regulators makes up for.
+        Compensation of play by the driver of the regulators.
     names
-        Of the chambers, for faults; their numbers without.
+        Names of the chambers, for faults; by default their numbers.
     gripper
-        At the tip; None: soft fingers where `config` has a gripper, otherwise none.
+        At the tip; None: soft fingers if `config` has a gripper, otherwise none.
 
     """
 
@@ -68,12 +68,12 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
 
     @property
     def gripping(self) -> Gripping | None:
-        """The plant, if it has a gripper."""
+        """The plant, if it has a gripper, else None."""
         return None if self.config.gripper is None else self
 
     @property
     def weighed(self) -> BaseWrench | None:
-        """The plant, if a force-torque sensor is under its base."""
+        """The plant, if it has a force-torque sensor under its base, else None."""
         return None if self.config.wrench_sensor is None else self
 
     def chamber_pressures(self) -> Array:

@@ -12,24 +12,23 @@ from softarm_ros.plant.pneumatic.valve_kernels import advance_valves, sensed
 
 class Regulators:
     """
-    One regulator a chamber.
+    One regulator for each chamber.
 
-    The valve follows its signal with its own gain and offset, behind a play (dead zone); the
-    chamber fills with a lag, at most as fast as the valve lets air through. The sensor is the
-    valve's own and shares its gain and offset: a regulator believes that it is where it was sent
-    to be.
+    The valve follows its signal with its own gain and offset, after a play (dead zone); the
+    chamber fills with a lag, limited by the flow of the valve. The sensor is the valve's own and
+    has the same gain and offset, so a regulator always measures the pressure it was commanded.
 
     Parameters
     ----------
     config
-        One `gain` and `offset_Pa` a regulator.
+        One `gain` and `offset_Pa` for each regulator.
     seed
-        Of the sensors' noise.
+        Seed of the sensors' noise.
 
     Attributes
     ----------
     valves
-        What the kernels work on: true and measured gauge pressures among them.
+        Arrays of the kernels, with true and measured gauge pressures.
 
     """
 
@@ -52,21 +51,21 @@ class Regulators:
         self.drive(np.round(signal_Pa / self._step_Pa) * self._step_Pa)
 
     def drive(self, signal_Pa: Array) -> None:
-        """Set the signals (m,) [Pa] as they stand at the terminals of the regulators."""
+        """Set the signals (m,) [Pa] at the terminals of the regulators."""
         self.valves.signal[:] = np.clip(signal_Pa, 0.0, self.config.span_Pa)
 
     def hold(self) -> None:
-        """Keep the pressures there are."""
+        """Keep the present pressures."""
         v = self.valves
         for i, pressure in enumerate(v.pressure):
             v.signal[i] = max(sensed(v, i, pressure), 0.0)
         v.seat[:] = v.pressure
 
     def noise(self, steps: int) -> Array:
-        """Return the sensors' noise (steps, m) [Pa] of the coming steps."""
+        """Return the sensors' noise (steps, m) [Pa] of the next steps."""
         deviates = self._noise.standard_normal((steps, len(self.valves.gain)))
         return np.asarray(self.config.sensor_noise_Pa * deviates)
 
     def advance(self, duration_s: float) -> None:
-        """Let time pass."""
+        """Advance by a duration [s]."""
         advance_valves(self.valves, self.noise(1)[0], duration_s)

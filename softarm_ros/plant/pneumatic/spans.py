@@ -1,4 +1,4 @@
-"""From the configured arm to the parts of the chain: end parts, chambers, gripper if any."""
+"""Conversion of the arm's config to the parts of the chain: end parts, chambers, gripper."""
 
 from __future__ import annotations
 
@@ -17,23 +17,23 @@ from softarm_ros.plant.pneumatic.config import (
 )
 
 GRIPPER_SEGMENTS = 2
-_GRIPPER_MODULUS_PA = 2e7  # stiff beside the arm: its own bending is nothing
+_GRIPPER_MODULUS_PA = 2e7  # stiff compared with the arm: the gripper hardly bends
 
 
 class Part(NamedTuple):
     """
-    A part of constant properties.
+    A part with constant properties.
 
     Attributes
     ----------
     span
-        Its length, segments, mass, and the rigid piece behind it.
+        Its length, segments, mass, and the rigid piece after it.
     stiffness : (3,)
         Bending, torsion [N m^2], extension [N].
     damping_time_s
-        Kelvin-Voigt, of all of them.
+        Kelvin-Voigt time of all three.
     displaced_kg, rigid_displaced_kg
-        Fluid that the flexible part and the rigid piece displace.
+        Fluid displaced by the flexible part and by the rigid piece.
 
     """
 
@@ -45,16 +45,16 @@ class Part(NamedTuple):
 
 
 def end_part_segments(config: PneumaticPlantConfig) -> int:
-    """Return into how many segments an end part is cut: half as many as a part with chambers."""
+    """Return the number of segments of an end part: half of that of a part with chambers."""
     return max(1, config.segments_per_section // 2)
 
 
 def parts_of(config: PneumaticPlantConfig, density_kg_m3: float) -> list[Part]:
     """
-    Return the parts from the frame down, in a fluid of a density (0: air).
+    Return the parts from the frame down, in a fluid with a density (0: air).
 
-    For each section a soft end part, then the part with chambers; a rigid piece behind the last;
-    the gripper, if there is one. The first end part sits in the frame, out of the fluid.
+    For each section a soft end part, then the part with chambers; a rigid piece after the last;
+    the gripper, if any. The first end part is inside the frame, outside of the fluid.
     """
     parts = []
     for k, section in enumerate(config.sections):
@@ -91,7 +91,7 @@ def body_of(parts: list[Part], tip_load_kg: float, gravity: Array, loaded: int) 
 
 
 def displaced_lumps(parts: list[Part]) -> list[Lump]:
-    """Return what mount and bodies displace, as lumps of fluid."""
+    """Return the fluid displaced by mount and bodies, as lumps."""
     return lumps_along(
         [
             Span(

@@ -1,4 +1,4 @@
-"""Volts at the terminals of regulators and sensors, as their data sheets have them."""
+"""Voltages at the terminals of regulators and sensors, according to their data sheets."""
 
 from __future__ import annotations
 
@@ -7,28 +7,28 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array
 
-_SIGNAL_V = 10.0  # ITV0030: 0 to 10 V are no pressure to full span
-_MONITOR_V = (1.0, 5.0)  # its monitor: the same with live zero
-_COMPOUND_Pa = (-1e5, 1e5)  # a compound sensor (SMC PSE543A): vacuum and pressure over 1 to 5 V
+_SIGNAL_V = 10.0  # ITV0030: 0 to 10 V for zero pressure to full span
+_MONITOR_V = (1.0, 5.0)  # its monitor: the same range with live zero
+_COMPOUND_Pa = (-1e5, 1e5)  # compound sensor (SMC PSE543A): vacuum and pressure over 1 to 5 V
 
 
 def regulator_signal_Pa(volts: ArrayLike, span_Pa: float) -> Array:
-    """Return the pressures [Pa] that volts at the signal inputs of regulators stand for."""
+    """Return the pressures [Pa] for voltages at the signal inputs of regulators."""
     return np.asarray(volts, dtype=float) * (span_Pa / _SIGNAL_V)
 
 
 def monitor_volts(pressure_Pa: ArrayLike, span_Pa: float) -> Array:
-    """Return the volts of the regulators' monitors at the pressures [Pa] that they measure."""
+    """Return the voltages of the regulators' monitors at the pressures [Pa] that they measure."""
     return _live_zero(pressure_Pa, 0.0, span_Pa)
 
 
 def compound_volts(pressure_Pa: ArrayLike) -> Array:
-    """Return the volts of a sensor of vacuum and pressure [Pa gauge]."""
+    """Return the voltages of a compound sensor at pressures [Pa gauge]."""
     return _live_zero(pressure_Pa, *_COMPOUND_Pa)
 
 
 def gauge_volts(wrench: Array, calibration: ArrayLike, bias_V: ArrayLike) -> Array:
-    """Return the gauges' volts (6,) of a six-axis sensor that bears a wrench (6,) [N, N m]."""
+    """Return the gauges' voltages (6,) of a six-axis sensor under a wrench (6,) [N, N m]."""
     loaded: Array = np.linalg.solve(np.asarray(calibration, dtype=float), wrench)
     return loaded + np.asarray(bias_V, dtype=float)
 

@@ -11,7 +11,7 @@ from softarm_ros.plant.pneumatic.layout import Valves
 
 @kernel(allocates=False)
 def sensed(valves: Valves, i: int, pressure: float) -> float:
-    """Return what the sensor of regulator i makes of a pressure [Pa], without noise."""
+    """Return the reading of the sensor of regulator i at a pressure [Pa], without noise."""
     if pressure <= 0.0:
         return 0.0
     return (pressure - valves.offset[i]) / valves.gain[i]
