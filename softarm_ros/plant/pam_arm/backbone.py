@@ -1,4 +1,4 @@
-"""The moving backbone of the simulated muscle arm: its arrays, its rest, its shape."""
+"""The moving backbone of the simulated muscle arm: arrays, equilibrium, shape."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class MovingBackbone:
     config
         The simulated arm.
     modules
-        How many; three muscles each.
+        Number of modules, with three muscles each.
     gravity_m_s2 : (3,)
         In the base frame.
     tip_load_kg
@@ -41,12 +41,12 @@ class MovingBackbone:
     Attributes
     ----------
     body, state, medium, links, scratch
-        What the kernels work on; the state is theirs to change.
+        Arrays of the kernels; only the kernels may change the state.
 
     Raises
     ------
     ValueError
-        If the disks do not fall between intervals.
+        If a disk does not lie between two intervals.
 
     """
 
@@ -70,7 +70,7 @@ class MovingBackbone:
         self.loads = Loads(np.zeros(3), np.zeros(3))
 
     def hang(self, mass_kg: float) -> None:
-        """Carry a mass at the tip beside the payload."""
+        """Carry a mass at the tip in addition to the payload."""
         loaded = _body(self._config, self.body.gravity, self._payload_kg + mass_kg)
         self.body.mass[:] = loaded.mass
         self.medium.drag[:] = _air(self._config, loaded).drag
@@ -82,7 +82,7 @@ class MovingBackbone:
         Raises
         ------
         PlantError
-            If it does not come to rest.
+            If the arm does not come to rest.
 
         """
         h = self._time_step_s
@@ -97,7 +97,7 @@ class MovingBackbone:
     def advance(
         self, rest_lengths: Array, muscle_stiffness: Array, time_step_s: float, steps: int = 1
     ) -> None:
-        """Advance by equal steps under constant muscles; arguments and errors as of `settle`."""
+        """Advance by equal steps under constant muscles; arguments and errors as in `settle`."""
         for _ in range(steps):
             status, joint, _ = step_backbone(
                 self.body, self.state, self.loads, self.medium, self.links, rest_lengths,
@@ -125,7 +125,7 @@ class MovingBackbone:
         )
 
     def section_tips(self) -> Array:
-        """Return the pose (1, 4, 4) of the tip, all that is measured, in the base frame."""
+        """Return the pose (1, 4, 4) of the tip, the only measured pose, in the base frame."""
         return np.asarray(body_poses(self.body, self.state, self.scratch)[-1:])
 
     def disks(self) -> Array:
@@ -139,7 +139,7 @@ class MovingBackbone:
 
 
 def _body(config: PamPlantConfig, gravity_m_s2: Array, tip_load_kg: float) -> BodyParameters:
-    """Return the chain: the mass of an interval lies at its ends."""
+    """Return the chain: the mass of an interval is lumped at its ends."""
     rod, n = config.backbone, config.intervals
     ds = rod.length_m / n
     bending = rod.bending_stiffness_N_m2
@@ -163,7 +163,7 @@ def _body(config: PamPlantConfig, gravity_m_s2: Array, tip_load_kg: float) -> Bo
 
 
 def _air(config: PamPlantConfig, body: BodyParameters) -> Medium:
-    """Return what air and sleeve do: they take momentum at `drag_rate_1_s`."""
+    """Return the drag of air and sleeve: loss of momentum at the rate `drag_rate_1_s`."""
     n, rate = len(body.mass), config.drag_rate_1_s
     return Medium(
         force=np.zeros((n, 3)),

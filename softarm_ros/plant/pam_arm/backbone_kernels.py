@@ -1,8 +1,8 @@
 """
-Compiled dynamics of the backbone: a chain of elastic joints that muscles link across modules.
+Compiled dynamics of the backbone: a chain of elastic joints, with muscles between the disks.
 
-Bending, twist and stretch of the rod are the joints' (`joint_kernels`); a muscle is a straight
-spring between the disks of its module (`link_kernels`), implicit in the step with all others.
+The joints have the bending, twist and stretch of the rod (`joint_kernels`). A muscle is a straight
+spring between the disks of its module (`link_kernels`); all muscles are implicit in the step.
 """
 
 from __future__ import annotations
@@ -35,12 +35,13 @@ def step_backbone(
     """
     Advance the backbone by h [s] under muscles of rest lengths (m,) [m] and stiffnesses [N/m].
 
-    `state.tension` gets the pull of the springs at the end of the step, without their dashpots.
+    Writes the tensions of the springs at the end of the step, without their dashpots, to
+    `state.tension`.
 
     Returns
     -------
     tuple
-        Status (`step_kernels`), the joint it is about, and the kinetic energy [J] before the step.
+        Status (`step_kernels`), the joint concerned, and the kinetic energy [J] before the step.
 
     """
     place_bodies(body, state, scratch)

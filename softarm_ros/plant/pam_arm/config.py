@@ -11,7 +11,7 @@ from softarm_ros.plant.config import PlantBase
 
 
 class RelayConfig(ConfigBlock):
-    """Relay and solenoid valve: when the valve follows the board's output."""
+    """Relay and solenoid valve: delays between the board's output and the valve."""
 
     shortest_delay_s: Positive
     longest_delay_s: Positive = Field(description='each valve has its own delay in this range')
@@ -38,7 +38,7 @@ class RelayConfig(ConfigBlock):
 
 
 class PneumaticsConfig(ConfigBlock):
-    """How gas makes a muscle longer and shorter."""
+    """Filling and emptying of the muscles, and the changes of length that follow."""
 
     max_pull_N: Positive = Field(
         description='of a full-length muscle under the pump: pressure of the air by cross-section'

@@ -1,4 +1,4 @@
-"""The simulated muscle arm, put together."""
+"""The complete simulated muscle arm."""
 
 from __future__ import annotations
 
@@ -17,27 +17,27 @@ from softarm_ros.plant.plant import Plant
 
 class MuscleArmPlant(Plant[MovingBackbone, Muscles]):
     """
-    Backbone with muscles on valves, electromagnetic tracker.
+    A backbone with muscles on valves, measured by an electromagnetic tracker.
 
-    It starts at rest, hanging, all muscles homed: vented, as long as in the straight arm, with
-    what homing gets wrong. Only the tip is measured.
+    It starts at rest, hanging, all muscles homed: vented, as long as in the straight arm, with the
+    errors of homing. Only the tip is measured.
 
     Parameters
     ----------
     config
-        Everything that the controller does not know.
+        Properties of the plant; the controller knows none of them.
     drive
         The driver's table and the timing of its board.
     home_length_m : (m,)
-        What the driver takes the gas for at the start, three muscles a module from base to tip.
+        Lengths that the driver assumes at the start, three muscles per module from base to tip.
     names : (m,)
-        Of the muscles, for messages and faults.
+        Names of the muscles, for messages and faults.
     load_of
-        What the driver knows of the muscles' pull (m,) [N] at lengths (m,) [m]: `MuscleDrive`.
+        The driver's model of the muscles' pull (m,) [N] at lengths (m,) [m]: see `MuscleDrive`.
     gravity_m_s2 : (3,)
         In the base frame.
     seed
-        Of every random number.
+        Seed of all random numbers.
     tip_load_kg
         Payload at the tip.
 

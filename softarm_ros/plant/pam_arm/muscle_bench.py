@@ -1,4 +1,4 @@
-"""Muscles of the simulated arm on a bench, before they are built in: hung up, weights below."""
+"""Bench for the muscles of the simulated arm before assembly: hung up, with weights below."""
 
 from __future__ import annotations
 
@@ -13,23 +13,24 @@ from softarm_ros.plant.pam_arm.relays import Relays
 from softarm_ros.plant.pam_arm.valves import ValveBoard
 
 _VALVE_STREAM, _RULER_STREAM = 103, 104
-_AFTER_S = 0.1  # until the slowest valve has closed
+_AFTER_S = 0.1  # wait until the slowest valve has closed
 
 
 class MuscleBench:
     """
-    All muscles of an arm, one beside the other, each with its own valves, weight and ruler.
+    All muscles of an arm side by side, each with its own valves, weight and ruler.
 
-    They begin full. A weight swings out before the ruler is read: its rest alone counts.
+    They are full at first. A weight swings out before the ruler is read: only its rest position
+    matters.
 
     Parameters
     ----------
     config, drive
         Of the arm.
     count : int
-        How many muscles it has.
+        Number of muscles.
     seed : int
-        Of every random number; the muscles are those of the arm of this seed.
+        Seed of all random numbers; the muscles are those of the arm with this seed.
     ruler_noise_m : float
         Standard deviation of one reading.
 
@@ -54,15 +55,15 @@ class MuscleBench:
         self._now_s = 0.0
 
     def hang(self, force_N: float) -> None:
-        """Hang a weight on every muscle in place of the one before."""
+        """Hang a weight on every muscle, in place of the previous one."""
         self._tension[:] = force_N
 
     def open(self, inflate: bool, duration_s: float) -> None:
-        """Open one valve of every muscle for so long in all, in pulses that the board takes."""
+        """Open one valve of every muscle for a total duration, in pulses the board accepts."""
         drive, left = self._board.drive, round(duration_s * 1e3)
         longest, shortest = round(drive.longest_pulse_s * 1e3), round(drive.shortest_pulse_s * 1e3)
         while left > 0:
-            # What is left may not be too short for a pulse of its own.
+            # The remainder must not be too short for a pulse of its own.
             ticks = left if left <= longest else min(longest, left - shortest)
             for muscle in range(len(self._gas)):
                 self._board.fire(self._now_s, muscle, inflate, ticks)
@@ -70,13 +71,13 @@ class MuscleBench:
             left -= ticks
 
     def read(self, readings: int) -> Array:
-        """Return the mean of some readings of each ruler (m,) [m]."""
+        """Return the mean of several readings of each ruler (m,) [m]."""
         self.wait(0.0)
         noise = self._noise * self._ruler.standard_normal((readings, len(self._length)))
         return np.asarray(self._length + self._build.offset + noise.mean(axis=0))
 
     def wait(self, duration_s: float) -> None:
-        """Let time pass, one step at least: a weight takes that to come to rest."""
+        """Let time pass, at least one step, in which the weights come to rest."""
         steps = max(round(duration_s / self._step_s), 1)
         acting, stiffness = np.empty_like(self._gas), np.empty_like(self._gas)
         hang_muscles(

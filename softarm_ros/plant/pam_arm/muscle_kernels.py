@@ -1,20 +1,20 @@
 """
-Compiled muscles of the simulated arm: gas through valves, gas that is shut in, folds.
+Compiled muscles of the simulated arm: gas through valves, enclosed gas, folds.
 
-A bag of cross-section A has gas n = P_in A l in it, pressure by volume, at the temperature of the
-room. The air pushes it together with P_out A, its folded skeleton of stiffness k pushes it out to
-its full length; where that is passed, the film is taut. With x the length that the folds follow,
-a little behind l, a muscle pulls
+A bag of cross-section A contains gas n = P_in A l, pressure times volume, at room temperature. The
+atmosphere compresses the bag with P_out A; its folded skeleton of stiffness k extends it to its
+full length; beyond that, the film is taut. With x the length that the folds follow, a little
+behind l, a muscle pulls with
 
     T = P_out A - n / l - k (full - x) + film (l - full if l > full)
 
-Gas flows through a throttle in proportion to the difference of pressures:
+Gas flows through a throttle in proportion to the pressure difference:
 
     emptying  n' = -c n / l
     filling   n' = c (P_out A + supply_push - n / l)
     leaking   n' = c_leak (P_out A - n / l)
 
-so that a muscle which pulls as hard as its vacuum can shortens no further, and one that pushes
+so a muscle that pulls as hard as its vacuum can does not shorten further, and one that pushes
 against the full supply does not lengthen.
 """
 
@@ -53,16 +53,16 @@ def fill_muscles(
     Parameters
     ----------
     gas, length
-        (m,): [N m], changed; of the bags [m].
+        (m,): gas [N m], changed; length of the bags [m].
     now, h
         Start and length of the step [s].
     open_s, close_s
-        (m, 2) [s]: when the valves, emptying and filling, open and close.
+        (m, 2) [s]: times at which the emptying and filling valves open and close.
     throttles
-        (m, 2) [m/s]: emptying, filling; gas by force of its pressure and time.
+        (m, 2) [m/s]: emptying, filling; gas per force of its pressure and time.
     limits
-        Full length [m], force of the air, push of the supply [N], leak [m/s], play [m], film
-        [N/m].
+        Full length [m], force of the atmosphere, push of the supply [N], leak [m/s], play [m],
+        film [N/m].
 
     """
     air, push, leak = limits[1], limits[2], limits[3]
@@ -89,14 +89,14 @@ def muscle_springs_into(
     stiffness: Array,
 ) -> None:
     """
-    Let the folds follow, and write the springs that touch the muscles' law at their lengths.
+    Move the folds, and write the linear springs tangent to the muscles' law at their lengths.
 
     Parameters
     ----------
     gas, folds, length
-        (m,): [N m]; x [m], changed; of the bags [m].
+        (m,): gas [N m]; length x of the folds [m], changed; length of the bags [m].
     skeleton, limits
-        (m,) [N/m]; as of `fill_muscles`.
+        (m,) [N/m]; as in `fill_muscles`.
     acting, stiffness
         (m,), written: length without load [m] and stiffness [N/m].
 
@@ -131,7 +131,7 @@ def hang_muscles(
     steps: int,
 ) -> None:
     """
-    Advance muscles by `steps` of `h` that rest under weights (m,) [N] all the time.
+    Advance muscles by `steps` of `h`, always at equilibrium with weights (m,) [N].
 
     The other arguments are those of `drive_muscle_arm`.
     """
@@ -175,9 +175,9 @@ def drive_muscle_arm(
     """
     Advance muscles and backbone by `steps` of `h`; return status and joint.
 
-    `length` (m,) of the bags [m] at the start of the latest step, `offset` (m,) [m] what
-    connectors add to that; `acting`, `stiffness` (m,): written for each step. The law is touched
-    where a muscle was a step ago, for a muscle moves micrometres in it.
+    `length` (m,) are the bags' lengths [m] at the start of the latest step, `offset` (m,) [m] the
+    additional lengths of the connectors; `acting`, `stiffness` (m,) are written in each step. The
+    law is linearised at the previous step's lengths, since a muscle moves micrometres per step.
     """
     for step in range(steps):
         fill_muscles(gas, length, open_s, close_s, throttles, limits, now + step * h, h)

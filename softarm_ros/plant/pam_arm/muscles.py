@@ -1,4 +1,4 @@
-"""Valves, filling and muscles: what moves the backbone of the simulated muscle arm."""
+"""Valves, filling and muscles that move the backbone of the simulated muscle arm."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from softarm_ros.plant.pam_arm.muscle_kernels import drive_muscle_arm, muscle_sp
 from softarm_ros.plant.pam_arm.relays import Relays
 from softarm_ros.plant.pam_arm.valves import MuscleDrive, ValveBoard
 
-_VALVE_STREAM = 102  # apart from those of the build and of the sensor
+_VALVE_STREAM = 102  # separate from those of the build and of the sensor
 _SETTLINGS = 4
-_BURST_S = 0.1  # time constant with which a torn muscle fills with air
+_BURST_S = 0.1  # time constant with which a burst muscle fills with air
 
 
 class Muscles:
     """
-    Muscles behind valves, relays, board and driver; they bring the arm to rest, homed.
+    Muscles with valves, relays, board and driver; they bring the arm to rest, homed.
 
-    Homed: vented, at the pressure of the air; how long they are then the driver is told.
+    Homed means vented, at atmospheric pressure; the driver is told the lengths in this state.
 
     Parameters
     ----------
     config, drive, home_length_m, names, load_of, seed
-        As of `MuscleArmPlant`.
+        As in `MuscleArmPlant`.
     body
-        What they move.
+        The body that they move.
 
     Attributes
     ----------
     board
-        Valve board with the log of all pulses that commands led to.
+        Valve board, with the log of all pulses.
     relays
-        Behind it, with the valves.
+        Relays and valves behind the board.
 
     """
 
@@ -68,26 +68,26 @@ class Muscles:
         self._acting, self._stiffness = np.empty_like(home), np.empty_like(home)
         self._body = body
         self._torn = np.zeros(home.size, dtype=bool)
-        self._now_s = 0.0  # up to when all has moved
+        self._now_s = 0.0  # time to which everything has advanced
         self._settle()
 
     def switch(self, outputs: NDArray[np.bool_], at_s: float, now_s: float) -> None:
         """
-        Let the relays follow a valve board instead of commands.
+        Switch the relays to the outputs of an external valve board, instead of commands.
 
         Parameters
         ----------
         outputs : (m, 2)
-            Which relays are on: those of the deflating, of the inflating valves.
+            Whether the relays of the deflating and of the inflating valves are on.
         at_s
-            When they became so, simulated time [s]: somewhat late will do, see `Relays.switch`.
+            When the outputs changed, simulated time [s]; may be slightly late: `Relays.switch`.
         now_s
-            Up to when the arm has moved [s].
+            Time to which the arm has advanced [s].
 
         Raises
         ------
         ValueError
-            If the shape is another one.
+            If the shape is wrong.
 
         """
         if outputs.shape != self.relays.open_s.shape:
@@ -97,7 +97,7 @@ class Muscles:
         self.relays.switch(outputs, at_s, now_s)
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
-        """Send the pulses that lead towards lengths (m,) [m]; see `Drives`."""
+        """Send the pulses towards lengths (m,) [m]; see `Drives`."""
         self._drive.command(now_s, self._checked(target), duration_s)
 
     def hold(self, now_s: float) -> None:
@@ -124,7 +124,7 @@ class Muscles:
         """
         Return estimated length [m], its rate [m/s] and muscle force [N], each (m,).
 
-        The estimate is the driver's, by valve times. No hardware measures the force.
+        The estimate is the driver's, from valve times. No hardware measures the force.
         """
         return ActuatorState(
             self._drive.reading(self._now_s),
@@ -134,15 +134,15 @@ class Muscles:
 
     @property
     def gas(self) -> Array:
-        """Gas in the muscles (m,) [N m]: pressure by cross-section by length."""
+        """Gas in the muscles (m,) [N m]: pressure times cross-section times length."""
         return self._gas.copy()
 
     def faults(self) -> Faults:
-        """Return what can break: muscles burst."""
+        """Return the possible faults: muscles burst."""
         return {'muscle burst': InjectedFault((actuator_word(self._names),), self._burst)}
 
     def _burst(self, muscle: int) -> None:
-        """Let a muscle hold no vacuum: its skeleton pushes it out to full length."""
+        """Make a muscle lose its vacuum: its skeleton extends it to full length."""
         self._torn[muscle] = True
 
     def _checked(self, command: ArrayLike) -> Array:
@@ -158,7 +158,7 @@ class Muscles:
         return target
 
     def _settle(self) -> None:
-        """Come to rest with open bags: only their springs' lengths are sought, by few steps."""
+        """Come to rest with open bags, by a few iterations on the lengths of their springs."""
         build = self._build
         for _ in range(_SETTLINGS):
             muscle_springs_into(

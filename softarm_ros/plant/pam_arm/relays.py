@@ -1,4 +1,4 @@
-"""Relays and solenoid valves of the simulated muscles: when they follow the board's outputs."""
+"""Relays and solenoid valves of the simulated muscles, and their delays."""
 
 from __future__ import annotations
 
@@ -10,30 +10,30 @@ from numpy.typing import NDArray
 from softarm_ros.plant.pam_arm.config import RelayConfig
 
 NEVER = -1.0
-DEFLATE, INFLATE = 0, 1  # columns of everything that is (m, 2)
+DEFLATE, INFLATE = 0, 1  # columns of all (m, 2) arrays
 
 
 class Relays:
     """
-    Two valves a muscle, each behind a relay.
+    Two valves per muscle, each behind a relay.
 
     Every valve has its own delay, closes a little later or earlier than it opens, and jitters.
 
     Parameters
     ----------
     muscles
-        How many.
+        Number of muscles.
     config
         Delays.
     rng
-        Of the delays and their jitter.
+        Random numbers for the delays and their jitter.
 
     Attributes
     ----------
     open_s, close_s : (m, 2)
-        When the valves of the latest pulse open and close [s]: deflate, inflate.
+        Times at which the valves of the latest pulse open and close [s]: deflate, inflate.
     delays_s : (m, 2, 2)
-        Of opening, of closing.
+        Delays of opening and of closing.
 
     """
 
@@ -49,10 +49,10 @@ class Relays:
         # A pulse that begins before the last one of its valve has ended, as (open, close).
         self._next: dict[tuple[int, int], list[float]] = {}
         self._due_s = np.full(valves, NEVER)  # when the latest pulse should have begun
-        self._late_s = np.zeros(valves)  # opening that is still owed
+        self._late_s = np.zeros(valves)  # opening time still to make up for
 
     def draw_jitter(self) -> tuple[float, float]:
-        """Return by how much the next two operations are later than usual [s]."""
+        """Return the extra delays of the next two operations [s]."""
         bound = 3.0 * self.config.jitter_s
         first, second = np.clip(self.config.jitter_s * self._rng.standard_normal(2), -bound, bound)
         return first, second
@@ -61,9 +61,9 @@ class Relays:
         self, muscle: int, valve: int, open_s: float, close_s: float, now_s: float
     ) -> None:
         """
-        Let a valve be open between two times [s]; a pulse that began before ends by itself.
+        Open a valve between two times [s]; a pulse that began earlier ends by itself.
 
-        With the opening of a pulse that was set already, its times are these instead.
+        If a pulse with the same opening was set before, its times are replaced.
         """
         at = (muscle, valve)
         if now_s < self.close_s[at] < open_s:
@@ -74,17 +74,17 @@ class Relays:
 
     def switch(self, outputs: NDArray[np.bool_], at_s: float, now_s: float) -> None:
         """
-        Let the relays follow outputs.
+        Switch the relays to new outputs.
 
         Parameters
         ----------
         outputs : (m, 2)
-            Which relays are on: deflate, inflate.
+            Whether the relays are on: deflate, inflate.
         at_s
-            When the outputs became so.
+            When the outputs changed.
         now_s
-            Up to when the arm has moved already. What of an opening lies before is made up for
-            at its end, so that it lasts as long as its relay was on.
+            Time to which the arm has advanced. The part of an opening before that is added at its
+            end, so that the valve is open as long as its relay was on.
 
         """
         self.catch_up(now_s)
@@ -98,7 +98,7 @@ class Relays:
         self._on = outputs.copy()
 
     def catch_up(self, now_s: float) -> None:
-        """Let pulses begin that waited for the one before to end."""
+        """Start pulses that waited for the previous one to end."""
         for at, (opens, closes) in list(self._next.items()):
             if self.close_s[at] <= now_s:
                 del self._next[at]
@@ -125,4 +125,4 @@ class Relays:
             return
         wanted = max(close_s, self._due_s[at]) + self._late_s[at]
         self.close_s[at] = max(wanted, now_s, self.open_s[at])
-        self._late_s[at] = wanted - self.close_s[at]  # below zero: the next one is shorter
+        self._late_s[at] = wanted - self.close_s[at]  # negative: the next opening is shorter

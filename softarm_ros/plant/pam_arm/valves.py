@@ -1,4 +1,4 @@
-"""Lengths to valve times to open valves, in simulation: the valve board before the relays."""
+"""Simulated valve board and driver: from lengths to pulses of the relays."""
 
 from __future__ import annotations
 
@@ -23,11 +23,11 @@ class Pulse:
     Attributes
     ----------
     muscle, inflate
-        Which muscle (index), and which of its two valves.
+        Index of the muscle, and which of its two valves.
     on_s, off_s
         When the board switches the relay.
     open_s, close_s
-        When the valve follows; with close_s <= open_s it never opened.
+        When the valve opens and closes; if close_s <= open_s, it never opened.
 
     """
 
@@ -41,18 +41,18 @@ class Pulse:
 
 class ValveBoard:
     """
-    The board that times the relays, given pulses by simulated time.
+    The board that times the relays, given pulses in simulated time.
 
-    A pulse is a valve and a number of ticks. The interlock is here: while a relay of a muscle is
-    on, and for the guard time after that, the muscle takes no other pulse, so that its two valves
-    are never open together. `log` keeps every pulse.
+    A pulse is a valve and a number of ticks. The board has the interlock: while a relay of a
+    muscle is on, and for the guard time after that, the muscle accepts no other pulse, so its two
+    valves are never open together. `log` keeps every pulse.
 
     Parameters
     ----------
     drive
         Timing of the board.
     relays
-        What it switches.
+        The relays that it switches.
 
     """
 
@@ -64,17 +64,17 @@ class ValveBoard:
         self._free_s = np.full(muscles, NEVER)
 
     def busy(self, now_s: float) -> NDArray[np.bool_]:
-        """Return which muscles (m,) would not take a pulse now."""
+        """Return whether each muscle (m,) would refuse a pulse now."""
         return self._tick(now_s) < self._free_s - 0.5 * TICK_S
 
     def fire(self, now_s: float, muscle: int, inflate: bool, ticks: int) -> Pulse:
         """
-        Open a valve for some ticks.
+        Open a valve for a number of ticks.
 
         Raises
         ------
         ValueError
-            If the muscle is busy (interlock) or the pulse is not between shortest and longest.
+            If the muscle is busy (interlock), or the pulse is too short or too long.
 
         """
         on = self._tick(now_s)
@@ -96,7 +96,7 @@ class ValveBoard:
         return pulse
 
     def cut(self, now_s: float) -> list[Pulse]:
-        """Switch all relays off; return the pulses that were cut short, as they are now."""
+        """Switch all relays off; return the pulses that were cut short, with their new times."""
         now = self._tick(now_s)
         cut = []
         for index in self._last:
@@ -112,7 +112,7 @@ class ValveBoard:
         return cut
 
     def left(self, now_s: float) -> Array:
-        """Return for how long (m,) [s] the relay of each muscle's latest pulse is still on."""
+        """Return the remaining time (m,) [s] for which the relay of each muscle stays on."""
         left = np.zeros(len(self._last))
         for muscle, index in enumerate(self._last):
             if index >= 0 and self.log[index].off_s > now_s:
@@ -125,20 +125,20 @@ class ValveBoard:
         self._free_s[pulse.muscle] = pulse.off_s + self.drive.guard_s
 
     def _tick(self, now_s: float) -> float:
-        """Return the tick [s] at which what is sent now is carried out."""
+        """Return the tick [s] at which a message sent now is executed."""
         return math.ceil((now_s + self.relays.config.link_delay_s) / TICK_S - 1e-6) * TICK_S
 
 
 class MuscleDrive:
     """
-    Stands in for the driver: its lengths, before a board that obeys at once.
+    Simulates the driver: its length estimates, with a board that obeys at once.
 
     Parameters
     ----------
     config, lengths, load_of
-        As of `MuscleLengths`.
+        As in `MuscleLengths`.
     board
-        What opens the valves.
+        The board that opens the valves.
 
     """
 
@@ -155,15 +155,15 @@ class MuscleDrive:
 
     @property
     def estimate(self) -> Array:
-        """Where the driver believes the pulses so far to lead (m,) [m]."""
+        """The driver's estimate of the lengths after all pulses so far (m,) [m]."""
         return self.lengths.estimate
 
     def reading(self, now_s: float) -> Array:
-        """Return where the driver believes the lengths (m,) [m] to be, in mid-pulse too."""
+        """Return the driver's estimate of the present lengths (m,) [m], also during a pulse."""
         return self.lengths.under_way(self.board.left(now_s))
 
     def command(self, now_s: float, target: Array, period_s: float) -> None:
-        """Send the pulses that lead towards lengths (m,) [m], those of busy muscles later."""
+        """Send the pulses towards lengths (m,) [m]; busy muscles have to wait."""
         self.lengths.leak(now_s)
         before = self.estimate
         choice = self.lengths.choose(target, ~self.board.busy(now_s))
@@ -176,7 +176,7 @@ class MuscleDrive:
         self.velocity = (self.estimate - before) / period_s
 
     def hold(self, now_s: float) -> None:
-        """Close all valves as fast as the board can; the estimate goes back by what was cut."""
+        """Close all valves as fast as the board can; correct the estimate for cut pulses."""
         for pulse in self.board.cut(now_s):
             self.lengths.cut(pulse.muscle, pulse.inflate, pulse.off_s - pulse.on_s)
         self.velocity = np.zeros(self.estimate.size)
