@@ -1,4 +1,4 @@
-"""From the plant's parameters to the chain of joints and the paths of its cables."""
+"""Conversion of the plant's config to the chain of joints and the paths of its cables."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ def rod_of(
     """
     Return the rod with a payload at its tip, unstressed.
 
-    The chain does not follow the turns of connectors about their axis: all that a segment has is
-    given in the axes of the base instead.
+    The chain does not follow the rotations of connectors about their axis; instead, all properties
+    of a segment are given in the axes of the base.
     """
     body = body_of(config, gravity, load_kg)
     per, n = config.pieces_per_segment, len(body.mass)
@@ -61,7 +61,7 @@ def _bristles(config: TendonRodPlantConfig, cables: int) -> Array:
 
 
 def turns_before(config: TendonRodPlantConfig) -> Array:
-    """Return by how much each segment, and the tip, stands turned about the axis [rad]."""
+    """Return the rotation of each segment, and of the tip, about the rod's axis [rad]."""
     own = [math.radians(s.connector.rotation_vector_deg[2]) for s in config.segments]
     return np.cumsum([0.0, *own])
 
@@ -85,7 +85,7 @@ def body_of(config: TendonRodPlantConfig, gravity: Array, load_kg: float) -> Bod
     ds = np.array([segment.length_m / per for segment in config.segments])
     stiffness, damping = np.zeros((len(ds), 3)), np.zeros((len(ds), 2))
     stiffness[:, 2] = [float(s.profile.stiffness(0.5)[5, 5]) for s in config.segments] / ds
-    # The stretch of a metal core is not damped by its sleeve.
+    # The sleeve does not damp the stretch of a metal core.
     damping[:, 0] = [segment.damping_time_s for segment in config.segments]
     return BodyParameters(
         segment_length=np.repeat(ds, per),
@@ -121,9 +121,9 @@ def cable_paths(
     config: TendonRodPlantConfig, tendons: Sequence[PlantTendon]
 ) -> tuple[Array, Array]:
     """
-    Return where cables cross the joints (n, m, 2) [m] and whether they run there (n, m), 0 or 1.
+    Return the positions (n, m, 2) [m] of cables at joints, and whether they run there (n, m).
 
-    Paths parallel to the rod; `rigs` refuses others.
+    Paths are parallel to the rod; `rigs` refuses others. The second array is 0 or 1.
     """
     per, n = config.pieces_per_segment, config.pieces_per_segment * len(config.segments)
     place, runs = np.zeros((n, len(tendons), 2)), np.zeros((n, len(tendons)))

@@ -1,4 +1,4 @@
-"""Parameters of the simulated tendon-driven rod: all that the controller does not know."""
+"""Parameters of the simulated tendon-driven rod; the controller knows none of them."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class PlantRodSegmentConfig(ConfigBlock):
 
 
 class WinchConfig(ConfigBlock):
-    """A winch that holds a cable's tension by a load cell, and the way to the arm."""
+    """A winch that controls a cable's tension by a load cell, and the guide to the arm."""
 
     time_constant_s: Positive = Field(description='of the tension control')
     max_tension_rate_N_s: Positive
@@ -94,10 +94,10 @@ class TendonRodPlantConfig(PlantBase):
 @dataclass(frozen=True)
 class PlantTendon:
     """
-    Where a cable runs.
+    Path of a cable.
 
-    `routes` are those of its own segments, `segment_indices` say which these are (0: the base's);
-    it passes the segments before the first at the plant's `passage_radius_m`.
+    `routes` are its paths in its own segments, `segment_indices` the indices of these segments (0:
+    at the base). It passes earlier segments at the plant's `passage_radius_m`.
     """
 
     name: str

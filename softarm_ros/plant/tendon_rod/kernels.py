@@ -1,13 +1,13 @@
 """
 Compiled time step of winches, cable friction and rod together.
 
-Winch: the load cell reads round((1 + gain) T + zero); the tension follows the target with first
-order at a bounded rate, whatever the cable's motion. Friction (`friction_kernels`): in the guide
-before the arm, and where a cable passes from one joint to the next, by half of either's bend. The
-cable's stretch slides there too.
+Winch: the load cell reads round((1 + gain) T + zero); the tension follows the target with a
+first-order lag at a bounded rate, whatever the cable's motion. Friction (`friction_kernels`) acts
+in the guide before the arm, and where a cable passes from one joint to the next, by half the bend
+of each. The cable's stretch slides there too.
 
-Friction acts by the newest places of the rod, which with its steps makes a symplectic pair: no
-energy from the coupling.
+Friction depends on the newest positions of the rod. With the rod's steps this is a symplectic
+scheme, so the coupling adds no energy.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ MAX_TURN_RAD = 2.5  # of a segment
 
 @kernel(allocates=False)
 def read_cell(tension: float, gain: float, zero: float, resolution: float) -> float:
-    """Return what a load cell shows [N]."""
+    """Return the reading of a load cell [N]."""
     value = (1.0 + gain) * tension + zero
     if resolution > 0.0:
         value = resolution * math.floor(value / resolution + 0.5)
@@ -47,7 +47,7 @@ def wind(parameters: WinchParameters, winches: WinchState, h: float) -> None:
         miss = winches.target[i] - shown
         if abs(miss) <= 0.5 * resolution:
             miss = 0.0
-        # The mean rate of a first-order lag over the step.
+        # Mean rate of a first-order lag over the step.
         rate = -miss * math.expm1(-h / tau) / h
         rate = min(max(rate, -fastest), fastest)
         rate = max(rate, -winches.tension[i] / h)
@@ -57,7 +57,7 @@ def wind(parameters: WinchParameters, winches: WinchState, h: float) -> None:
 
 @kernel(allocates=False)
 def follow_cable(parameters: WinchParameters, rod: Rod, i: int) -> int:
-    """Write where cable i turns and how long it is from node to node; return its nodes."""
+    """Write the turns of cable i and its lengths between nodes; return the number of nodes."""
     guide, mu = parameters.numbers[4], parameters.numbers[5]
     angle, arc = rod.nodes.angle[i], rod.nodes.arc[i]
     angle[0], before, count = guide, 0.0, 1
@@ -87,7 +87,7 @@ def spread_tensions(parameters: WinchParameters, winches: WinchState, rod: Rod, 
 
 @kernel(allocates=False)
 def free_cables(parameters: WinchParameters, winches: WinchState, rod: Rod) -> None:
-    """Put all bristles at ease where the cables are; write the tensions: those of the winches."""
+    """Reset all bristles at the present cable positions; all tensions become the winches'."""
     n, m = rod.runs.shape
     for i in range(m):
         count, length = follow_cable(parameters, rod, i), 0.0
@@ -111,7 +111,7 @@ def load_rod(rod: Rod, h: float) -> float:
 
 @kernel(allocates=False)
 def move_rod(rod: Rod, h: float) -> tuple[int, int]:
-    """Advance the loaded rod by h [s] under the tensions in force; return status and joint."""
+    """Advance the loaded rod by h [s] under the present tensions; return status and joint."""
     pull_cables(rod)
     factorise(rod.solver, rod.scratch, h, 0)
     accelerate(rod.scratch, rod.state.tension, h, rod.state.velocity)
@@ -120,7 +120,7 @@ def move_rod(rod: Rod, h: float) -> tuple[int, int]:
 
 @kernel(allocates=False)
 def turned_joint(rod: Rod, per: int) -> int:
-    """Return a joint of the first segment of `per` joints that has turned too far, or -1."""
+    """Return the first joint of a segment of `per` joints that is bent too far, or -1."""
     for first in range(0, rod.runs.shape[0], per):
         x, y, z = 0.0, 0.0, 0.0
         for g in range(first, first + per):
@@ -160,7 +160,7 @@ def settle_rod(
     max_steps: int,
     tolerance: float,
 ) -> tuple[int, int]:
-    """Advance under the tensions in force, without friction, until all is still."""
+    """Advance under the present tensions, without friction, until all is still."""
     memory = np.zeros(3)
     for _ in range(max_steps):
         energy = load_rod(rod, h)

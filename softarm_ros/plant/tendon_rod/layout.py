@@ -1,4 +1,4 @@
-"""Arrays that the kernels of the tendon-driven rod work on: n joints, m cables."""
+"""Arrays for the kernels of the tendon-driven rod: n joints, m cables."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class Rod(NamedTuple):
     Attributes
     ----------
     body, state, loads, scratch
-        The chain of elastic joints; the bending and torsion of `body` are zero, `law` has them.
-        `damping_time` as `step_damping` has it.
+        The chain of elastic joints; bending and torsion stiffness of `body` are zero, as they are
+        in `law`. `damping_time` as in `step_damping`.
     solver
         The same with the damping of the implicit part of a step.
     law : (n, 3, 3)
@@ -25,11 +25,11 @@ class Rod(NamedTuple):
     rest : (n, 3)
         Rotation vectors without load [rad].
     place : (n, m, 2)
-        Where cables cross the joints' cross-sections [m].
+        Position of the cables in the joints' cross-sections [m].
     runs : (n, m)
-        1 where a cable runs.
+        1 if the cable runs through the joint, else 0.
     tension : (n, m)
-        Of each cable at each joint [N], written by every step.
+        Of each cable at each joint [N], overwritten in every step.
     nodes
         Friction of the cables at n + 1 nodes: in the guide before the arm, and where a cable
         enters each joint.

@@ -1,4 +1,4 @@
-"""The simulated tendon-driven rod, put together."""
+"""The complete simulated tendon-driven rod."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from softarm_ros.plant.tendon_rod.winches import Winches
 
 class TendonRodPlant(Plant[RodBody, Winches]):
     """
-    Rod with cables on winches.
+    A rod with cables on winches.
 
-    It starts at rest under its own weight with the given tension in every cable, its friction
-    undecided (as after shaking the arm).
+    It starts at rest under its own weight with the given tension in every cable, without friction
+    forces (as after shaking the arm).
 
     Parameters
     ----------
     config
-        Everything that the controller does not know.
+        Properties of the plant; the controller knows none of them.
     tendons
         One per actuator, in the order of the commands.
     gravity_m_s2 : (3,)
@@ -30,9 +30,9 @@ class TendonRodPlant(Plant[RodBody, Winches]):
     tip_load_kg : float
         Payload at the tip.
     tension_N : (m,)
-        To start with, at the winches.
+        Initial tensions at the winches.
     seed
-        Of every random number: errors of the load cells, noise.
+        Seed of all random numbers: errors of the load cells, noise.
 
     """
 

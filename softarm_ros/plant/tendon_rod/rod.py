@@ -1,4 +1,4 @@
-"""The simulated rod: its arrays, its steps, its rest, its shape."""
+"""The simulated rod: arrays, steps, equilibrium, shape."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class RodBody:
     Parameters
     ----------
     config, tendons, gravity_m_s2, tip_load_kg
-        As of `TendonRodPlant`.
+        As in `TendonRodPlant`.
 
     Attributes
     ----------
     rod
-        What the kernels work on; the state is theirs to change.
+        Arrays of the kernels; only the kernels may change the state.
 
     """
 
@@ -75,14 +75,14 @@ class RodBody:
         """
         rod = self.rod
         if h != self._split_for_s:
-            # Axial steps stay implicit: stretch swings too fast to be followed.
+            # Axial steps stay implicit: axial vibration is too fast to resolve.
             times = rod.body.damping_time[:, 0], rod.solver.damping_time[:, 0]
             split_damping(self._damping_time[:, 0], h, *times)
             self._split_for_s = h
         self._check(*drive_rod(parameters, winches, rod, self._per, h, steps))
 
     def settle(self, parameters: WinchParameters, winches: WinchState) -> None:
-        """Come to rest without friction; raise `PlantError` if it does not."""
+        """Come to rest without friction; raise `PlantError` if that fails."""
         h = self._time_step_s
         quiet = calm(self.rod.body._replace(damping_time=self._damping_time))
         rod = self.rod._replace(body=quiet, solver=quiet)
@@ -91,14 +91,14 @@ class RodBody:
         )
 
     def hang(self, mass_kg: float) -> None:
-        """Carry a mass at the tip beside the payload, of the same size."""
+        """Carry a mass at the tip in addition to the payload, of the same size."""
         own = self.rod.body
         loaded = body_of(self._config, own.gravity, self._payload_kg + mass_kg)
         own.mass[:], own.centre[:], own.inertia[:] = loaded.mass, loaded.centre, loaded.inertia
 
     def resting_copy(self, tip_force_N: ArrayLike) -> RodBody:
         """
-        Return a rod in the same shape, without motion, under one more dead load on its tip.
+        Return a copy in the same shape, without motion, with an additional dead load on its tip.
 
         Raises
         ------
@@ -137,7 +137,7 @@ class RodBody:
         return centerline(self.rod.body, self.rod.state, self.rod.scratch, n)
 
     def energy_J(self) -> float:
-        """Return kinetic, elastic and weight energy of the rod [J]."""
+        """Return the sum of kinetic, elastic and gravitational energy of the rod [J]."""
         rod = self.rod
         kinetic = load_rod(rod, self._time_step_s)
         strain = rod.scratch.logarithm[:, :3] - rod.rest

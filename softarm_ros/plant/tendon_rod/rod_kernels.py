@@ -1,4 +1,4 @@
-"""Compiled: joints of any bending law, and cables that pull on them."""
+"""Compiled joints with any bending stiffness matrix, and cables that pull on them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def _moments(K: Array, x: float, y: float, z: float) -> tuple[float, float, floa
 def rate_of_logarithm(
     logarithm: Array, wx: float, wy: float, wz: float
 ) -> tuple[float, float, float]:
-    """Return phi' = J^-1 w of a joint that turns at w [rad/s]; see `log_of_quaternion`."""
+    """Return phi' = J^-1 w of a joint with angular velocity w [rad/s]: `log_of_quaternion`."""
     x, y, z, c = logarithm[0], logarithm[1], logarithm[2], logarithm[3]
     dot = c * (x * wx + y * wy + z * wz)
     less = 1.0 - c * (x * x + y * y + z * z)
@@ -39,10 +39,10 @@ def rate_of_logarithm(
 @kernel(allocates=False)
 def bend_joints(rod: Rod, h: float) -> None:
     """
-    Write the joints' moments and tangents by their law into `scratch`.
+    Write the joints' moments and tangents from `law` into `scratch`.
 
-    As `elastic_load` does for round joints: -J^-T K (phi - rest + lead phi'), J^-T K J^-1. To be
-    called after `load_bodies` with the same h [s].
+    As in `elastic_load` for round joints: -J^-T K (phi - rest + lead phi'), J^-T K J^-1. Call it
+    after `load_bodies`, with the same h [s].
     """
     scratch = rod.scratch
     for g in range(rod.law.shape[0]):
@@ -76,7 +76,7 @@ def _along(rod: Rod, g: int, i: int) -> float:
 
 @kernel(allocates=False)
 def length_of(rod: Rod, g: int, i: int) -> float:
-    """Return |(l + e) z + phi x place| [m], of cable i along joint g; l + e the length there."""
+    """Return |(l + e) z + phi x place| [m] of cable i along joint g, l + e being its length."""
     along, twist = _along(rod, g, i), rod.scratch.logarithm[g, 2]
     x, y = rod.place[g, i, 0], rod.place[g, i, 1]
     return math.sqrt(along * along + twist * twist * (x * x + y * y))

@@ -1,4 +1,4 @@
-"""Volts at the terminals of winch amplifiers and their load cells."""
+"""Voltages at the terminals of winch amplifiers and their load cells."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from numpy.typing import ArrayLike
 from softarm_ros.geometry.arrays import Array
 
 SPAN_N = 50.0  # of the load cells
-_SIGNAL_V = 10.0  # 0 to 10 V are no tension to the span
-_MONITOR_V = (1.0, 5.0)  # the same with live zero
+_SIGNAL_V = 10.0  # 0 to 10 V for zero tension to the span
+_MONITOR_V = (1.0, 5.0)  # the same range with live zero
 
 
 def winch_signal_N(volts: ArrayLike) -> Array:
-    """Return the tensions [N] that volts at the set-point inputs of amplifiers stand for."""
+    """Return the tensions [N] for voltages at the set-point inputs of amplifiers."""
     signal: Array = np.asarray(volts, dtype=float) * (SPAN_N / _SIGNAL_V)
     return np.maximum(signal, 0.0)
 
@@ -24,6 +24,6 @@ def winch_volts(tension_N: ArrayLike) -> Array:
 
 
 def cell_volts(tension_N: ArrayLike) -> Array:
-    """Return the volts of the load cells' amplifiers at the tensions [N] that they show."""
+    """Return the voltages of the load cells' amplifiers at the tensions [N] that they show."""
     low, high = _MONITOR_V
     return low + (high - low) * np.asarray(tension_N, dtype=float) / SPAN_N

@@ -1,4 +1,4 @@
-"""Winches that hold the tensions of cables by load cells: what moves the rod."""
+"""Winches that control the tensions of the rod's cables by load cells."""
 
 from __future__ import annotations
 
@@ -27,23 +27,23 @@ class RodEquilibrium:
 
 class Winches:
     """
-    Winches with their cables; they bring the rod to rest under the tensions to start with.
+    Winches with their cables; they bring the rod to rest under the initial tensions.
 
-    Friction is undecided then, as after shaking the arm.
+    There is no friction force then, as after shaking the arm.
 
     Parameters
     ----------
     config, tension_N, seed
-        As of `TendonRodPlant`.
+        As in `TendonRodPlant`.
     names : (m,)
-        Of the cables.
+        Names of the cables.
     body
-        What they move.
+        The body that they move.
 
     Attributes
     ----------
     parameters, winches
-        What the kernels work on.
+        Arrays of the kernels.
 
     """
 
@@ -78,12 +78,12 @@ class Winches:
         body.settle(self.parameters, self.winches)
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
-        """Set the tensions (m,) [N] wanted; see `Drives`."""
+        """Set the target tensions (m,) [N]; see `Drives`."""
         wanted = self._checked(target, 'command')
         self.winches.target[:] = np.where(self._snapped, 0.0, wanted)
 
     def hold(self, now_s: float) -> None:
-        """Let the winches keep the tension they have, by their load cells."""
+        """Make the winches keep the present tensions, as their load cells show them."""
         self.winches.target[:] = self._shown()
 
     def advance(self, now_s: float, h: float, steps: int) -> None:
@@ -91,12 +91,12 @@ class Winches:
         self._body.drive(self.parameters, self.winches, h, steps)
 
     def state(self) -> ActuatorState:
-        """Return the tension shown by the load cells [N], its rate [N/s], and it again [N]."""
+        """Return the tension shown by the load cells [N], its rate [N/s], and it as effort [N]."""
         shown = self._shown()
         return ActuatorState(shown, self.winches.rate.copy(), shown.copy())
 
     def faults(self) -> Faults:
-        """Return what can break: cables snap."""
+        """Return the possible faults: cables snap."""
         return {'cable snap': InjectedFault((actuator_word(self._names),), self._snap)}
 
     def true_tension(self) -> Array:
@@ -107,7 +107,7 @@ class Winches:
         self, tension_N: ArrayLike, tip_force_N: ArrayLike = (0.0, 0.0, 0.0)
     ) -> RodEquilibrium:
         """
-        Return where the arm would rest without friction, leaving the plant itself as it is.
+        Return the equilibrium of the arm without friction, without changing the plant.
 
         Parameters
         ----------
@@ -122,7 +122,7 @@ class Winches:
         return RodEquilibrium(twin.section_tips())
 
     def _snap(self, cable: int) -> None:
-        """Let a cable pull no more, and its load cell show it."""
+        """Snap a cable: its tension falls to zero, and its load cell shows that."""
         self._snapped[cable] = True
         self.winches.tension[cable] = self.winches.target[cable] = 0.0
 
