@@ -1,1 +1,1 @@
-"""What may surround the simulated arm: a file a medium, the parts of the family `medium`."""
+"""Media around the simulated arm, one per file: the parts of the family `medium`."""

@@ -1,4 +1,4 @@
-"""The part `medium.air`: nothing that the arm would feel beyond the damping of its body."""
+"""The part `medium.air`: no effect on the arm beyond the damping of its body."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ from softarm_ros.plant.fluid import Fluid
 
 
 class WaterMediumConfig(WaterConfig):
-    """Water around the simulated arm, as it really is."""
+    """Actual water around the simulated arm."""
 
     current_m_s: tuple[Finite, Finite, Finite] = Field(
         default=(0.0, 0.0, 0.0),
