@@ -20,7 +20,7 @@ from softarm_ros.plant.layout import ArmState, BodyParameters, Loads, Scratch
 
 @kernel(allocates=False)
 def place_bodies(body: BodyParameters, state: ArmState, scratch: Scratch) -> None:
-    """Write pose of every body and the velocity map of every joint into `scratch`."""
+    """Write the pose of every body and the velocity map of every joint into `scratch`."""
     place_chain(
         body.base_rotation,
         body.segment_length,
@@ -49,9 +49,9 @@ def place_chain(
     arcs: Array,
 ) -> None:
     """
-    Do what `place_bodies` does, given only the arrays that it takes.
+    Do the work of `place_bodies` on separate arrays.
 
-    Called from Python, this takes a third of the time: every array is unpacked on the way.
+    A call from Python takes a third of the time, because no parameter tuple is unpacked.
     """
     for i in range(3):
         origin[0, i] = 0.0
@@ -255,7 +255,7 @@ def _momentum(
 
 @kernel(allocates=False)
 def _apply_tip_loads(body: BodyParameters, loads: Loads, scratch: Scratch, n: int) -> None:
-    """Subtract the tip loads from what the last body needs."""
+    """Subtract the tip loads from the bias wrench of the last body."""
     R, r, wrench = scratch.rotation[n], scratch.origin[n], scratch.bias[n - 1]
     F, M = loads.tip_force, loads.tip_moment
     x = r[0] + body.tip_offset[0] * R[0, 2]
@@ -293,7 +293,7 @@ def factorise(body: BodyParameters, scratch: Scratch, h: float, cables: int) -> 
             h * (body.damping_time[g, 0] + h),
             h * (body.damping_time[g, 1] + h) * body.stiffness[g, 2],
         )
-        invert_symmetric_4(D)  # NaN where it fails, which the step notices
+        invert_symmetric_4(D)  # NaN if it fails; the step detects that
         _release(articulated, U, D)
         _reduce_loads(
             S,
@@ -361,7 +361,7 @@ def _stiffen(D: Array, tangent: Array, turning: float, stretching: float) -> Non
 
 @kernel(allocates=False)
 def _release(A: Array, U: Array, D: Array) -> None:
-    """Replace U (6, 4) by U D, D an inverse; take U D U^T from the upper triangle of A."""
+    """Replace U (6, 4) by U D, D an inverse; subtract U D U^T from the upper triangle of A."""
     d00, d10, d20, d30 = D[0, 0], D[1, 0], D[2, 0], D[3, 0]
     d11, d21, d31, d22, d32, d33 = D[1, 1], D[2, 1], D[3, 1], D[2, 2], D[3, 2], D[3, 3]
     for i in range(6):
@@ -370,7 +370,7 @@ def _release(A: Array, U: Array, D: Array) -> None:
         x1 = u0 * d10 + u1 * d11 + u2 * d21 + u3 * d31
         x2 = u0 * d20 + u1 * d21 + u2 * d22 + u3 * d32
         x3 = u0 * d30 + u1 * d31 + u2 * d32 + u3 * d33
-        # Rows below i are still those of U.
+        # Rows below i still hold U.
         for j in range(i, 6):
             A[i, j] -= x0 * U[j, 0] + x1 * U[j, 1] + x2 * U[j, 2] + x3 * U[j, 3]
         U[i, 0], U[i, 1], U[i, 2], U[i, 3] = x0, x1, x2, x3
@@ -418,7 +418,7 @@ def _reduce_loads(
 
 @kernel(allocates=False)
 def _add_upper(matrix: Array, other: Array) -> None:
-    """Add the upper triangle of a (6, 6)."""
+    """Add the upper triangle of `other` (6, 6) to `matrix`."""
     for i in range(6):
         for j in range(i, 6):
             matrix[i, j] += other[i, j]

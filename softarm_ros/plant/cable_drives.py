@@ -1,4 +1,4 @@
-"""Steppers, play, pulleys and cables: what moves the body of a cable-driven arm."""
+"""Steppers, play, pulleys and cables that move the body of a cable-driven arm."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from softarm_ros.plant.soft_arm import Equilibrium, SoftArm, as_actuation
 from softarm_ros.plant.step_kernels import drive_arm, wind_cables
 from softarm_ros.plant.stepper import Steppers
 
-_EARLY_S = 1e-9  # rounding of the clock must not delay a command by a step
-_SNAPPED_M = 10.0  # so much loose cable never becomes taut
+_EARLY_S = 1e-9  # tolerance: rounding of the clock must not delay a command by a step
+_SNAPPED_M = 10.0  # enough added length that the cable never becomes taut
 
 
 class CableDrives:
     """
-    The motors of all cables; the arm is brought to rest with all contractions zero.
+    The motors of all cables; the arm is at rest with all contractions zero.
 
     The cables are then as long as in the straight, unstressed arm (less the steppers' slack), so
     that they share the arm's weight.
@@ -36,13 +36,13 @@ class CableDrives:
     config
         Steppers, pretension of pairs.
     cables
-        As of `ArmPlant`.
+        As in `ArmPlant`.
     body
-        What they move.
+        The body that they move.
     weight_N : (3,)
-        Of a payload, as a force on the tip without inertia.
+        Weight of a payload, as a force on the tip without inertia.
     names
-        Of the motors, for faults; their numbers without.
+        Names of the motors, for faults; by default their numbers.
 
     """
 
@@ -61,7 +61,7 @@ class CableDrives:
         self._steppers = Steppers(config.stepper, motor_count(cables))
         self._wound = np.empty(len(cables))
         self._turning = False
-        self._under_way: deque[tuple[float, Array]] = deque()  # commands, by when they arrive
+        self._under_way: deque[tuple[float, Array]] = deque()  # commands, by time of arrival
         self._loads = Loads(np.array(weight_N, dtype=float), np.zeros(3))
         wind_cables(self._wiring, self._steppers.contraction, self._wound)
         body.settle(contraction=self._wound, tip_force=weight_N)
@@ -69,15 +69,15 @@ class CableDrives:
     @contextmanager
     def turning(self, position: ArrayLike, duration_s: float) -> Iterator[None]:
         """
-        Have the motors turned by somebody else while the plant advances by a duration [s].
+        Turn the motors from outside while the plant advances by a duration [s].
 
         Parameters
         ----------
         position : (m,)
-            Where the motors are at the end, as contraction before play and slack [m]; they get
-            there evenly. Their limits do not apply: what turns them has limits of its own.
+            Final position of the motors, as contraction before play and slack [m]; they move
+            there at constant speed. The motors' limits do not apply to a motion from outside.
         duration_s
-            By how much the plant advances.
+            Time by which the plant advances.
 
         Raises
         ------
@@ -97,14 +97,14 @@ class CableDrives:
         self._steppers.end_turn(end)
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
-        """Set the contractions (m,) [m] wanted; they reach the motors after their delay."""
+        """Command contractions (m,) [m]; they reach the motors after their delay."""
         wanted = as_actuation(target, len(self._steppers.position), 'command')
         self._under_way.append((now_s + self._delay_s, wanted))
         while self._under_way and self._under_way[0][0] <= now_s + _EARLY_S:
             self._steppers.command(self._under_way.popleft()[1])
 
     def hold(self, now_s: float) -> None:
-        """Let the motors brake at their limit and stay where they stop; forget commands."""
+        """Brake the motors at their limit and hold them where they stop; drop pending commands."""
         self._under_way.clear()
         self._steppers.hold()
 
@@ -141,11 +141,11 @@ class CableDrives:
         return ActuatorState(position, self._steppers.velocity, pull.astype(np.float64))
 
     def hang(self, mass_kg: float) -> None:
-        """Let a mass weigh on the tip beside the payload, without inertia as that."""
+        """Hang a mass on the tip: its weight adds to the payload, also without inertia."""
         self._loads.tip_force[:] = self._weight + mass_kg * self._body.body.gravity
 
     def faults(self) -> Faults:
-        """Return what can break: cables snap, or slip by some millimetres."""
+        """Return the possible faults: cables snap, or slip by some millimetres."""
         motor = actuator_word(self._names)
         return {
             'cable snap': InjectedFault((motor,), lambda i: self._let_out(i, _SNAPPED_M)),
@@ -155,7 +155,7 @@ class CableDrives:
         }
 
     def _let_out(self, motor: int, length_m: float) -> None:
-        """Make a motor's cable longer; of a pair the one that the motor pulls in."""
+        """Lengthen a motor's cable; of a pair, the one that the motor winds in."""
         ours = (self._wiring.motor == motor) & (self._wiring.sign > 0.0)
         self._wiring.offset[ours] -= length_m
 
@@ -168,15 +168,15 @@ class CableDrives:
         tip_moment: ArrayLike = (0.0, 0.0, 0.0),
     ) -> Equilibrium:
         """
-        Return where the arm would come to rest, leaving the plant itself as it is.
+        Return the equilibrium of the arm, without changing the plant.
 
         Parameters
         ----------
         contraction, tension : (cables,)
-            Of the cables themselves, behind motors, play and slack [m] or [N]: one of the two;
-            with neither, the contractions of now.
+            Of the cables themselves, after motors, play and slack [m] or [N]: one of the two; with
+            neither, the present contractions.
         tip_force, tip_moment : (3,)
-            Dead load on the tip beside the payload, base frame [N], [N m].
+            Dead load on the tip in addition to the payload, base frame [N], [N m].
 
         """
         return self._body.copy().settle(

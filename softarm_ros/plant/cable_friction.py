@@ -1,4 +1,4 @@
-"""Friction of cables at nodes of their way: parameters, memory and working memory of one law."""
+"""Friction of cables at nodes along their path: parameters, state and working memory."""
 
 from __future__ import annotations
 
@@ -11,23 +11,23 @@ from softarm_ros.geometry.arrays import Array
 
 class CableFriction(NamedTuple):
     """
-    Friction of m cables at up to n nodes each, counted from where the tension is held.
+    Friction of m cables at up to n nodes each, counted from the end where the tension is set.
 
     Attributes
     ----------
     stiffness : (m, n)
-        Of the bristle at each node [N/m]: what the surroundings of a cable give way by before it
-        slides.
+        Stiffness of the bristle at each node [N/m]: the elastic give of the cable's surroundings
+        before it slides.
     angle : (m, n)
-        Coefficient of friction times the angle [rad] by which the cable turns there.
+        Coefficient of friction times the angle [rad] through which the cable turns there.
     arc : (m, n)
         Length of the cable from each node to the next [m].
     bristle : (m, n)
-        Memory: deflection of the bristles [m], positive where they hold back what is pulled in.
+        State: deflection of the bristles [m], positive if they oppose winding in.
     beyond : (m, n)
-        Memory: length of the cable from each node to its end [m].
+        State: length of the cable from each node to its end [m].
     lost : (m, n)
-        Tension that the nodes up to and with this one have taken from the cable [N].
+        Tension lost by friction up to and including each node [N].
 
     """
 
@@ -40,7 +40,7 @@ class CableFriction(NamedTuple):
 
     @classmethod
     def of_stiffness(cls, stiffness: Array) -> CableFriction:
-        """Return nodes with bristles (m, n) [N/m] at ease; all lengths are zero."""
+        """Return nodes with undeflected bristles of a stiffness (m, n) [N/m]; lengths are zero."""
         return cls(stiffness, *(np.zeros_like(stiffness) for _ in cls._fields[1:]))
 
     def copy(self) -> CableFriction:

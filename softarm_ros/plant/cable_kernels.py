@@ -1,16 +1,16 @@
 """
 Compiled cables: path, cutting into the body, and tension.
 
-A cable of section k is a thread: through the sections before it along the centreline (their arc
-length, no lever) or guided at a fixed place of the cross-section, then through points
-a + w_j in the cross-section at both ends of each segment of its own section. w_j is how far it has
-cut into the body there; an elastic, viscous foundation K_t ds resists. w is zero at the endcaps,
-which hold the cable. Its arc between two points turns with the body's segment, so a cable that
-does not cut in has length L (1 + e) - d theta exactly.
+A cable of section k is a thread. In the sections before its own it runs along the centreline (with
+their arc length, without lever) or through a fixed place of the cross-section. In its own section
+it runs through points a + w_j in the cross-section at both ends of each segment. w_j is its depth
+of cut into the body there; an elastic, viscous foundation K_t ds resists. w is zero at the
+endcaps, which hold the cable. Its arc between two points turns with the body's segment, so a cable
+that does not cut in has length L (1 + e) - d theta exactly.
 
-Everything about a cable that joins two bodies depends on the joint between them alone: the cable
-acts on the chain through joint forces, `gradient` times tension. Here the tension is the same all
-along; what friction takes from it is in `friction_kernels`.
+The path of a cable between two bodies depends only on the joint between them: the cable acts on
+the chain through joint forces, `gradient` times tension. Here the tension is constant along the
+cable; `friction_kernels` computes what friction takes from it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from softarm_ros.geometry.kernels import kernel
 from softarm_ros.plant.coupling_kernels import couple_chain
 from softarm_ros.plant.layout import ArmState, BodyParameters, CableParameters, Scratch
 
-_PINCHED = 0.03  # of a segment's length
+_PINCHED = 0.03  # least arc as a share of a segment's length
 
 
 @kernel(allocates=False)
@@ -30,15 +30,15 @@ def measure_cables(
     body: BodyParameters, cables: CableParameters, state: ArmState, scratch: Scratch
 ) -> int:
     """
-    Write length of every cable and its derivatives by joint coordinates and cut_in.
+    Write the length of every cable and its derivatives by joint coordinates and cut_in.
 
     `place_bodies` must have been called for this state.
 
     Returns
     -------
     int
-        A joint across which two path points of a cable have met, or -1. There the inner side of
-        the bend is used up, and the cable's direction means nothing any more.
+        A joint across which two path points of a cable have met, or -1. The inner side of the bend
+        has no length left there, and the cable's direction is undefined.
 
     """
     segments = state.cut_in.shape[1] - 1
@@ -99,7 +99,7 @@ def _arc_across(
     Returns
     -------
     tuple
-        Its length [m], arc per chord over chord [1/m], and the arc's vector per chord (3 values).
+        Its length [m], arc over squared chord [1/m], and that times the chord vector (3 values).
 
     """
     R, sliding = scratch.joint_rotation[g], scratch.sliding[g]
@@ -142,7 +142,7 @@ def relax_foundation(
     """
     Write the change of cut_in within a step: without new tension, and per newton of it.
 
-    `push` (m, N + 1, 2) is what else acts on the points [N]; it may be empty.
+    `push` (m, N + 1, 2) is any other force on the points [N]; it may be empty.
 
     Implicit Euler of K_t ds (relaxation w' + w) + T dl/dw = 0 with the cable's own stiffness
     T d2l/dw2 taken across the chords (isotropic) and at the old tension.
@@ -156,7 +156,7 @@ def relax_foundation(
         pull, back = h * state.tension[i], h * stiffness
         edge, slope, cut_in = scratch.edge[i], scratch.slope[i], state.cut_in[i]
         relaxed, unit = scratch.relaxed[i], scratch.unit[i]
-        # What the point before passes on, each across the section.
+        # Elimination terms from the previous point, for both directions across the section.
         factor, x0, x1, y0, y1 = 0.0, 0.0, 0.0, 0.0, 0.0
         for k in range(1, segments):
             pivot = base + pull * (edge[k - 1] + edge[k])
@@ -211,7 +211,7 @@ def couple_cables(
     Write compliance and gap of all cables together for one step.
 
     With stretch s of a thread, T = max(0, k (s' + damping_time (s' - max(s, 0))/h)), where s' at
-    the end of the step falls linearly with all tensions.
+    the end of the step decreases linearly with all tensions.
     """
     m, segments = cables.first.shape[0], state.cut_in.shape[1] - 1
     compliance, gap = scratch.compliance, scratch.gap

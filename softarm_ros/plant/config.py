@@ -1,4 +1,4 @@
-"""Parameters of the simulated arm: all that the controller does not know, each a number."""
+"""Parameters of the simulated arm; the controller knows none of them."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class StepperConfig(ConfigBlock):
     delay_s: NonNegative = Field(default=0.0, description='from a command to the motor')
 
 
-# Fields of a simulated sensor that may be left out: then they are as `sensors` states them.
+# Fields of a simulated sensor that may be omitted: the values in `sensors` then apply.
 AS_STATED = ('rate_hz', 'delay_s', 'position_noise_m')
 
 
@@ -68,9 +68,9 @@ def _may_be_left_out(schema: dict[str, Any]) -> None:
 
 class MocapConfig(ConfigBlock):
     """
-    A sensor of poses: motion capture, stereo cameras, an electromagnetic tracker.
+    A pose sensor: motion capture, stereo cameras, an electromagnetic tracker.
 
-    A rig file may leave out the fields `AS_STATED`.
+    A rig file may omit the fields `AS_STATED`.
     """
 
     model_config = ConfigDict(json_schema_extra=_may_be_left_out)
@@ -114,9 +114,9 @@ PlantT = TypeVar('PlantT', bound='PlantBase')
 
 
 class PlantBase(ConfigBlock):
-    """What every simulated arm has."""
+    """Fields common to all simulated arms."""
 
-    # Whether the body can be in another medium than air.
+    # Whether the body can be immersed in a medium other than air.
     IMMERSIBLE: ClassVar[bool] = False
 
     kind: str | None = Field(
@@ -138,27 +138,27 @@ class PlantBase(ConfigBlock):
     @field_validator('mocap', mode='before')
     @classmethod
     def _of_its_kind(cls, value: Any, info: ValidationInfo) -> Any:
-        """Read the block with the fields of its kind, where whoever reads the file knows them."""
+        """Read the block with the fields of its kind, if the context has a reader for it."""
         read = (info.context or {}).get('read_pose_sensor')
         return value if read is None else read(value)
 
     def machine_number(self, seed: int) -> int:
-        """Return the number of the machine that runs with a seed."""
+        """Return the number of the machine for a run with this seed."""
         number = None if self.machine is None else self.machine.number
         return seed if number is None else number
 
     def drawn(self, seed: int) -> list[Draw]:
-        """Return what distinguishes the machine of a run with this seed from the stated one."""
+        """Return the draws by which the machine of a run with this seed differs from nominal."""
         if self.machine is None:
             return []
         return draws(self.nominal(), self.machine.spreads, self.machine_number(seed))
 
     def of_machine(self: PlantT, seed: int) -> PlantT:
-        """Return the plant of the machine that runs with this seed."""
+        """Return the plant of the machine for a run with this seed."""
         return as_drawn(self.nominal(), self.drawn(seed))
 
     def nominal(self: PlantT) -> PlantT:
-        """Return the plant as stated, which is one machine and no rule for others."""
+        """Return the plant as stated in the file, without spreads between machines."""
         return self.model_copy(update={'machine': None})
 
 
@@ -191,10 +191,10 @@ class PlantConfig(PlantBase):
 @dataclass(frozen=True)
 class PlantCable:
     """
-    Which section a cable bends (0: the base's) and its angle around the backbone [rad].
+    The section that a cable bends (0: at the base) and its angle around the backbone [rad].
 
-    `motor` is the index of the motor that winds it, `sign` -1 where the motor pays it out.
-    None: a motor of its own.
+    `motor` is the index of the motor that winds the cable (None: its own motor); `sign` is -1 if
+    that motor pays it out.
     """
 
     section_index: int

@@ -1,4 +1,4 @@
-"""Compiled: what one step of the chain does to the lengths of all that pulls on its joints."""
+"""Compiled coupling of lengths: effect of one step of the chain on all cables or muscles."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ def couple_chain(velocity: Array, reach: IntArray, scratch: Scratch, h: float) -
     """
     Add the chain's part of a step to `gap` and the compliance of all lengths.
 
-    Lengths at the end of the step fall with all tensions T: l + h G v - C T, G the gradients and
-    C = h^2 G (M + h D + h^2 K)^-1 G^T, from the reduced joint forces of `factorise` alone. `gap`
-    gets h G v of the free motion, `compliance` gets C.
+    Lengths at the end of the step decrease with all tensions T: l + h G v - C T, with gradients G
+    and C = h^2 G (M + h D + h^2 K)^-1 G^T, computed only from the reduced joint forces of
+    `factorise`. Adds h G v of the free motion to `gap`, and C to `compliance`.
 
     Parameters
     ----------
     velocity : (n, 4)
         Of the joints at the start of the step.
     reach : (m,)
-        How many joints, from the base, each length can load.
+        Number of joints, from the base, that each length can load.
     scratch, h
         After `factorise` with the gradients in place, for the same step h [s].
 

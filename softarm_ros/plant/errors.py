@@ -1,7 +1,7 @@
-"""What can go wrong with the simulated arm."""
+"""Errors of the simulated arm."""
 
 from __future__ import annotations
 
 
 class PlantError(RuntimeError):
-    """The simulated arm left the range in which it means anything."""
+    """The simulated arm left the range in which its model is valid."""

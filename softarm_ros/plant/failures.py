@@ -1,4 +1,4 @@
-"""What a status of the compiled steps says to a user."""
+"""Conversion of a status of the compiled steps to an error for the user."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softarm_ros.plant.step_kernels import (
 
 
 def require_ok(status: int, where: str) -> None:
-    """Raise `PlantError` about a place of the arm unless a kernel's status is OK."""
+    """Raise `PlantError`, naming a place of the arm, unless a kernel's status is OK."""
     if status == OK:
         return
     if status == FOLDED:

@@ -1,4 +1,4 @@
-"""Faults as lines of text, `cable snap proximal_1`: what can break in a simulated arm."""
+"""Faults of a simulated arm, injected as lines of text such as `cable snap proximal_1`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-ACTUATOR = 'ACTUATOR'  # the word for the name of one, in what may be injected
+ACTUATOR = 'ACTUATOR'  # placeholder for an actuator's name in the usage of a fault
 
 
 @dataclass(frozen=True)
 class InjectedFault:
-    """What the words after the first two mean, and what they do."""
+    """Arguments of a fault, as placeholder and parser, and the function that causes it."""
 
     arguments: tuple[tuple[str, Callable[[str], Any]], ...]
     work: Callable[..., None]
@@ -23,12 +23,12 @@ Faults = Mapping[str, InjectedFault]
 
 def inject(faults: Faults, line: str) -> str:
     """
-    Do what a line says; return the line.
+    Inject the fault that a line describes; return the line.
 
     Raises
     ------
     ValueError
-        If there is no such fault or an argument is none, with all there are.
+        If the fault is unknown or an argument is invalid; the message lists the known faults.
 
     """
     words = line.split()
@@ -41,7 +41,7 @@ def inject(faults: Faults, line: str) -> str:
 
 
 def usage(faults: Faults) -> list[str]:
-    """Return how each fault is written."""
+    """Return the syntax of each fault."""
     return [
         ' '.join((name, *(argument for argument, _ in fault.arguments)))
         for name, fault in faults.items()
@@ -49,7 +49,7 @@ def usage(faults: Faults) -> list[str]:
 
 
 def kilograms(word: str) -> float:
-    """Return a mass [kg]; ValueError for one that cannot be."""
+    """Return a mass [kg]; raise ValueError if it is negative or not finite."""
     value = _number(word)
     if not (math.isfinite(value) and value >= 0.0):
         raise ValueError(f'{word} kg: expected a finite number of at least 0')
@@ -57,7 +57,7 @@ def kilograms(word: str) -> float:
 
 
 def millimetres(word: str) -> float:
-    """Return a length [mm]; ValueError for one that is not finite."""
+    """Return a length [mm]; raise ValueError if it is not finite."""
     value = _number(word)
     if not math.isfinite(value):
         raise ValueError(f'{word} mm: expected a finite number')
@@ -65,7 +65,7 @@ def millimetres(word: str) -> float:
 
 
 def _number(word: str) -> float:
-    """Return a number, not a number for a word that is none."""
+    """Return a number, or NaN if the word is no number."""
     try:
         return float(word)
     except ValueError:
@@ -73,7 +73,7 @@ def _number(word: str) -> float:
 
 
 def actuator_word(names: Sequence[str]) -> tuple[str, Callable[[str], int]]:
-    """Return the argument that names an actuator, and what makes an index of it."""
+    """Return the argument for an actuator's name, and the function that returns its index."""
 
     def index(word: str) -> int:
         if word not in names:

@@ -1,4 +1,4 @@
-"""The fluid around a simulated arm, as bodies take it."""
+"""Properties of the fluid around a simulated arm."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from softarm_ros.models.hydrodynamics.config import WaterConfig
 @dataclass(frozen=True)
 class Fluid:
     """
-    A fluid that carries and brakes the arm; where there is none, its density does not matter.
+    A fluid that carries and brakes the arm; without a fluid, its density is not used.
 
     Attributes
     ----------

@@ -1,9 +1,9 @@
 """
 Hysteresis and creep of soft actuators, for simulated plants.
 
-Prandtl-Ishlinskii: a sum of stops (what play operators leave of the input), rate independent.
-Kelvin-Voigt: a chain of retarded elements, linear creep, stepped exactly. Both are seedless and
-give the same at any step size for inputs that are monotone, or linear in time, within a step.
+Prandtl-Ishlinskii: a sum of stop operators (input less play operators), rate independent.
+Kelvin-Voigt: a chain of retarded elements, linear creep, stepped exactly. Both are deterministic
+and independent of the step size for inputs that are monotone, or linear in time, within a step.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ class HysteresisConfig(ConfigBlock):
     """
     Prandtl-Ishlinskii element of three parameters: output = elastic part + stops.
 
-    On the first loading the output is `stiffness` x while every stop sticks; the stops then yield
-    one after the other, evenly spaced up to `saturation`, and the stiffness falls evenly to
-    `stiffness` (1 - `lost_share`): a virgin curve of straight pieces on a parabola.
+    On the first loading the output is `stiffness` x while all stops stick. The stops then yield
+    one after the other, at equal intervals up to `saturation`, and the stiffness decreases in
+    equal steps to `stiffness` (1 - `lost_share`): a virgin curve of straight pieces on a parabola.
     """
 
     stiffness: Positive = Field(description='output per input while all stops stick')
@@ -52,7 +52,7 @@ class CreepConfig(ConfigBlock):
 
 @dataclass(frozen=True)
 class HysteresisStep:
-    """What a step of input did: output, and work per unit of input times output."""
+    """Result of a step of input: output, and work and loss in units of input times output."""
 
     output: float
     work: float
@@ -63,9 +63,9 @@ class PrandtlIshlinskii:
     """
     Rate-independent hysteresis: stops in parallel with a spring.
 
-    Stop i of stiffness w_i holds s_i in -r_i..r_i and yields there; the output is w_0 x + sum of
-    w_i s_i. With all weights positive loops close, nested ones are wiped out by larger ones, equal
-    ones are congruent, and no cycle gains energy.
+    Stop i of weight w_i holds its deflection s_i in -r_i..r_i and yields there; the output is
+    w_0 x + sum of w_i s_i. With positive weights, loops close, larger loops wipe out nested ones,
+    equal ones are congruent, and no cycle gains energy.
 
     Parameters
     ----------
@@ -82,7 +82,7 @@ class PrandtlIshlinskii:
         self.reset()
 
     def reset(self, position: float = 0.0) -> None:
-        """Start anew at an input, without memory: every stop unstrained."""
+        """Restart at an input, without memory: every stop unstrained."""
         _require_finite(position, 'position')
         self._input = float(position)
         self._origin = float(position)
@@ -128,7 +128,7 @@ class PrandtlIshlinskii:
         return self.elastic * position + math.copysign(float(self.weights @ held), position)
 
     def loop_area(self, amplitude: float) -> float:
-        """Return the closed form of what a cycle of an amplitude loses: sum of 4 w r (A - r)."""
+        """Return the energy lost in a cycle of an amplitude, in closed form: sum 4 w r (A - r)."""
         _require_finite(amplitude, 'amplitude')
         slip = np.maximum(0.0, abs(amplitude) - self.thresholds)
         return 4.0 * float(self.weights @ (self.thresholds * slip))
@@ -149,7 +149,7 @@ class KelvinVoigtCreep:
         self.reset()
 
     def reset(self, value: float = 0.0) -> None:
-        """Start anew after a long time at an input."""
+        """Restart as after a long time at an input."""
         _require_finite(value, 'value')
         self._input = float(value)
         self._elements = np.full(self._shares.size, float(value))
@@ -161,23 +161,23 @@ class KelvinVoigtCreep:
 
     def step(self, value: float, dt: float) -> float:
         """
-        Return the output after `dt` > 0 [s] in which the input went linearly to `value`.
+        Return the output after `dt` > 0 [s] in which the input moved linearly to `value`.
 
-        For a sudden change call `jump` first.
+        For a sudden change, call `jump` first.
         """
         _require_finite(value, 'value')
         if not (math.isfinite(dt) and dt > 0.0):
             raise ValueError(f'dt = {dt}: must be positive')
         decay = np.exp(-dt / self._lags)
         slope = (value - self._input) / dt
-        # Particular solution u - lag u' and the decay of what differs from it at the start.
+        # Particular solution u - lag u', plus the decay of the initial difference from it.
         start = self._elements - (self._input - self._lags * slope)
         self._elements = start * decay + (value - self._lags * slope)
         self._input = float(value)
         return self.output
 
     def jump(self, value: float) -> float:
-        """Return the output right after a sudden change of the input: nothing has crept yet."""
+        """Return the output right after a sudden change of the input, before any creep."""
         _require_finite(value, 'value')
         self._input = float(value)
         return self.output
@@ -189,7 +189,7 @@ class KelvinVoigtCreep:
 
 @kernel(allocates=False)
 def move_stops(move: float, thresholds: Array, weights: Array, stops: Array) -> float:
-    """Move every stop, in place; return the energy lost in those that yield."""
+    """Move every stop by `move`, in place; return the energy lost in those that yield."""
     lost = 0.0
     for i in range(stops.size):
         free = stops[i] + move
@@ -210,7 +210,7 @@ def _follow(
     stops: Array,
     outputs: Array,
 ) -> None:
-    """Write the outputs along a path; `stops` are moved to its end."""
+    """Write the outputs along a path, and move `stops` to its end."""
     before = start
     for k in range(path.size):
         move_stops(path[k] - before, thresholds, weights, stops)

@@ -63,8 +63,8 @@ def log_of_quaternion(q: Array) -> tuple[float, float, float, float]:
     """
     Return the rotation vector (x, y, z) [rad] of a unit quaternion with w >= 0, and c.
 
-    c = (1 - (t/2) cot(t/2))/t^2, t the angle, is what the inverse Jacobian of the exponential map
-    needs: J^-1 = 1 + hat/2 + c hat^2.
+    c = (1 - (t/2) cot(t/2))/t^2, with t the angle, is used in the inverse Jacobian of the
+    exponential map: J^-1 = 1 + hat/2 + c hat^2.
     """
     s2 = q[0] * q[0] + q[1] * q[1] + q[2] * q[2]
     s = math.sqrt(s2)
@@ -82,7 +82,7 @@ def log_of_quaternion(q: Array) -> tuple[float, float, float, float]:
 
 @kernel(allocates=False)
 def turn(q: Array, x: float, y: float, z: float) -> None:
-    """Follow the quaternion `q` by the local rotation vector (x, y, z) [rad], in place."""
+    """Rotate the quaternion `q` by the local rotation vector (x, y, z) [rad], in place."""
     u = 0.25 * (x * x + y * y + z * z)
     if u < 1e-4:
         scale = 0.5 * (1.0 - u / 6.0 * (1.0 - u / 20.0))
@@ -128,14 +128,14 @@ def elastic_load(
     stiffness : (3,)
         Bending, torsion, extension.
     lead, axial_lead : float
-        Time [s] by which the rates count, of rotation and of extension: damping time plus the
+        Times [s] that multiply the rates of rotation and of extension: damping time plus the
         implicit step.
     load : (4,)
         Written: -J^-T K (phi + lead phi'), -k (e + axial_lead e').
     tangent : (3, 3)
         Written: J^-T K J^-1.
     logarithm : (4,)
-        Written: what `log_of_quaternion` returns.
+        Written: the values of `log_of_quaternion`.
 
     """
     x, y, z, c = log_of_quaternion(q)
@@ -175,10 +175,10 @@ def conjugate_moment(
     logarithm: Array, mx: float, my: float, mz: float
 ) -> tuple[float, float, float]:
     """
-    Return the joint force J^-T m of a moment m that works on a joint's rotation vector phi.
+    Return the joint force J^-T m of a moment m conjugate to a joint's rotation vector phi.
 
-    Work m . phi': pressures at a fixed place of the cross-section, or rest strains, act that way.
-    `logarithm` (4,): phi and what comes with it from `log_of_quaternion`.
+    Its work is m . phi'. Pressures at a fixed place of the cross-section, and rest strains, act
+    this way. `logarithm` (4,): the values of `log_of_quaternion`.
     """
     x, y, z, c = logarithm[0], logarithm[1], logarithm[2], logarithm[3]
     dot = c * (x * mx + y * my + z * mz)

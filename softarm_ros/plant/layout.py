@@ -57,14 +57,14 @@ class BodyParameters(NamedTuple):
 
 class CableParameters(NamedTuple):
     """
-    Cables, foundation under them, and threads to the pulleys.
+    Cables, their foundation, and their threads to the pulleys.
 
     Attributes
     ----------
     first : (m,)
         First joint of the section that the cable bends.
     anchor : (m, 2)
-        Position of its holes in the cross-section [m].
+        Position of the cable's holes in the cross-section [m].
     foundation : (m,)
         Stiffness of the foundation at one path point, K_t ds [N/m].
     relaxation : (m,)
@@ -74,9 +74,9 @@ class CableParameters(NamedTuple):
     damping_time : (m,)
         Of the thread [s].
     passing : (m, n)
-        Where it passes the joints before its section, as a share of `anchor`; 0 is the centre.
+        Where the cable passes the joints before its section, as a share of `anchor`; 0: centre.
     reach : (m,)
-        How many joints, from the base, it loads.
+        Number of joints, from the base, that it loads.
 
     """
 
@@ -92,16 +92,16 @@ class CableParameters(NamedTuple):
 
 class Wiring(NamedTuple):
     """
-    Which motor winds which cable.
+    Assignment of cables to motors.
 
     Attributes
     ----------
     motor : (m,)
         Index of the motor.
     sign : (m,)
-        1 where the motor pulls the cable in, -1 where it pays it out.
+        1 if the motor winds the cable in, -1 if it pays it out.
     offset : (m,)
-        Contraction of the cable where its motor is at zero [m].
+        Contraction of the cable when its motor is at zero [m].
 
     """
 
@@ -112,7 +112,7 @@ class Wiring(NamedTuple):
 
 class ArmState(NamedTuple):
     """
-    What the simulated body remembers.
+    State of the simulated body.
 
     Attributes
     ----------
@@ -125,7 +125,7 @@ class ArmState(NamedTuple):
     cut_in : (m, N + 1, 2)
         Displacement of each path point from its place in the body [m]; zero at both ends.
     contraction : (m,)
-        Length pulled in at the pulley [m].
+        Length wound in at the pulley [m].
     tension : (m,)
         [N].
 
@@ -152,21 +152,21 @@ class Loads(NamedTuple):
 
 class Medium(NamedTuple):
     """
-    What surrounds the bodies, at the origin of each, base frame; held over a step.
+    Loads and added masses of a medium on each body, at its origin, base frame; constant in a step.
 
     Attributes
     ----------
     force : (n, 3)
         Buoyancy, and the constant part of a linearised drag [N].
     drag : (n, 3, 3)
-        Force against the velocity [N s/m], symmetric.
+        Force opposing the velocity, per velocity [N s/m], symmetric.
     turning : (n,)
-        Moment against the angular velocity [N m s].
+        Moment opposing the angular velocity, per angular velocity [N m s].
     added : (n, 3)
         Added mass across and along the axis [kg], added inertia about the cross-axes [kg m^2].
     current : (3,)
-        Velocity of the medium far from the arm [m/s], steady. The added mass takes its momentum
-        from the velocity relative to it; `drag` counts against the absolute velocity.
+        Velocity of the medium far from the arm [m/s], steady. The momentum of the added mass uses
+        the velocity relative to it; `drag` uses the absolute velocity.
 
     """
 
@@ -184,9 +184,9 @@ class Links(NamedTuple):
     Attributes
     ----------
     first, last : (m,)
-        The bodies they join, 0 the mount; first < last.
+        Indices of the two bodies, 0 is the mount; first < last.
     anchor : (m, 2)
-        Place of both ends in the cross-sections [m].
+        Position of both ends in the cross-sections [m].
 
     """
 
@@ -197,14 +197,14 @@ class Links(NamedTuple):
 
 class Scratch(NamedTuple):
     """
-    Working memory of one step, written anew by each.
+    Working memory of one step, overwritten by each.
 
     Attributes
     ----------
     rotation, origin : (n + 1, 3, 3), (n + 1, 3)
-        Of the bodies [-, m].
+        Orientations and origins of the bodies [-, m].
     joint_rotation : (n, 3, 3)
-        Parent to child.
+        From parent to child.
     sliding : (n, 3, 4)
         Local velocity of the child's origin per joint velocity [m, -].
     arc : (n, 6)
@@ -221,11 +221,11 @@ class Scratch(NamedTuple):
         Spatial inertia of the bodies at the base origin: xx yy zz xy xz yz, m c (3), m.
     twist, drift : (n, 6)
         Spatial velocity of the bodies, and their acceleration for zero joint acceleration; drift
-        counts gravity as acceleration upwards.
+        includes gravity as an upward acceleration.
     bias : (n, 6)
-        Wrench that the bodies need for zero joint acceleration.
+        Wrench required by the bodies for zero joint acceleration.
     medium : (n, 6, 6) or (0, 6, 6)
-        What the medium adds to the inertia of the bodies for one step; empty without a medium.
+        Inertia that the medium adds to the bodies for one step; empty without a medium.
     articulated : (6, 6)
         Articulated inertia of the current body, upper triangle.
     gain, inverse : (n, 6, 4), (n, 4, 4)
@@ -233,13 +233,13 @@ class Scratch(NamedTuple):
     carried : (m + 1, 6)
         Wrench passed down the chain, one row per right-hand side; the last is the free motion.
     response : (n, m + 1, 4)
-        Reduced joint forces of unit tensions, and of the free motion in the last row.
+        Reduced joint forces for unit tensions, and for the free motion in the last row.
     gradient : (m, n, 4)
-        Of the cable length by the joint coordinates [m/rad, -].
+        Derivative of the cable length by the joint coordinates [m/rad, -].
     length : (m,)
         Of the cable along the bending parts [m].
     slope : (m, N + 1, 2)
-        Of the cable length by cut_in.
+        Derivative of the cable length by cut_in.
     edge : (m, N)
         Second derivative of the arc between two path points by their distance across it [1/m].
     relaxed, unit : (m, N + 1, 2)
@@ -249,9 +249,9 @@ class Scratch(NamedTuple):
     compliance : (m, m)
         Shortening of cable i per newton in cable j within one step [m/N].
     gap : (m,)
-        Stretch of the threads that tension has to account for [m].
+        Stretch of the threads that the tensions must balance [m].
     taut : (m,)
-        Cables in the active set.
+        Whether a cable is in the active set.
     factor, solution : (m, m), (m,)
         Of the active set's equations.
 
@@ -305,7 +305,7 @@ def rest_state(joints: int, cables: int, segments: int) -> ArmState:
 
 
 def new_scratch(joints: int, cables: int, segments: int, immersed: bool = False) -> Scratch:
-    """Return working memory for an arm of this size, in a medium or not."""
+    """Return working memory for an arm of this size, immersed in a medium or not."""
     n, m, points = joints, cables, segments + 1
     return Scratch(
         rotation=np.zeros((n + 1, 3, 3)),

@@ -1,4 +1,4 @@
-"""Compiled: straight springs between bodies of the chain, with dashpots beside them."""
+"""Compiled straight springs between bodies of the chain, with parallel dashpots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softarm_ros.plant.layout import Links, Scratch
 @kernel(allocates=False)
 def measure_links(links: Links, scratch: Scratch) -> None:
     """
-    Write length of every link and its derivatives by the joint coordinates.
+    Write the length of every link and its derivatives by the joint coordinates.
 
     `load_bodies` must have been called for this state. `scratch.gradient` must be zero at the
     joints that a link does not span.
@@ -55,8 +55,8 @@ def couple_links(
     Write compliance and gap of all links for one step.
 
     T = k (l' - rest + damping_time (l' - l)/h) with l' the length at the end of the step, which
-    the tensions shorten linearly; a link pulls and pushes. `velocity` (n, 4) of the joints; `rest`
-    (m,) [m], `stiffness` (m,) [N/m].
+    decreases linearly with the tensions; a link pulls and pushes. `velocity` (n, 4) of the joints;
+    `rest` (m,) [m], `stiffness` (m,) [N/m].
     """
     m = links.first.shape[0]
     compliance, gap = scratch.compliance, scratch.gap

@@ -1,4 +1,4 @@
-"""Masses of the chain: what is spread along the arm, gathered about the ends of its segments."""
+"""Lumped masses of the chain: distributed mass is gathered at the ends of the segments."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Lump:
 
     @classmethod
     def cylinder(cls, mass: float, radius: float, start: float, end: float) -> Lump:
-        """Return a solid cylinder between two places of the axis."""
+        """Return a solid cylinder between two positions on the axis."""
         length = end - start
         across = mass * (3.0 * radius**2 + length**2) / 12.0
         return cls(mass, 0.5 * (start + end), across, 0.5 * mass * radius**2)
@@ -37,16 +37,16 @@ class Lump:
 @dataclass(frozen=True)
 class Span:
     """
-    A part of the arm with constant properties, then a rigid piece that goes on along the tangent.
+    A flexible part with constant properties, then a rigid piece that continues along the tangent.
 
     Attributes
     ----------
     length_m, segments
-        Of the flexible part, and into how many elastic joints it is cut.
+        Length of the flexible part, and number of its elastic joints.
     mass_kg, radius_m
         Of the flexible part, a solid cylinder.
     rigid_m, rigid
-        Length of the rigid piece, and its lump; places count from its start.
+        Length of the rigid piece, and its lump; positions count from its start.
 
     """
 
@@ -62,8 +62,8 @@ def lumps_along(spans: Sequence[Span]) -> list[Lump]:
     """
     Return the lump of the mount and of every body of the chain, n + 1 for n segments.
 
-    A body has the halves of the segments on either side of it, and the rigid piece between; the
-    error of its weight and inertia falls with the square of the segments.
+    A body consists of the halves of the adjacent segments and the rigid piece between them. The
+    error of its weight and inertia decreases with the square of the number of segments.
     """
     lumps = [Lump()]
     rise = 0.0  # from the last body's origin to the start of the next segment

@@ -1,8 +1,8 @@
 """
-One simulated machine out of many: what a file states as a rule, drawn for a single arm.
+Individual machines: parameters of a single simulated arm, drawn from stated spreads.
 
-No two arms of one drawing are alike. A rig file states by how much its fields vary, and each
-number of a machine draws one arm from that.
+No two arms built from one drawing are alike. A rig file states how much its fields vary, and each
+machine number draws one arm from these spreads.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from pydantic import Field, ValidationError, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite, Positive
 
-NOMINAL = 0  # number of the machine that is exactly as its file states
-CUT = 2.0  # standard deviations; nothing is drawn beyond
+NOMINAL = 0  # number of the machine whose values are exactly those of its file
+CUT = 2.0  # standard deviations at which the normal distribution is cut
 _STEP = re.compile(r'([A-Za-z_]\w*)|\[\]')
 
 BlockT = TypeVar('BlockT', bound=ConfigBlock)
@@ -27,9 +27,9 @@ Place = tuple['str | int', ...]
 
 class SpreadConfig(ConfigBlock):
     """
-    How a field differs from one machine to the next.
+    Spread of a field between machines.
 
-    Normally about the stated value, cut at two deviations, or evenly from it `to` another.
+    Normal about the stated value, cut at two standard deviations, or uniform from it `to` another.
     """
 
     sd_percent: float | None = Field(
@@ -56,7 +56,7 @@ class SpreadConfig(ConfigBlock):
         return self
 
     def ends(self, stated: float) -> tuple[float, float]:
-        """Return between which values the field is drawn."""
+        """Return the interval from which the field is drawn."""
         if self.to is not None:
             return stated, self.to
         sd = abs(stated) * self.sd_percent / 100.0 if self.sd_percent is not None else self.sd
@@ -64,7 +64,7 @@ class SpreadConfig(ConfigBlock):
         return stated - CUT * sd, stated + CUT * sd
 
     def drawn(self, stated: float, stream: np.random.Generator) -> float:
-        """Return the field of one machine."""
+        """Return the value of the field for one machine."""
         low, high = self.ends(stated)
         if self.to is not None:
             return float(stream.uniform(low, high))
@@ -75,7 +75,7 @@ class SpreadConfig(ConfigBlock):
 
 
 class MachineConfig(ConfigBlock):
-    """By how much machines differ, and which of them this one is."""
+    """Spreads between machines, and the number of this machine."""
 
     number: int | None = Field(
         default=None,
@@ -90,7 +90,7 @@ class MachineConfig(ConfigBlock):
 
 @dataclass(frozen=True)
 class Draw:
-    """One field of a machine, `sections[0].length_m`: as stated, and as drawn."""
+    """One field of a machine, `sections[0].length_m`: stated and drawn value."""
 
     field: str
     stated: float
@@ -99,15 +99,15 @@ class Draw:
 
 def draws(config: ConfigBlock, spreads: Mapping[str, SpreadConfig], number: int) -> list[Draw]:
     """
-    Return what makes a machine of this number; nothing for `NOMINAL`.
+    Return the drawn fields of the machine with this number; none for `NOMINAL`.
 
-    Every field has its own random stream, named after it: a spread that is added, removed or
-    changed leaves all other draws as they are.
+    Every field has its own random stream, seeded by its name: adding, removing or changing one
+    spread does not change any other draw.
 
     Raises
     ------
     ValueError
-        If a pattern names no number of the config, or `at_least` not one; names it.
+        If a pattern matches no number of the config, or `at_least` not exactly one; names it.
 
     """
     if number == NOMINAL:
@@ -131,12 +131,12 @@ def draws(config: ConfigBlock, spreads: Mapping[str, SpreadConfig], number: int)
 
 def as_drawn(config: BlockT, made_of: list[Draw]) -> BlockT:
     """
-    Return a config with values as drawn.
+    Return a config with the drawn values.
 
     Raises
     ------
     ValueError
-        If a value is not one the field can have; names the field.
+        If a value is not allowed for its field; names the field.
 
     """
     for draw in made_of:
@@ -165,7 +165,7 @@ def wrong_spread(config: ConfigBlock, pattern: str, spread: SpreadConfig) -> str
 
 
 def _switched_off(config: ConfigBlock, field: str, stated: float) -> bool:
-    """Return whether a field is zero and cannot be less: then a share of it is rightly nothing."""
+    """Return whether a field is zero and cannot be negative: then a spread in percent is zero."""
     if stated != 0.0:
         return False
     try:
@@ -176,7 +176,7 @@ def _switched_off(config: ConfigBlock, field: str, stated: float) -> bool:
 
 
 def patterns(config: ConfigBlock) -> list[str]:
-    """Return what spreads of a config may name: every number in it, as `sections[].length_m`."""
+    """Return all patterns for spreads of a config: its numbers, such as `sections[].length_m`."""
     return list(dict.fromkeys(_patterns(config, '')))
 
 
@@ -193,13 +193,13 @@ def _patterns(node: Any, reached: str) -> Iterator[str]:
 
 
 def _stream(number: int, name: str) -> np.random.Generator:
-    """Return the random numbers of one name."""
+    """Return the random stream of a name."""
     key = tuple(name.encode('utf-8'))
     return np.random.default_rng(np.random.SeedSequence(number, spawn_key=key))
 
 
 def _places(config: ConfigBlock, pattern: str) -> list[tuple[Place, float]]:
-    """Return place and value of every number that a pattern names; ValueError for none."""
+    """Return place and value of all numbers that match a pattern; ValueError if there are none."""
     steps = [name or '[]' for name in _STEP.findall(pattern)]
     rest = _STEP.sub('', pattern)
     if not steps or rest.strip('.') or len(rest) != sum(s != '[]' for s in steps) - 1:
@@ -211,7 +211,7 @@ def _places(config: ConfigBlock, pattern: str) -> list[tuple[Place, float]]:
 
 
 def _only(config: ConfigBlock, field: str) -> Draw:
-    """Return the one number that `at_least` names, as stated; ValueError for none or several."""
+    """Return the one number that `at_least` names; ValueError if there is not exactly one."""
     found = _places(config, field)
     if len(found) != 1:
         raise ValueError(f'at_least = {field!r} names {len(found)} numbers; expected one')
@@ -232,7 +232,7 @@ def _reached(node: Any, steps: list[str], place: Place) -> Iterator[tuple[Place,
 
 
 def _attribute(block: ConfigBlock, field: str) -> str | None:
-    """Return the attribute of a field as a rig file names it."""
+    """Return the attribute of a field, given its name in the rig file."""
     for name, info in type(block).model_fields.items():
         if field == (info.alias or name):
             return name
@@ -240,14 +240,14 @@ def _attribute(block: ConfigBlock, field: str) -> str | None:
 
 
 def _with(node: Any, place: Place, value: float) -> Any:
-    """Return a block, tuple or number with the value at a place replaced, and checked there."""
+    """Return a block, tuple or number with the value at a place replaced and validated."""
     if not place:
         return value
     step, rest = place[0], place[1:]
     if isinstance(step, int):
         return (*node[:step], _with(node[step], rest, value), *node[step + 1 :])
     name = _attribute(node, step)
-    assert name is not None  # from `_places`
+    assert name is not None  # `_places` found it
     inner = getattr(node, name)
     new = _with(inner, rest, value)
     if isinstance(inner, ConfigBlock) or _holds_blocks(inner):

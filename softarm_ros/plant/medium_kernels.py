@@ -1,4 +1,4 @@
-"""Compiled: loads of a surrounding medium on the bodies of the chain, implicit in velocity."""
+"""Compiled loads of a surrounding medium on the bodies of the chain, implicit in velocity."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ def immerse(body: BodyParameters, medium: Medium, scratch: Scratch, h: float) ->
     """
     Add drag, forces and added mass to `bias`, and write their matrices into `scratch.medium`.
 
-    With u the velocity of a body's origin, v = u - current, w its angular velocity, A = across 1 +
-    (along - across) z z' and B = inertia (1 - z z'), the medium needs the force d(A v)/dt and the
-    moment v x A v + d(B w)/dt (Kirchhoff), and takes `force` - drag u and -turning w. To be called
-    after `load_bodies`, before `factorise` with the same step h [s]; `scratch` is that of an
-    immersed arm (`new_scratch`).
+    Let u be the velocity of a body's origin, v = u - current, w its angular velocity, A = across 1
+    + (along - across) z z' and B = inertia (1 - z z'). Accelerating the medium takes the force
+    d(A v)/dt and the moment v x A v + d(B w)/dt (Kirchhoff); the medium exerts `force` - drag u
+    and -turning w. Call after `load_bodies` and before `factorise` with the same step h [s];
+    `scratch` is that of an immersed arm (`new_scratch`).
     """
     c0, c1, c2 = medium.current[0], medium.current[1], medium.current[2]
     for g in range(body.mass.shape[0]):
@@ -27,7 +27,7 @@ def immerse(body: BodyParameters, medium: Medium, scratch: Scratch, h: float) ->
         u1 = V[4] + w2 * r[0] - w0 * r[2]
         u2 = V[5] + w0 * r[1] - w1 * r[0]
         v0, v1, v2 = u0 - c0, u1 - c1, u2 - c2
-        # Acceleration of the origin less w x v, without the gravity that stands for weight.
+        # Acceleration of the origin less w x v, without the gravity that represents weight.
         a0 = a[3] + body.gravity[0] + a[1] * r[2] - a[2] * r[1] + w1 * c2 - w2 * c1
         a1 = a[4] + body.gravity[1] + a[2] * r[0] - a[0] * r[2] + w2 * c0 - w0 * c2
         a2 = a[5] + body.gravity[2] + a[0] * r[1] - a[1] * r[0] + w0 * c1 - w1 * c0

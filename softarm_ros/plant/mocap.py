@@ -15,19 +15,19 @@ from softarm_ros.plant.config import MocapConfig
 from softarm_ros.plant.faults import Faults, InjectedFault
 from softarm_ros.plant.mocap_kernels import disturb_poses
 
-_EARLY_S = 1e-9  # rounding of the clock must not shift a frame by a step
+_EARLY_S = 1e-9  # tolerance: rounding of the clock must not shift a frame by a step
 
-# The room's frame that an uncalibrated system reports in: turned and moved against the base.
+# Frame of the room, in which an uncalibrated system reports: rotated and shifted from the base.
 ROOM_FRAME = 'room'
 X_RB = pose(rotation_z(np.radians(90.0)) @ rotation_x(np.radians(15.0)), [0.02, -0.01, 0.03])
-FUTURE_S, OLD_S = 0.5, 1.0  # by which faulty clocks are wrong
+FUTURE_S, OLD_S = 0.5, 1.0  # errors of faulty clocks
 FLIP = pose(rotation_z(np.pi), np.zeros(3))
 
 
 @dataclass(frozen=True)
 class PoseMeasurement:
     """
-    One frame.
+    One frame of the pose sensor.
 
     Attributes
     ----------
@@ -36,7 +36,7 @@ class PoseMeasurement:
     section_tips : (sections, 4, 4)
         Measured pose of every section's tip in the base frame; the last one is the arm's.
     frame_id
-        Frame the sensor says they are in; None: the base.
+        Frame that the sensor states for the poses; None: the base.
 
     """
 
@@ -47,19 +47,20 @@ class PoseMeasurement:
 
 class Mocap:
     """
-    Cameras that see the section tips at a fixed rate, with noise, delay and drop-outs.
+    Cameras that measure the section tips at a fixed rate, with noise, delay and drop-outs.
 
-    Their base frame is calibrated wrongly, what they see is not quite the tip, and both wander.
+    Their base frame is miscalibrated, their markers are not exactly at the tips, and the
+    measurements drift.
 
-    Every imperfection has its own random stream, and every frame draws from all of them whether
-    it arrives or not: to switch one imperfection off leaves the others as they are.
+    Every imperfection has its own random stream, and every frame draws from all streams whether it
+    arrives or not, so switching one imperfection off does not change the others.
 
     Parameters
     ----------
     config
         Rate, noise, delay, drop-outs, errors of calibration.
     seed
-        Of all streams.
+        Seed of all streams.
 
     """
 
@@ -76,8 +77,8 @@ class Mocap:
         self._drifted_s = 0.0
         self._frames = 0
         self._blind_until_s = -np.inf
-        self._under_way: deque[tuple[float, PoseMeasurement]] = deque()  # when each arrives
-        # Kinds of faults there are now, each with the newest frame from before it.
+        self._under_way: deque[tuple[float, PoseMeasurement]] = deque()  # with time of arrival
+        # Present faults by kind, each with the newest frame from before it.
         self._faults: dict[str, PoseMeasurement | None] = {}
         self._newest: PoseMeasurement | None = None  # as captured
 
@@ -88,13 +89,13 @@ class Mocap:
 
     @property
     def next_arrival_s(self) -> float:
-        """Time at which the next frame arrives that is under way, or is taken next [s]."""
+        """Arrival time of the oldest frame under way, or else of the next one [s]."""
         return (
             self._under_way[0][0] if self._under_way else self.next_frame_s + self.config.delay_s
         )
 
     def due(self, now_s: float) -> bool:
-        """Return whether the next frame is to be taken now."""
+        """Return whether the next frame is due."""
         return now_s >= self.next_frame_s - _EARLY_S
 
     def capture(self, now_s: float, section_tips: Array) -> None:
@@ -136,7 +137,7 @@ class Mocap:
         return arrived
 
     def faults(self) -> Faults:
-        """Return what can go wrong with cameras and their software."""
+        """Return the possible faults of the cameras and their software."""
 
         def fault(name: str) -> InjectedFault:
             return InjectedFault((), lambda: self._break(name))
@@ -146,11 +147,11 @@ class Mocap:
         return {f'cameras {kind}': fault(kind) for kind in kinds} | {'cameras mend': mend}
 
     def _break(self, fault: str) -> None:
-        """Break something beside what is broken."""
+        """Add a fault to the present ones."""
         self._faults.setdefault(fault, self._newest)
 
     def _delivered(self, frame: PoseMeasurement) -> PoseMeasurement:
-        """Return what the cameras' software makes of a frame."""
+        """Return a frame as the cameras' software delivers it, with the present faults."""
         self._newest = frame
         faults, tips, stamp_s = self._faults, frame.section_tips, frame.stamp_s
         if 'freeze' in faults:  # the last poses again, with fresh stamps
@@ -158,13 +159,13 @@ class Mocap:
         if 'stuck' in faults:
             stamp_s = (faults['stuck'] or frame).stamp_s
         stamp_s += (FUTURE_S if 'future' in faults else 0.0) - (OLD_S if 'old' in faults else 0.0)
-        # In the room's frame: said so (room), or called the base all the same (mislabel).
+        # In the room's frame: reported as such (room), or wrongly as the base (mislabel).
         if 'room' in faults or 'mislabel' in faults:
             tips = X_RB @ tips
         return PoseMeasurement(stamp_s, tips, ROOM_FRAME if 'room' in faults else None)
 
     def _drifted(self, now_s: float) -> Array:
-        """Return the wandering (3,) [m] now: a random walk that forgets (Ornstein-Uhlenbeck)."""
+        """Return the drift (3,) [m] now: an Ornstein-Uhlenbeck process."""
         kept = math.exp(-(now_s - self._drifted_s) / self.config.drift_time_s)
         new = self.config.drift_m * math.sqrt(1.0 - kept * kept)
         self._drift = kept * self._drift + new * self._drifting.standard_normal(3)

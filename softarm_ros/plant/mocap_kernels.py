@@ -22,10 +22,10 @@ def disturb_poses(
     tilt_rad: float,
 ) -> Array:
     """
-    Return frame pose marker (k, 4, 4) of poses (k, 4, 4), moved and turned.
+    Return disturbed measurements frame pose marker (k, 4, 4) of poses (k, 4, 4).
 
-    Moved by shift_m `shift` (k, 3) + `drift` (3,) [m], turned by tilt_rad `tilt` (k, 3). The shift
-    is in the frame the poses are given in, the rotation vector in the pose's own.
+    They are shifted by shift_m `shift` (k, 3) + `drift` (3,) [m] in the frame of the result, and
+    rotated by the rotation vector tilt_rad `tilt` (k, 3) in the pose's own frame.
     """
     disturbed = np.empty(poses.shape)
     noise, marked, seen = np.empty((3, 3)), np.empty((4, 4)), np.empty((4, 4))

@@ -1,4 +1,4 @@
-"""The part `sensors.motion_capture`: poses of the section tips as cameras see them."""
+"""The part `sensors.motion_capture`: poses of the section tips, measured by cameras."""
 
 from __future__ import annotations
 

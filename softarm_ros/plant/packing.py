@@ -1,4 +1,4 @@
-"""From the rig's description of the simulated arm to the arrays of its kernels."""
+"""Conversion of the config of a simulated arm to the arrays of its kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softarm_ros.plant.lumps import Lump
 
 
 def pack_body(config: PlantConfig, gravity_m_s2: ArrayLike) -> BodyParameters:
-    """Return the chain of joints and bodies; body masses are lumped about the segments' ends."""
+    """Return the chain of joints and bodies; body masses are lumped at the segments' ends."""
     gravity = np.array(gravity_m_s2, dtype=np.float64)
     if gravity.shape != (3,) or not np.isfinite(gravity).all():
         raise ValueError(f'gravity {gravity.tolist()} is not a finite vector (3,) [m/s^2]')
@@ -76,12 +76,12 @@ def _endcap(section: PlantSectionConfig, start: float) -> Lump:
 
 def pack_cables(config: PlantConfig, cables: Sequence[PlantCable]) -> CableParameters:
     """
-    Return the cables.
+    Return the cable parameters.
 
     Raises
     ------
     ValueError
-        If a cable belongs to no section or its angle is not finite.
+        If the section of a cable does not exist, or its angle is not finite.
 
     """
     count = config.segments_per_section
@@ -124,13 +124,13 @@ def pack_cables(config: PlantConfig, cables: Sequence[PlantCable]) -> CableParam
 
 
 def motor_count(cables: Sequence[PlantCable]) -> int:
-    """Return how many motors wind the cables."""
+    """Return the number of motors that wind the cables."""
     return len({_motor_of(index, cable) for index, cable in enumerate(cables)})
 
 
 def pack_wiring(config: PlantConfig, cables: Sequence[PlantCable]) -> Wiring:
     """
-    Return which motor winds which cable.
+    Return the assignment of cables to motors.
 
     Raises
     ------

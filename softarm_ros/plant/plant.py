@@ -1,4 +1,4 @@
-"""The simulated arm, whatever its mechanics: a body, drives that move it, sensors of poses."""
+"""Base class of simulated arms: a body, drives that move it, and a pose sensor."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.faults import Faults, InjectedFault, inject, kilograms
 from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 
-_KEPT_TIPS = 2000  # of those nobody asks for
+_KEPT_TIPS = 2000  # true tips kept if nobody polls them
 
 
 class Body(Protocol):
-    """Where the arm is."""
+    """Body of the simulated arm."""
 
     def section_tips(self) -> Array:
         """Return the true pose (sections, 4, 4) of every measured tip in the base frame."""
@@ -34,9 +34,9 @@ class Body(Protocol):
 
 class Drives(Protocol):
     """
-    The actuators, with what stands in for their drivers and what else senses them.
+    The actuators, with simulated drivers and sensors.
 
-    Drives, body and medium are solved as one system, so it is the drives that move the body.
+    Drives, body and medium are solved as one system; therefore the drives advance the body too.
     """
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
@@ -46,19 +46,19 @@ class Drives(Protocol):
         Raises
         ------
         ValueError
-            If they have the wrong shape or are not ones the actuators can have, naming the
-            actuator. Nothing changes.
+            If the shape is wrong or an actuator cannot take its target; names the actuator.
+            Nothing changes.
 
         """
         ...
 
     def hold(self, now_s: float) -> None:
-        """Let the actuators stop as fast as they can and stay where they are."""
+        """Stop the actuators as fast as they can and keep them there."""
         ...
 
     def advance(self, now_s: float, h: float, steps: int) -> None:
         """
-        Move on by `steps` steps of `h` [s].
+        Advance by `steps` steps of `h` [s].
 
         Raises
         ------
@@ -69,11 +69,11 @@ class Drives(Protocol):
         ...
 
     def state(self) -> ActuatorState:
-        """Return what the drivers measure, in the actuators' units, each (m,)."""
+        """Return the drivers' measurements, in the actuators' units, each (m,)."""
         ...
 
     def faults(self) -> Faults:
-        """Return what can break in them and in the arm."""
+        """Return the possible faults of the drives and the arm."""
         ...
 
 
@@ -83,15 +83,15 @@ DrivesT = TypeVar('DrivesT', bound=Drives)
 
 class Plant(Generic[BodyT, DrivesT]):
     """
-    Stands in for drivers, arm and sensors in simulation. It never sleeps.
+    Simulates drivers, arm and sensors. It never sleeps.
 
     It starts at rest under its own weight, with every actuator where the model's
-    `rest_configuration` has it. Nothing sees it until `look_with`.
+    `rest_configuration` has it. It has no pose sensor until `look_with`.
 
     Parameters
     ----------
     config
-        Everything that the controller does not know.
+        Properties of the plant; the controller knows none of them.
     body, drives
         At rest.
 
@@ -100,7 +100,7 @@ class Plant(Generic[BodyT, DrivesT]):
     time_s
         Simulated time [s], from 0.
     config, body, drives
-        The parts; body and drives are the plant's to move.
+        The parts; only the plant may move body and drives.
 
     """
 
@@ -110,23 +110,23 @@ class Plant(Generic[BodyT, DrivesT]):
         self.body, self.drives = body, drives
         self._mocap: Mocap | None = None
         self._true_tips: deque[tuple[float, Array]] = deque(maxlen=_KEPT_TIPS)
-        # How many actuators (as was said) and measured tips there are, or by the first answers.
+        # Numbers of actuators (from `expect`) and of measured tips, or those of the first answers.
         self._count: tuple[int, ...] | None = None
         self._sections: tuple[int, ...] | None = None
 
     def expect(self, actuators: int) -> None:
-        """Take how many the arm has; PlantError follows where the drives report others."""
+        """Set the number of actuators; if the drives report another one, PlantError is raised."""
         self._count = (actuators,)
 
     def look_with(self, sensor: Mocap) -> None:
-        """Let a sensor of poses see the arm, from now on, in place of the one it has."""
+        """Attach a pose sensor, in place of the present one."""
         self._mocap = sensor
         self._true_tips.clear()
         self._look(sensor)
 
     @property
     def mocap_enabled(self) -> bool:
-        """Whether the pose sensor sees the arm."""
+        """Whether the pose sensor is enabled."""
         return self._mocap is not None and self._mocap.enabled
 
     @mocap_enabled.setter
@@ -143,13 +143,13 @@ class Plant(Generic[BodyT, DrivesT]):
         command : (m,) or None
             Targets in the actuators' unit; None holds like `hold`.
         duration_s
-            By how much, in equal internal steps of at most the `time_step_s` of the plant.
+            Time to advance, in equal internal steps of at most the `time_step_s` of the plant.
 
         Raises
         ------
         ValueError
-            If the command has the wrong shape or is not one the actuators can have, naming the
-            actuator, or the duration is not positive. Nothing moves.
+            If the command has the wrong shape, an actuator cannot take its target (names the
+            actuator), or the duration is not positive. Nothing moves.
         PlantError
             If the arm leaves the range of the simulation.
 
@@ -163,9 +163,9 @@ class Plant(Generic[BodyT, DrivesT]):
 
     def advance(self, duration_s: float) -> None:
         """
-        Advance under the commands the drives have, with the frames that fall due.
+        Advance under the present commands of the drives, and take the frames that fall due.
 
-        Raises as `step` does.
+        Raises the errors of `step`.
         """
         require_duration(duration_s)
         steps = math.ceil(duration_s / self.config.time_step_s - 1e-6)
@@ -183,23 +183,23 @@ class Plant(Generic[BodyT, DrivesT]):
                 self._look(self._mocap)
 
     def _look(self, sensor: Mocap) -> None:
-        """Take a frame, and note where the tip truly is, seen or not."""
+        """Take a frame, and record the true tip, whether the sensor measures it or not."""
         tips = self._tips_checked(self.body.section_tips(), self.body)
         self._true_tips.append((self.time_s, tips[-1, :3, 3].copy()))
         sensor.capture(self.time_s, tips)
 
     def hold(self) -> None:
-        """Let the actuators stop as fast as they can and stay where they are."""
+        """Stop the actuators as fast as they can and keep them there."""
         self.drives.hold(self.time_s)
 
     def actuator_state(self) -> ActuatorState:
         """
-        Return what the drivers measure, in the actuators' units, each (m,).
+        Return the drivers' measurements, in the actuators' units, each (m,).
 
         Raises
         ------
         PlantError
-            If the drives answer something else, or another number of actuators than before.
+            If the drives return another type, or another number of actuators than before.
 
         """
         state = self.drives.state()
@@ -215,7 +215,7 @@ class Plant(Generic[BodyT, DrivesT]):
         return state
 
     def _tips_checked(self, tips: Array, whose: object) -> Array:
-        """Return poses of section tips; PlantError if they are none, or another number of them."""
+        """Return section tips after checking them; PlantError if shape or number is wrong."""
         kind = 'sensor' if whose is self._mocap else 'body'
         sections = np.shape(tips)[:1] if self._sections is None else self._sections
         if not has_floats(tips, (*sections, 4, 4)):
@@ -226,7 +226,7 @@ class Plant(Generic[BodyT, DrivesT]):
         return tips
 
     def faults(self) -> Faults:
-        """Return what can break: the cameras, what the drives have of their own, and the load."""
+        """Return the possible faults: those of the cameras, of the drives, and the tip load."""
         seen = {} if self._mocap is None else self._mocap.faults()
         known = {**seen, **self.drives.faults()}
         for carrier in (self.body, self.drives):
@@ -236,12 +236,12 @@ class Plant(Generic[BodyT, DrivesT]):
 
     def inject(self, fault: str) -> str:
         """
-        Break something, `cameras freeze` for example; return what was done.
+        Inject a fault, for example `cameras freeze`; return the line.
 
         Raises
         ------
         ValueError
-            If there is no such fault; lists those there are.
+            If the fault is unknown; the message lists the known ones.
 
         """
         return inject(self.faults(), fault)
@@ -261,7 +261,7 @@ class Plant(Generic[BodyT, DrivesT]):
         """
         Return times [s] and true tips (3,) [m] of all exposures since the last call.
 
-        For those who judge a run. Those who drive the arm have `poll_poses`.
+        For the evaluation of a run; a controller uses `poll_poses`.
         """
         tips = list(self._true_tips)
         self._true_tips.clear()
@@ -269,17 +269,17 @@ class Plant(Generic[BodyT, DrivesT]):
 
     @property
     def next_poses_s(self) -> float:
-        """Simulated time at which the next measured poses can arrive [s]; never: infinite."""
+        """Simulated time at which the next measured poses can arrive [s]; infinite: never."""
         return math.inf if self._mocap is None else self._mocap.next_arrival_s
 
     @property
     def gripping(self) -> Gripping | None:
-        """What works its gripper; None: it has none."""
+        """The plant as the driver of its gripper; None if it has no gripper."""
         return self if isinstance(self, Gripping) else None
 
     @property
     def weighed(self) -> BaseWrench | None:
-        """What reads the force-torque sensor under its base; None: it has none."""
+        """The plant as the force-torque sensor under its base; None if it has none."""
         return self if isinstance(self, BaseWrench) else None
 
     def true_section_tips(self) -> Array:
@@ -293,10 +293,10 @@ class Plant(Generic[BodyT, DrivesT]):
 
 @runtime_checkable
 class Carrying(Protocol):
-    """A body, or the drives that move it, onto whose tip something can be hung in motion."""
+    """A body, or the drives that move it, whose tip load can change during motion."""
 
     def hang(self, mass_kg: float) -> None:
-        """Carry this beside the payload it was built with, in place of what was hung before."""
+        """Carry this mass in addition to the payload, instead of the mass hung before."""
         ...
 
 
@@ -311,7 +311,7 @@ class ChamberPressures(Protocol):
 
 @runtime_checkable
 class BaseWrench(Protocol):
-    """A plant that stands on a force-torque sensor."""
+    """A plant with a force-torque sensor under its base."""
 
     def base_wrench(self) -> Array:
         """Return the measured load of the arm on its base (6,) [N, N m], force first."""
@@ -332,6 +332,6 @@ class Gripping(Protocol):
 
 
 def require_duration(duration_s: float) -> None:
-    """Raise ValueError for a duration that is not positive."""
+    """Raise ValueError if a duration is not positive."""
     if not (math.isfinite(duration_s) and duration_s > 0.0):
         raise ValueError(f'duration_s = {duration_s}; expected a positive number')

@@ -1,4 +1,4 @@
-"""Compiled: points fixed to bodies of the chain, off their axes too, with mass and buoyancy."""
+"""Compiled point masses with buoyancy, fixed to bodies of the chain, also off their axes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Points(NamedTuple):
     joint : (p,)
         Joint whose child body carries the point.
     place : (p, 3)
-        In that body's frame [m].
+        Position in that body's frame [m].
     mass, displaced : (p,)
         Mass, and that of the fluid displaced [kg].
 
@@ -35,7 +35,7 @@ def carry_points(body: BodyParameters, points: Points, scratch: Scratch) -> None
     """
     Add inertia, weight and buoyancy of the points to `inertia` and `bias`.
 
-    To be called after `load_bodies`, before `factorise`.
+    Call after `load_bodies` and before `factorise`.
     """
     for i in range(points.joint.shape[0]):
         g = points.joint[i]
@@ -57,7 +57,7 @@ def carry_points(body: BodyParameters, points: Points, scratch: Scratch) -> None
         J[7] += m * y
         J[8] += m * z
         J[9] += m
-        # Velocity and acceleration of the point; gravity is in `drift`, as acceleration upwards.
+        # Velocity and acceleration of the point; `drift` includes gravity as upward acceleration.
         u = V[3] + V[1] * z - V[2] * y
         v = V[4] + V[2] * x - V[0] * z
         w = V[5] + V[0] * y - V[1] * x

@@ -23,12 +23,12 @@ def centerline(
     """
     Return n points (n, 3) [m] from base to tip, evenly spaced in arc length.
 
-    Or from the start of segment `start` (0: the base) to that of segment `end`.
+    With `start` or `end`: from the start of segment `start` (0: the base) to that of `end`.
 
     Raises
     ------
     ValueError
-        For fewer than 2 points.
+        If n is less than 2.
 
     """
     if n < 2:
@@ -50,7 +50,7 @@ def section_tips(body: BodyParameters, state: ArmState, scratch: Scratch, endcap
     """
     Return the pose (sections, 4, 4) of every section's tip in the base frame.
 
-    `endcaps` (sections,) [m]: from the last segment of each section to its tip.
+    `endcaps` (sections,) [m] are the lengths from the last segment of each section to its tip.
     """
     _place(body, state, scratch)
     tips = np.empty((len(endcaps), 4, 4))

@@ -42,7 +42,7 @@ def centerline_into(
     """
     Write a dense centreline and its arc length.
 
-    Every segment is drawn as the arc that it is, by its start and `pieces` points: `points`
+    Every segment is an arc, sampled at its start and at `pieces` further points: `points`
     (n (pieces + 1) + 2, 3) [m] in the base frame, `arc` with the arc length up to each [m].
     `place_bodies` must have been called for this state.
     """

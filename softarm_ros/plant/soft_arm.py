@@ -40,7 +40,7 @@ class Equilibrium:
     section_tips : (sections, 4, 4)
         Base -> tip of each section.
     contraction : (m,)
-        Of the cables [m]; for given tensions, the one at which the cables would hold them.
+        Of the cables [m]; for given tensions, the contraction at which they have these tensions.
     tension : (m,)
         Of the cables [N].
 
@@ -75,7 +75,7 @@ class Energy:
 
 class SoftArm:
     """
-    Chain of elastic joints with cables that cut in, see the kernels for the physics.
+    Chain of elastic joints with cables that cut in; the kernels describe the physics.
 
     Parameters
     ----------
@@ -84,7 +84,7 @@ class SoftArm:
     cables
         Anchor of each cable.
     gravity_m_s2 : (3,)
-        In the base frame, which `base_tilt_deg` does not turn.
+        In the base frame, which `base_tilt_deg` does not rotate.
 
     """
 
@@ -107,7 +107,7 @@ class SoftArm:
         return len(self.state.tension)
 
     def copy(self) -> SoftArm:
-        """Return an arm in the same state that moves on its own."""
+        """Return an independent copy in the same state."""
         twin = copy.copy(self)
         twin.state = self.state.copy()
         twin.threads = self.threads.copy()
@@ -129,8 +129,8 @@ class SoftArm:
         """
         Advance with constant contractions (m,) [m] or tensions (m,) [N].
 
-        With neither given, the contractions stay. Tip loads are dead loads in the base frame [N],
-        [N m].
+        If neither is given, the contractions stay constant. Tip loads are dead loads in the base
+        frame [N], [N m].
 
         Raises
         ------
@@ -166,12 +166,12 @@ class SoftArm:
         max_time_s: float = 240.0,
     ) -> Equilibrium:
         """
-        Let the arm come to rest, starting from where it is; arguments as in `advance`.
+        Bring the arm to rest, starting from its present state; arguments as in `advance`.
 
-        Damping is raised and momentum taken out, which changes the way there but not the end. With
-        friction of the cables the end depends on the way: a jump of the contractions swings, and
-        what friction is left with is that of the last swing. Go there in small steps, or slowly by
-        `advance`, where it matters.
+        Damping is increased and momentum removed, which changes the way to the end but not the
+        end itself. With friction of the cables the end depends on the way: after a jump of the
+        contractions the arm swings, and the remaining friction is that of the last swing. If this
+        matters, move in small steps, or slowly by `advance`.
 
         Raises
         ------
@@ -227,7 +227,7 @@ class SoftArm:
         )
 
     def energy(self) -> Energy:
-        """Return the energy stored now; threads at the contractions in force."""
+        """Return the present energy; threads at the present contractions."""
         body, state, scratch = self.body, self.state, self.scratch
         place_bodies(body, state, scratch)
         kinetic = load_bodies(body, state, self.no_loads, scratch, 0.0)

@@ -1,11 +1,11 @@
-"""Damping of the chain in time steps of second order."""
+"""Damping of the chain for time steps of second order."""
 
 from __future__ import annotations
 
 from softarm_ros.geometry.arrays import Array
 
-# Of h^2 K in the matrix of a step. From 1/4 on, no stiffness makes steps unstable; more takes out
-# faster what ringing the stiffest, overdamped joints would keep up.
+# Factor on h^2 K in the matrix of a step. From 1/4 on, steps are stable for any stiffness; larger
+# factors damp the ringing of the stiffest, overdamped joints faster.
 _BETA = 0.5
 
 
@@ -13,13 +13,13 @@ def split_damping(damping_time: Array, h: float, explicit: Array, implicit: Arra
     """
     Write the damping times [s] with which the kernels' step of h [s] is of second order.
 
-    The kernels solve (M + h (t_i + h) K) a = f - (t_e + h) K v, with t_e the times of the body
-    that `load_bodies` has and t_i those that `factorise` has. The velocities v of such steps
-    belong to their middles, so that with D = t K
+    The kernels solve (M + h (t_i + h) K) a = f - (t_e + h) K v, where `load_bodies` uses the times
+    t_e of the body and `factorise` the times t_i. The velocities v of such steps belong to the
+    middles of the steps, so with D = t K
         (M + h/2 D + beta h^2 K) a = f - D v
     has the damping force of the mean velocity over two steps (trapezoidal rule), and the motion
-    of the leapfrog rule but for a term of h^2. With t_e = t_i = t it is an implicit Euler step,
-    which damps on its own like a Kelvin-Voigt time of h.
+    of the leapfrog rule up to a term of h^2. With t_e = t_i = t it is an implicit Euler step,
+    whose numerical damping equals a Kelvin-Voigt time of h.
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def split_damping(damping_time: Array, h: float, explicit: Array, implicit: Arra
     h
         Length of the step [s].
     explicit, implicit
-        Of the same shape, written.
+        Written; same shape.
 
     """
     explicit[:] = damping_time - h

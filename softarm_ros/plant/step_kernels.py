@@ -42,7 +42,7 @@ PINCHED = 4
 UNSETTLED = 5
 
 MAX_JOINT_RAD = 2.2
-MIN_STRETCH = 0.2  # of a segment's length
+MIN_STRETCH = 0.2  # least length of a segment, as a share of its unstretched length
 _RESET_STEPS = 8
 _STILL_STEPS = 5
 
@@ -68,7 +68,7 @@ def step_arm(
     Returns
     -------
     tuple
-        Status (OK, NOT_FINITE, FOLDED, CRUSHED, PINCHED), the joint it is about, and the kinetic
+        Status (OK, NOT_FINITE, FOLDED, CRUSHED, PINCHED), the joint concerned, and the kinetic
         energy [J] before the step.
 
     """
@@ -107,7 +107,7 @@ def step_arm(
 
 @kernel(allocates=False)
 def move_joints(body: BodyParameters, state: ArmState, h: float) -> tuple[int, int]:
-    """Move every joint with its velocity for h; report the first one that no longer can be."""
+    """Move every joint with its velocity for h; report the first one that leaves its range."""
     smallest = math.cos(0.5 * MAX_JOINT_RAD)
     for g in range(body.mass.shape[0]):
         rate = state.velocity[g]
@@ -147,7 +147,7 @@ def advance_arm(
 
 @kernel(allocates=False)
 def wind_cables(wiring: Wiring, motors: Array, target: Array) -> None:
-    """Write the contractions of the cables (m,) [m] for those of the motors."""
+    """Write the contractions of the cables (m,) [m] from those of the motors."""
     for i in range(target.shape[0]):
         target[i] = wiring.sign[i] * motors[wiring.motor[i]] + wiring.offset[i]
 
@@ -171,8 +171,8 @@ def drive_arm(
     """
     Advance motors and arm together by `steps` steps; return status and joint.
 
-    The motors move towards their targets, or go on with the velocity they have if `turning`.
-    `target` (m,) takes the contractions of the cables [m].
+    The motors move towards their targets or, if `turning`, continue with their present velocity.
+    `target` (m,) is overwritten with the contractions of the cables [m].
     """
     for _ in range(steps):
         if turning:
@@ -223,9 +223,9 @@ def calmed(
     body: BodyParameters, state: ArmState, energy: float, tolerance: float, memory: Array
 ) -> bool:
     """
-    Take out the momentum after every maximum of the kinetic energy; return whether all is still.
+    Zero the velocities after every maximum of the kinetic energy; return whether all is still.
 
-    `energy` [J] is that before the step, `memory` (3,) this function's, zero at first.
+    `energy` [J] is that before the step; `memory` (3,) belongs to this function, zero at first.
     """
     last_energy, since_reset, still = memory[0], memory[1] + 1.0, memory[2]
     still = still + 1.0 if fastest_joint(body, state) < tolerance else 0.0

@@ -1,4 +1,4 @@
-"""Simulated stepper motors with pulleys: open loop, position is what has been counted."""
+"""Simulated stepper motors with pulleys: open loop, the position is the counted steps."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ class Steppers:
     The motors of all cables.
 
     Targets are rounded to microsteps and approached within the limits of speed and acceleration,
-    without overshoot; a new target may come at any time. Between motor and cable there is play
-    (`backlash_m`) and unnoticed cable (`slack_m`). Between two microsteps the rotor's inertia
-    carries it on evenly: motion is continuous, rest is at whole steps.
+    without overshoot; a new target may arrive at any time. Between motor and cable there is play
+    (`backlash_m`) and slack of the cable (`slack_m`). Between two microsteps the rotor's inertia
+    smooths the motion: motion is continuous, rest is at whole steps.
     """
 
     def __init__(self, config: StepperConfig, count: int) -> None:
@@ -48,7 +48,7 @@ class Steppers:
 
     @property
     def contraction(self) -> Array:
-        """Contraction (m,) [m] that the cables see, behind play and slack."""
+        """Contraction (m,) [m] of the cables, after play and slack."""
         return self.state.contraction.copy()
 
     def command(self, contraction: Array) -> None:
@@ -57,7 +57,7 @@ class Steppers:
         self._holding = False
 
     def hold(self) -> None:
-        """Brake at the limit and stay on the first whole step from there."""
+        """Brake at the limit and stop at the first whole step after that."""
         if self._holding:
             return
         v = self.state.velocity
@@ -68,17 +68,17 @@ class Steppers:
         self._holding = True
 
     def begin_turn(self, position: Array, duration_s: float) -> None:
-        """Have the motors turn evenly, to be at `position` (m,) [m] after a duration [s]."""
+        """Turn the motors evenly from outside, to reach `position` (m,) [m] in a time [s]."""
         self.state.velocity[:] = (position - self.state.position) / duration_s
 
     def end_turn(self, position: Array) -> None:
-        """Be at `position` (m,) [m], of which a turn is short by rounding, and stay."""
+        """Set the exact end position (m,) [m] of such a motion, free of rounding, and stay."""
         self.state.position[:] = position
         self.state.target[:] = position
         self._holding = False
 
     def advance(self, duration_s: float) -> None:
-        """Let the motors run for a duration [s]."""
+        """Advance the motors by a duration [s]."""
         step_motors(self.parameters, self.state, duration_s)
 
     def _whole_steps(self, contraction: Array) -> Array:

@@ -20,14 +20,14 @@ class StepperParameters(NamedTuple):
 
 class StepperState(NamedTuple):
     """
-    What moves, each (m,).
+    State of the motors and pulleys, each (m,).
 
     Attributes
     ----------
     target, position, velocity
         Of the motor, as cable length [m, m, m/s].
     pulley
-        Position behind the play [m].
+        Position after the play [m].
     contraction
         Of the cable: pulley minus slack [m].
 
@@ -42,7 +42,7 @@ class StepperState(NamedTuple):
 
 @kernel(allocates=False)
 def step_motors(steppers: StepperParameters, motors: StepperState, h: float) -> None:
-    """Advance every motor by h [s] and drag its pulley along within the play."""
+    """Advance every motor by h [s] and move its pulley within the play."""
     for i in range(motors.target.shape[0]):
         position, velocity = advance_motor(
             motors.position[i],
@@ -58,7 +58,7 @@ def step_motors(steppers: StepperParameters, motors: StepperState, h: float) -> 
 
 @kernel(allocates=False)
 def turn_motors(steppers: StepperParameters, motors: StepperState, h: float) -> None:
-    """Let every motor turn on for h [s] with the velocity it has, whatever its limits."""
+    """Advance every motor by h [s] at its present velocity, without its limits."""
     for i in range(motors.target.shape[0]):
         motors.position[i] += h * motors.velocity[i]
         _drag(steppers, motors, i)
@@ -66,7 +66,7 @@ def turn_motors(steppers: StepperParameters, motors: StepperState, h: float) -> 
 
 @kernel(allocates=False)
 def _drag(steppers: StepperParameters, motors: StepperState, i: int) -> None:
-    """Let the pulley follow its motor, within the play."""
+    """Move the pulley with its motor, within the play."""
     position, play = motors.position[i], 0.5 * steppers.backlash[i]
     motors.pulley[i] = min(max(motors.pulley[i], position - play), position + play)
     motors.contraction[i] = motors.pulley[i] - steppers.slack[i]
@@ -80,7 +80,7 @@ def advance_motor(
     Return position [m] and velocity [m/s] after h [s] of a trapezoidal motion to `target`.
 
     Speed and acceleration limits hold within the step as well. The target is reached without
-    overshoot unless it lies within the stopping distance or behind; then the motor stops first.
+    overshoot, unless it lies behind or within the stopping distance; then the motor stops first.
     """
     step = acceleration * h
     distance = target - position
@@ -92,7 +92,7 @@ def advance_motor(
     # Rounding must not turn a motion on the braking parabola into a missed target.
     slip = 1e-12 * (abs(position) + abs(target)) + 1e-18
     if d < stopping - slip:
-        # The target came too close or lies behind: brake at the limit.
+        # The target is too close or behind: brake at the limit.
         if v <= step:
             return position + side * stopping, 0.0
         return position + side * (v - 0.5 * step) * h, side * (v - step)

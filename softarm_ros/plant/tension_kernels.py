@@ -30,14 +30,15 @@ def solve_tensions(
     """
     Solve the complementarity problem by principal pivoting.
 
-    `taut` (m,) is the active set to begin with, and the one found; starting from the last step's
-    set, one factorisation is the rule. All violating cables change sides together; should that go
-    round in circles, only the last one does (Murty), which ends for every positive definite A.
+    `taut` (m,) is the initial active set, and is overwritten with the final one; starting from the
+    last step's set, one factorisation usually suffices. All violating cables change sides at once;
+    if that starts to cycle, only the last one does (Murty), which ends for every positive definite
+    A.
 
     Returns
     -------
     bool
-        Whether a solution was found; False only for values that are not finite.
+        Whether a solution was found; False only if values are not finite.
 
     """
     m = r.shape[0]
@@ -57,7 +58,7 @@ def solve_tensions(
             if wrong:
                 last = i
                 if rounds < _BLOCK_ROUNDS:
-                    # Marked in `tension`, which is only written at the end.
+                    # Mark in `tension`, which is written only at the end.
                     tension[i] = -1.0
             elif rounds < _BLOCK_ROUNDS:
                 tension[i] = 0.0

@@ -1,4 +1,4 @@
-"""Friction of threads in the chain: its nodes, and where the threads turn."""
+"""Friction of threads in the chain: nodes, and the angles at which the threads turn."""
 
 from __future__ import annotations
 
@@ -15,23 +15,23 @@ from softarm_ros.plant.config import PlantCable, PlantConfig
 
 class ThreadFriction(NamedTuple):
     """
-    Friction of m cables at n nodes: node g is where a cable enters the segment of joint g.
+    Friction of m cables at n nodes: at node g, a cable enters the segment of joint g.
 
-    All arrays are empty without friction, which leaves the arm as it is to the bit.
+    Without friction all arrays are empty, and the motion of the arm is the same to the bit.
 
     Attributes
     ----------
     coefficient : (1,)
         Of friction.
     nodes
-        What the law works on.
+        State of the friction law at the nodes.
     crossing : (m, n)
-        Angle by which a cable turns in the rigid endcaps before a node [rad].
+        Angle through which a cable turns in the rigid endcaps before a node [rad].
     leaving, arriving : (m, n, 3)
-        Direction of the cable at the start of each segment, in the axes of the body it leaves,
-        and at its end, in the axes of the body where it arrives.
+        Direction of the cable at the start of each segment, in the axes of the body that it
+        leaves, and at the end, in the axes of the body at which it arrives.
     push : (m, N + 1, 2)
-        What friction adds to the force of a cable on its points, across the section [N].
+        Force of friction on the points of a cable, across the section [N].
 
     """
 
@@ -55,7 +55,7 @@ class ThreadFriction(NamedTuple):
 
 
 def thread_friction(config: PlantConfig, cables: Sequence[PlantCable]) -> ThreadFriction:
-    """Return the friction of all cables, in the straight arm and without memory."""
+    """Return the friction of all cables, in the straight arm and with undeflected bristles."""
     count = config.segments_per_section
     m, n = len(cables), count * len(config.sections)
     if config.cable_friction_coefficient == 0.0:
@@ -82,7 +82,7 @@ def thread_friction(config: PlantConfig, cables: Sequence[PlantCable]) -> Thread
 
 
 def _crossing(config: PlantConfig, cable: PlantCable, k: int) -> float:
-    """Return what a cable turns by [rad] between sections k - 1 and k: out and along again."""
+    """Return the wrap angle [rad] of a cable where it passes from section k - 1 to section k."""
     before, section = config.sections[k - 1], config.sections[k]
     own = k == cable.section_index
     radius = section.cable_radius_m if own else section.passing_radius_m

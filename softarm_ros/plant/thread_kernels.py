@@ -1,7 +1,7 @@
 """
-Compiled friction of threads in the chain's guides (`friction_kernels`): where they turn and slide.
+Compiled friction of threads in the chain's guides (`friction_kernels`): turns and sliding.
 
-A thread turns at each node from one chord to the next. Its stretch does not slide.
+A thread turns at each node from one chord to the next. Its own stretch causes no sliding.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def hold_threads(
     cables: CableParameters, state: ArmState, threads: ThreadFriction, scratch: Scratch
 ) -> None:
     """
-    Move the bristles to the cables' new places; add what they do to joint loads and `push`.
+    Move the bristles with the cables; add the friction forces to joint loads and `push`.
 
     `measure_cables` and `load_bodies` must have been called for this state.
     """
@@ -83,7 +83,7 @@ def _follow_thread(
 
 @kernel(allocates=False)
 def _turn_at(threads: ThreadFriction, i: int, g: int, segments: int) -> float:
-    """Return the angle [rad] that cable i turns by at node g; endcaps hold it along their axis."""
+    """Return the turn [rad] of cable i at node g; endcaps hold cables parallel to their axis."""
     leaving = threads.leaving[i, g]
     if g % segments != 0:
         return _turn_between(threads.arriving[i, g - 1], leaving)

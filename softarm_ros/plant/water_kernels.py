@@ -1,4 +1,4 @@
-"""Compiled: drag of the water around the bodies of the chain, linearised for one step."""
+"""Compiled drag of the water around the bodies of the chain, linearised for one step."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Water(NamedTuple):
     length, diameter : (n,)
         Of the piece at each body's origin [m].
     tangent, relative : (n, 3)
-        Working memory: axis of each body, velocity of the water against it [m/s].
+        Working memory: axis of each body, velocity of the water relative to it [m/s].
 
     """
 
@@ -34,7 +34,7 @@ class Water(NamedTuple):
 
 @kernel(allocates=False)
 def wet(scratch: Scratch, water: Water, still: Medium, medium: Medium) -> None:
-    """Write `medium`: `still` with the drag of the water, linearised about the velocity of now."""
+    """Write `medium`: `still` plus the water's drag, linearised about the present velocity."""
     n = water.length.shape[0]
     tangent, relative, c = water.tangent, water.relative, still.current
     for g in range(n):

@@ -1,4 +1,4 @@
-"""What a simulated arm hangs in and carries."""
+"""Surroundings and loads of a simulated arm."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ STEEL_KG_M3 = 7850.0
 @dataclass(frozen=True)
 class World:
     """
-    Gravity (base frame), fluid around the arm (None: air), payload and gripper (None: no other).
+    Gravity (base frame), fluid around the arm (None: air), payload and gripper (None: no gripper).
 
-    The payload's density gives what it displaces.
+    The payload's density determines the fluid that it displaces.
     """
 
     gravity_m_s2: tuple[float, float, float]
