@@ -19,70 +19,84 @@ class TrackerConfig(PartBlock):
     kind: str = Field(default='resolved_rate', description='which controller')
     rate_hz: float = Field(ge=1.0, le=1000.0, default=100.0)
     pretension_m: NonNegative = Field(
-        default=0.0, description='by how much all cables are wound further in closed loop'
+        default=0.0, description='extra length by which all cables are wound in closed loop'
     )
     settle_tolerance_m: Positive = 0.002
     settle_timeout_s: NonNegative = 3.0
     max_acceleration_m_s2: Positive = Field(
-        default=0.1, description='of the reference, tangential'
+        default=0.1, description='largest tangential acceleration of the reference'
     )
     max_jerk_m_s3: Positive = 0.5
     goal_speed_m_s: Positive | None = Field(
         default=None,
-        description='of the tip on its way to a goal; left out: that of the default trajectory',
+        description='speed of the tip on its way to a goal; default: that of the default '
+        'trajectory',
     )
 
 
 class FeedbackWatchConfig(ConfigBlock):
     """Limits beyond which measured poses are not trusted."""
 
-    max_age_s: Positive = Field(default=0.2, description='of a time stamp when its pose arrives')
+    max_age_s: Positive = Field(
+        default=0.2, description='largest age of a time stamp when its pose arrives'
+    )
     max_ahead_s: Positive = Field(
-        default=0.05, description='by which a time stamp may lie in the future'
+        default=0.05, description='largest time by which a time stamp may lie in the future'
     )
     max_refused_s: Positive = Field(
-        default=0.1, description='during which poses may be refused in a row'
+        default=0.1, description='longest time for which consecutive poses may be refused'
     )
     sections_timeout_s: Positive = Field(
-        default=1.0, description='during which tips may arrive without their sections'
+        default=1.0, description='longest time for which tips may arrive without their sections'
     )
     frozen_s: Positive = Field(
-        default=0.05, description='during which poses may repeat while the command moves the tip'
+        default=0.05,
+        description='longest time for which poses may repeat while the command moves the tip',
     )
     frozen_resolution_m: NonNegative = Field(
-        default=1e-6, description='poses that differ by less repeat'
+        default=1e-6, description='poses that differ by less count as repeated'
     )
     frozen_motion_m: Positive = Field(
-        default=0.001, description='least commanded motion of the tip for which poses must change'
+        default=0.001,
+        description='smallest commanded motion of the tip for which poses must change',
     )
-    response_s: NonNegative = Field(default=0.05, description='of the arm to a command')
-    window_s: Positive = Field(default=0.5, description='over which drift is measured')
+    response_s: NonNegative = Field(
+        default=0.05, description='response time of the arm to a command'
+    )
+    window_s: Positive = Field(default=0.5, description='time over which drift is measured')
     max_drift_m: Positive = Field(
-        default=0.02, description='of measured less model tip, within the window'
+        default=0.02, description='largest change of measured less model tip within the window'
     )
     drift_share: float = Field(
         default=0.5,
         ge=0.0,
         lt=1.0,
-        description="share of the model's motion that a drift may have in addition",
+        description="share of the model's motion that is added to the allowed drift",
     )
-    max_model_error_m: Positive = Field(default=0.1, description='between measured and model tip')
+    max_model_error_m: Positive = Field(
+        default=0.1, description='largest distance between measured and model tip'
+    )
     max_rest_error_m: Positive | None = Field(
         default=None,
-        description='likewise where the model has its tip at rest; a metre more for each metre '
-        'away from there, up to max_model_error_m',
+        description="the same limit at the model's rest position; it grows by a metre for each "
+        'metre away from there, up to max_model_error_m',
     )
     max_tracking_error_m: Positive = Field(
-        default=0.05, description='between tip and reference while tracking'
+        default=0.05, description='largest distance between tip and reference while tracking'
     )
 
 
 class PressureWatchConfig(ConfigBlock):
     """Limits beyond which a chamber does not follow its commanded pressure."""
 
-    response_s: Positive = Field(description='of the drives to a command')
-    max_error_Pa: Positive = Field(description='between measured and expected pressure')
-    lasting_s: Positive = Field(default=0.2, description='during which every reading must be off')
+    response_s: Positive = Field(description='response time of the drives to a command')
+    max_error_Pa: Positive = Field(
+        description='largest difference between measured and expected pressure'
+    )
+    lasting_s: Positive = Field(
+        default=0.2,
+        description='time for which the error of every reading must exceed max_error_Pa',
+    )
 
 
 class SupervisorConfig(ConfigBlock):
@@ -91,19 +105,21 @@ class SupervisorConfig(ConfigBlock):
     feedback_timeout_s: Positive = 0.1
     command_timeout_s: Positive = 0.1
     state_timeout_s: Positive = Field(
-        default=0.25, description='without actuator states, after the first one'
+        default=0.25, description='longest time without actuator states, after the first one'
     )
     permit_timeout_s: Positive = Field(
-        default=0.1, description='after which drivers hold the arm without permission'
+        default=0.1, description='time without permission after which drivers hold the arm'
     )
     heartbeat_timeout_s: Positive = Field(
         default=1.0, description='wall clock; a process that is silent for longer is not alive'
     )
     hold_timeout_s: Positive = Field(
-        default=5.0, description='wall clock; a simulation that is held for longer has a fault'
+        default=5.0, description='wall clock; a simulation that is held for longer is a fault'
     )
-    max_pose_jump_m: Positive = Field(default=0.05, description='between consecutive poses')
+    max_pose_jump_m: Positive = Field(
+        default=0.05, description='largest distance between consecutive poses'
+    )
     feedback_watch: FeedbackWatchConfig = FeedbackWatchConfig()
     pressure_watch: PressureWatchConfig | None = Field(
-        default=None, description='of arms driven by measured pressures'
+        default=None, description='for arms driven by measured pressures'
     )

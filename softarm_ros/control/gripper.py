@@ -18,12 +18,16 @@ class GripperConfig(ConfigBlock):
     The config of a part of the family `gripper` is this class or one derived from it.
     """
 
-    kind: str = Field(default=USUAL_GRIPPER, description='of gripper (`softarm parts gripper`)')
+    kind: str = Field(
+        default=USUAL_GRIPPER, description='kind of gripper (`softarm parts gripper`)'
+    )
     open_pressure_Pa: Finite = Field(description='gauge; negative is vacuum')
     close_pressure_Pa: Finite = Field(description='gauge')
-    action_s: Positive = Field(default=0.5, description='what opening or closing takes')
-    mass_kg: NonNegative = Field(default=0.0, description='a weight that the controller knows')
-    volume_m3: NonNegative = Field(default=0.0, description='of water that it displaces')
+    action_s: Positive = Field(default=0.5, description='duration of opening or closing')
+    mass_kg: NonNegative = Field(default=0.0, description='mass, as known to the controller')
+    volume_m3: NonNegative = Field(
+        default=0.0, description='volume of the water that it displaces'
+    )
     centre_m: NonNegative = Field(
         default=0.0, description='distance of its centre of mass beyond the tip'
     )

@@ -17,17 +17,18 @@ class TaskStep(ConfigBlock):
     """One step; exactly one of `position_m`, `attitude_deg`, `dwell_s` and `gripper`."""
 
     position_m: Point | None = Field(
-        default=None, description='of the tip, base frame; reached along a straight line'
+        default=None, description='position of the tip, base frame; reached along a straight line'
     )
     attitude_deg: tuple[Finite, ...] | None = Field(
         default=None, description='phi and theta of every section, from base to tip'
     )
-    dwell_s: NonNegative | None = Field(default=None, description='duration of standing still')
+    dwell_s: NonNegative | None = Field(default=None, description='duration of a stop')
     gripper: GripperAction | None = None
-    speed_m_s: Positive | None = Field(default=None, description='of a position step')
+    speed_m_s: Positive | None = Field(default=None, description='speed of a position step')
     duration_s: Positive | None = Field(
         default=None,
-        description='of an attitude or gripper step; the limits may make an attitude longer',
+        description='duration of an attitude or gripper step; the limits may make an attitude '
+        'step longer',
     )
 
     @model_validator(mode='after')
@@ -47,5 +48,5 @@ class TaskConfig(ConfigBlock):
     """A sequence of steps; each begins when the previous one is done."""
 
     description: str = ''
-    speed_m_s: Positive = Field(default=0.05, description='of position steps that state none')
+    speed_m_s: Positive = Field(default=0.05, description='default speed of position steps')
     steps: tuple[TaskStep, ...] = Field(min_length=1)

@@ -30,7 +30,7 @@ class TrajectoryBase(ConfigBlock):
     """Fields common to all trajectories."""
 
     frame: Literal['base'] = 'base'
-    speed: Positive = Field(default=0.03, description='along the path [m/s]')
+    speed: Positive = Field(default=0.03, description='speed along the path [m/s]')
     laps: int = Field(default=1, ge=1, le=MAX_LAPS)
 
 

@@ -17,7 +17,7 @@ PART = Part(
     'cable_chain',
     PlantConfig,
     {'wound_cables': f'{__name__}:build'},
-    'sections as chains of elastic joints, bent by cables that cut in; steppers, pose sensor',
+    'chains of elastic joints, bent by cables that cut into the body; steppers, pose sensor',
 )
 
 

@@ -28,7 +28,7 @@ class PlantSectionConfig(ConfigBlock):
     cable_radius_m: Positive
     outer_radius_m: Positive
     body_mass_kg: Positive
-    endcap_mass_kg: NonNegative = Field(description='each of the two endcaps')
+    endcap_mass_kg: NonNegative = Field(description='mass of each of the two endcaps')
     bending_stiffness_N_m2: Positive
     torsion_stiffness_N_m2: Positive
     axial_stiffness_N: Positive
@@ -52,8 +52,10 @@ class StepperConfig(ConfigBlock):
     max_speed_m_s: Positive
     max_acceleration_m_s2: Positive
     backlash_m: NonNegative
-    slack_m: NonNegative = Field(default=0.0, description='dead zone: cable paid out unnoticed')
-    delay_s: NonNegative = Field(default=0.0, description='from a command to the motor')
+    slack_m: NonNegative = Field(
+        default=0.0, description='dead zone: slack of the cable that the stepper does not count'
+    )
+    delay_s: NonNegative = Field(default=0.0, description='delay from a command to the motor')
 
 
 # Fields of a simulated sensor that may be omitted: the values in `sensors` then apply.
@@ -76,37 +78,40 @@ class MocapConfig(ConfigBlock):
     model_config = ConfigDict(json_schema_extra=_may_be_left_out)
 
     kind: str | None = Field(
-        default=None, description='of sensor (`softarm parts sensors`); motion_capture without it'
+        default=None,
+        description='kind of sensor (`softarm parts sensors`); default: motion_capture',
     )
-    rate_hz: Positive = Field(description='frames a second')
+    rate_hz: Positive = Field(description='frames per second')
     position_noise_m: NonNegative = Field(description='standard deviation of each coordinate')
     orientation_noise_rad: NonNegative
-    delay_s: NonNegative = Field(description='from measurement to arrival')
+    delay_s: NonNegative = Field(description='delay from measurement to arrival')
     dropout_probability: float = Field(ge=0.0, lt=1.0)
     dropout_duration_s: NonNegative = Field(default=0.015, description='mean length of a drop-out')
     frame_turn_deg: Three = Field(
         default=NONE,
-        description='rotation vector by which the calibrated base frame is wrong, base axes',
+        description='rotation error of the calibrated base frame as a rotation vector, base axes',
     )
     frame_shift_m: Three = Field(
-        default=NONE, description='by which the calibrated base frame is wrong, base axes'
+        default=NONE, description='translation error of the calibrated base frame, base axes'
     )
     marker_offset_m: Three = Field(
-        default=NONE, description='of what is seen as a tip from the tip, in the axes of that tip'
+        default=NONE,
+        description='position of the measured marker relative to the true tip, in the axes of '
+        'that tip',
     )
     drift_m: NonNegative = Field(
         default=0.0,
-        description='standard deviation of a slow wandering, the same for all that is seen',
+        description='standard deviation of a slow drift, the same for all poses',
     )
-    drift_time_s: Positive = Field(default=60.0, description='in which the wandering forgets')
+    drift_time_s: Positive = Field(default=60.0, description='correlation time of the drift')
     jitter_s: NonNegative = Field(
-        default=0.0, description='largest lateness of a frame beyond `delay_s`; evenly spread'
+        default=0.0, description='largest lateness of a frame beyond `delay_s`; uniform'
     )
     flip_probability: float = Field(
         default=0.0,
         ge=0.0,
         lt=1.0,
-        description='that markers of a tip are taken for one another: half a turn about its z',
+        description='probability that markers of a tip are confused: half a turn about its z',
     )
 
 
@@ -120,19 +125,19 @@ class PlantBase(ConfigBlock):
     IMMERSIBLE: ClassVar[bool] = False
 
     kind: str | None = Field(
-        default=None, description='of body (`softarm parts body`); that of this arm without it'
+        default=None, description='kind of body (`softarm parts body`); default: that of this arm'
     )
     medium: PartBlock = Field(
         default=PartBlock(kind='air'),
-        description='what really surrounds the arm (`softarm parts medium`); what `medium` of the '
-        'rig says without it',
+        description='medium that actually surrounds the arm (`softarm parts medium`); default: '
+        '`medium` of the rig',
     )
     time_step_s: float = Field(gt=0.0, le=0.01, default=0.002)
     mocap: SerializeAsAny[MocapConfig] = Field(
-        alias='pose_sensor', description='what measures poses, as it really is'
+        alias='pose_sensor', description='actual pose sensor'
     )
     machine: MachineConfig | None = Field(
-        default=None, description='how one arm of this kind differs from the next'
+        default=None, description='spreads of the fields between arms of this kind'
     )
 
     @field_validator('mocap', mode='before')
@@ -167,22 +172,25 @@ class PlantConfig(PlantBase):
 
     segments_per_section: int = Field(ge=2, le=64, default=10)
     cable_axial_stiffness_N: Positive = Field(description='E A of the thread')
-    cable_free_length_m: Positive = Field(description='from the pulley to the base of the arm')
+    cable_free_length_m: Positive = Field(
+        description='cable length from the pulley to the base of the arm'
+    )
     cable_damping_time_s: Positive = 0.002
     cable_friction_coefficient: NonNegative = Field(
-        default=0.0, description='of the thread in its guides, wherever it turns'
+        default=0.0, description='friction of the thread in its guides, wherever it turns'
     )
     cable_presliding_stiffness_N_m2: Positive = Field(
-        default=3.0e4, description='by which its surroundings give way along it before it slides'
+        default=3.0e4,
+        description="stiffness of the thread's surroundings along it before it slides",
     )
     base_tilt_deg: tuple[Finite, Finite] = Field(
         default=(0.0, 0.0), description='mounting error about base x and y'
     )
     pair_pretension_m: NonNegative = Field(
-        default=0.0, description='by which both cables of a pair are wound up when at rest'
+        default=0.0, description='extra length by which both cables of a pair are wound at rest'
     )
     zero_offset_m: tuple[Finite, ...] = Field(
-        default=(), description='contraction of each actuator where it reads zero; none if empty'
+        default=(), description='contraction of each actuator at its zero reading; empty: zero'
     )
     sections: tuple[PlantSectionConfig, ...] = Field(min_length=1)
     stepper: StepperConfig

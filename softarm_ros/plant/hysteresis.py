@@ -31,7 +31,9 @@ class HysteresisConfig(ConfigBlock):
 
     stiffness: Positive = Field(description='output per input while all stops stick')
     lost_share: float = Field(
-        ge=0.0, lt=1.0, description='of the stiffness, once all have yielded'
+        ge=0.0,
+        lt=1.0,
+        description='share of the stiffness that is lost once all stops have yielded',
     )
     saturation: Positive = Field(description='input at which the last stop yields')
     stops: int = Field(default=8, ge=1, le=1000)

@@ -33,19 +33,25 @@ class SpreadConfig(ConfigBlock):
     """
 
     sd_percent: float | None = Field(
-        default=None, gt=0.0, le=40.0, description='standard deviation, of the stated value'
+        default=None,
+        gt=0.0,
+        le=40.0,
+        description='standard deviation, in percent of the stated value',
     )
-    sd: Positive | None = Field(default=None, description='the same in the unit of the field')
+    sd: Positive | None = Field(
+        default=None, description='standard deviation in the unit of the field'
+    )
     to: Finite | None = Field(
-        default=None, description='the other end of what is drawn evenly, from the stated value on'
+        default=None,
+        description='other end of a uniform distribution that begins at the stated value',
     )
     together: bool = Field(
         default=False,
-        description='one draw for all the fields of the pattern, as of one batch of material',
+        description='one draw for all fields that match the pattern, as for one batch of material',
     )
     at_least: str | None = Field(
         default=None,
-        description='field of `plant` that the drawn one is never below, as static friction is '
+        description='field of `plant` whose drawn value is a lower bound, as static friction is '
         'never below sliding friction',
     )
 
@@ -80,11 +86,11 @@ class MachineConfig(ConfigBlock):
     number: int | None = Field(
         default=None,
         ge=0,
-        description="of the machine; 0: as the file states; without it the run's seed",
+        description="number of the machine; 0: as the file states; default: the run's seed",
     )
     spreads: dict[str, SpreadConfig] = Field(
         default={},
-        description='by field of `plant`: `sections[].length_m` means that of every section',
+        description='spreads by field of `plant`: `sections[].length_m` is that of every section',
     )
 
 

@@ -407,7 +407,7 @@ def test_a_covariance_that_is_none_is_refused_and_does_no_harm(arm, variance):
     seen = bench.sighting(0.5)
     point = PointSighting('tip', seen.bodies[-1].pose[:3, 3], np.diag([1e-8, 1e-8, variance]))
     refused = bench.estimator.observe(Sighting(seen.stamp_ns, 'base', seen.bodies[:-1], (point,)))
-    assert refused == "the covariance of 'tip' is none: expected no negative variance"
+    assert refused == "the covariance of 'tip' is invalid: expected no negative variance"
     bench.run(0.5, 1.0)
     assert np.isfinite(bench.estimator.estimate(1.0).tip_covariance).all()
     assert bench.away(1.0) < 1e-3

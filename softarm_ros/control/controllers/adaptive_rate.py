@@ -25,17 +25,21 @@ class AdaptiveRateConfig(ResolvedRateConfig):
     """Gains of the resolved-rate controller, and the learning speed of its Jacobian."""
 
     filter_time_s: Positive = Field(
-        default=0.3, description='low-pass of commanded and seen motion; about the lag of the arm'
+        default=0.3,
+        description='time constant of the low-pass on commanded and measured motion; about the '
+        'lag of the arm',
     )
     learning_time_s: Positive = Field(
         default=1.5,
-        description='in which the Jacobian takes up what was seen; some swings of the arm or more',
+        description='time in which the Jacobian adopts a measured change; at least some swings '
+        'of the arm',
     )
     forgetting_time_s: Positive = Field(
-        default=30.0, description='in which what is not seen again is given up'
+        default=30.0,
+        description='time in which the Jacobian forgets a change that is not measured again',
     )
     max_change: Positive = Field(
-        default=0.5, lt=1.0, description='bound on |E|, the share of the motion that is learned'
+        default=0.5, lt=1.0, description='bound on |E|, the learned share of the motion'
     )
 
     @model_validator(mode='after')
@@ -137,5 +141,5 @@ PART = Part(
     'adaptive_rate',
     AdaptiveRateConfig,
     {'controller': f'{__name__}:build'},
-    'resolved_rate whose Jacobian learns from how the tip was seen to move; Broyden 1965',
+    'resolved_rate whose Jacobian learns from the measured motion of the tip; Broyden 1965',
 )

@@ -23,9 +23,13 @@ _NEAR = 1e-6  # rounding error, as a share of a velocity
 class DampedInverseConfig(ConfigBlock):
     """Gains of the damped inverse."""
 
-    feedback_gain_1_s: NonNegative = Field(description='of the error of the tip')
-    damping: Positive = Field(description='of the inverse, relative to the arm length squared')
-    max_correction_speed_m_s: Positive = Field(description='bound on what feedback asks for')
+    feedback_gain_1_s: NonNegative = Field(description='gain on the error of the tip')
+    damping: Positive = Field(
+        description='damping of the inverse, relative to the arm length squared'
+    )
+    max_correction_speed_m_s: Positive = Field(
+        description='bound on the velocity that the feedback commands'
+    )
 
 
 class DampedInverse(Controller):

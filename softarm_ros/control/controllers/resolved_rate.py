@@ -29,7 +29,7 @@ class ResolvedRateConfig(ConfigBlock):
 
     feedback_gain_1_s: NonNegative = Field(description='K of eq. 38')
     integral_gain_1_s2: NonNegative = Field(
-        default=0.0, description='removes a standing error; stands still while a limit is active'
+        default=0.0, description='removes a constant error; frozen while a limit is active'
     )
     damping: Positive = Field(description='epsilon of eq. 35, relative to the arm length squared')
     straightening_gain_1_s: NonNegative = Field(
@@ -37,7 +37,7 @@ class ResolvedRateConfig(ConfigBlock):
     )
     max_correction_speed_m_s: Positive = Field(description='bound on |K e|')
     swing: SwingConfig | None = Field(
-        default=None, description='of the arm, which feedback then leaves alone'
+        default=None, description='swing of the arm, which the feedback must not excite'
     )
 
 

@@ -16,71 +16,94 @@ class PredictingConfig(ConfigBlock):
 
     response_s: NonNegative | None = Field(
         default=None,
-        description='of the arm to a command, as two lags; '
-        'supervisor.feedback_watch.response_s without it',
+        description='response time of the arm to a command, as two lags; default: '
+        'supervisor.feedback_watch.response_s',
     )
     memory_s: Positive = Field(
-        default=0.3, description='during which a deviation from the model moves on as it did'
+        default=0.3,
+        description='time constant with which the velocity of a deviation from the model decays',
     )
     deviation_speeds: Speeds = Field(
         default=(1.0, 0.3, 3.0, 30.0),
-        description='times what is learnt: one filter each, weighted by what fits now',
+        description='factors on the learnt speed: one filter each, weighted by its fit to the '
+        'measurements',
     )
     deviation_speed_m_s: Positive = Field(
-        default=0.01, description='of the tip against the model, before anything is learnt'
+        default=0.01,
+        description='speed of the tip relative to the model, before anything is learnt',
     )
     least_speed_m_s: Positive = Field(
-        default=0.001, description='likewise, that an arm at rest still counts with'
+        default=0.001, description='lower bound of that speed, for an arm at rest'
     )
     learning_s: Positive = Field(
         default=3.0,
-        description='over which it learns how fast deviations are, and which go together',
+        description='time in which the filter learns the speeds of deviations and their '
+        'correlation',
     )
-    bend_sd_rad: Positive = Field(default=0.3, description='of a section against the model')
-    twist_sd_rad: Positive = Field(default=0.1, description='likewise')
-    stretch_sd: Positive = Field(default=0.02, description='likewise, as a share of its length')
-    shear_sd: Positive = Field(default=0.02, description='likewise')
+    bend_sd_rad: Positive = Field(
+        default=0.3, description="standard deviation of a section's bend from the model"
+    )
+    twist_sd_rad: Positive = Field(
+        default=0.1, description="standard deviation of a section's twist from the model"
+    )
+    stretch_sd: Positive = Field(
+        default=0.02,
+        description="standard deviation of a section's stretch from the model, as a share of "
+        'its length',
+    )
+    shear_sd: Positive = Field(
+        default=0.02,
+        description="standard deviation of a section's shear from the model, as a share of its "
+        'length',
+    )
     groups: int = Field(
         default=4,
         ge=1,
         le=12,
-        description='of sections, each with a deviation of its own; an arm of more sections is '
-        'estimated at the ends of so many groups',
+        description='number of groups of sections, each with its own deviation; an arm with '
+        'more sections is estimated at the ends of these groups',
     )
     position_noise_m: Positive | None = Field(
         default=None,
-        description='of sensors that state none; feedback.position_noise_m without it',
+        description='for sensors that state none; default: feedback.position_noise_m',
     )
     orientation_noise_rad: Positive | None = Field(
-        default=None, description='likewise; without it the position noise over 0.1 m'
+        default=None,
+        description='for sensors that state none; default: the position noise over 0.1 m',
     )
     shape_noise_m: Positive = Field(
         default=1.0e-3,
-        description='by which points inside a section may lie beside an even bend',
+        description='standard deviation of points inside a section from an even bend',
     )
     gate_probability: float = Field(
-        default=0.9999, gt=0.5, lt=1.0, description='with which a right measurement is accepted'
+        default=0.9999,
+        gt=0.5,
+        lt=1.0,
+        description='probability with which a right measurement is accepted',
     )
     max_rejected_s: Positive = Field(
-        default=0.1, description='after which measurements that all contradict are believed'
+        default=0.1,
+        description='time after which measurements that all contradict the estimate are accepted',
     )
     max_lateness_s: Positive = Field(
-        default=0.5, description='by which measurements may come after newer ones'
+        default=0.5, description='largest time by which a measurement may arrive after newer ones'
     )
     tip_load: Literal['weight', 'force'] | None = Field(
         default=None,
-        description='estimated as well: what is hung onto the tip after the start, or a force in '
-        'any direction; the model has to know tip loads',
+        description='load to estimate: a weight hung onto the tip after the start, or a force '
+        'in any direction; the model must support tip loads',
     )
     tip_load_spread_N: Positive = Field(
-        default=1.0, description='standard deviation of the loads that may come'
+        default=1.0, description='standard deviation of the expected loads'
     )
     tip_load_model_share: NonNegative = Field(
-        default=0.1, description="standard deviation of the model's give under them, as a share"
+        default=0.1,
+        description="standard deviation of the model's deflection under a load, as a share of it",
     )
     bridge_s: Positive = Field(
-        default=0.5, description='during which prediction alone may drive the arm'
+        default=0.5, description='longest time for which the arm may be driven by prediction alone'
     )
     slow_s: Positive = Field(
-        default=0.2, description='within which the reference stops and starts'
+        default=0.2,
+        description='time in which the reference slows to a stop, and in which it starts again',
     )

@@ -170,7 +170,7 @@ class Places:
             if not np.isfinite(poses[k]).all():
                 why = f'{one.name!r} is not finite'
             elif not _has_covariance(one):
-                why = f'the covariance of {one.name!r} is none: expected no negative variance'
+                why = f'the covariance of {one.name!r} is invalid: expected no negative variance'
             else:
                 if isinstance(one, BodySighting):
                     bodies.append(one)

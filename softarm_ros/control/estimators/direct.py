@@ -95,5 +95,5 @@ PART = Part(
     'direct',
     DirectConfig,
     {'estimator': f'{__name__}:build'},
-    'measured poses as they are, at their time stamps',
+    'measured poses without a filter, at their time stamps',
 )

@@ -29,5 +29,5 @@ PART = Part(
     'filter',
     FilterConfig,
     {'estimator': f'{__name__}:build'},
-    'extended Kalman filter on SE(3) around the commanded motion, with its delay and outliers',
+    'extended Kalman filter on SE(3) around the commanded motion, for delayed and wrong poses',
 )

@@ -25,8 +25,12 @@ _SHAPE_SHARE = 0.05
 class WindowConfig(PredictingConfig):
     """The fields of a filter, and those of the window."""
 
-    window_s: Positive = Field(default=0.1, description='whose measurements are fitted at once')
-    iterations: int = Field(default=2, ge=1, le=10, description='of Gauss-Newton, at most')
+    window_s: Positive = Field(
+        default=0.1, description='length of the window whose measurements are fitted at once'
+    )
+    iterations: int = Field(
+        default=2, ge=1, le=10, description='largest number of Gauss-Newton iterations'
+    )
 
 
 class Window(PredictingEstimator):
@@ -127,5 +131,5 @@ PART = Part(
     'window',
     WindowConfig,
     {'estimator': f'{__name__}:build'},
-    'all measurements of a sliding window fitted at once on SE(3), outliers weighed down',
+    'fit of all measurements of a sliding window at once on SE(3), outliers with less weight',
 )

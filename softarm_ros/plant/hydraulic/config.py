@@ -15,11 +15,13 @@ from softarm_ros.plant.config import PlantBase
 class PlantHydraulicSection(ChamberedSection):
     """One section of the simulated body."""
 
-    axial_damper_N_s_m: NonNegative = Field(description='against stretching')
-    drag_N_s_m: NonNegative = Field(description='d_v of a whole section: fabric rubbing, air')
+    axial_damper_N_s_m: NonNegative = Field(description='damping against stretching')
+    drag_N_s_m: NonNegative = Field(
+        description='d_v of a whole section: friction of the fabric, air'
+    )
     turning_drag_N_m_s: NonNegative = Field(description='d_w of a whole section')
     hydrodynamic_diameter_m: Positive = Field(
-        description='of the one cylinder with the drag and added mass of the section, in water'
+        description='diameter of a cylinder with the drag and added mass of the section, in water'
     )
 
     @property
@@ -32,19 +34,24 @@ class FabricConfig(ConfigBlock):
     """Hysteresis of the fabric in bending."""
 
     stiffness_share: NonNegative = Field(
-        default=0.0, description='stiffer than the section by this share, for small bends'
+        default=0.0,
+        description="additional stiffness for small bends, as a share of the section's",
     )
     yield_bend_deg: Positive = Field(
-        default=20.0, description='bend of a section at which all of it has yielded'
+        default=20.0, description='bend of a section at which all stops have yielded'
     )
 
 
 class HoldingBrakeConfig(ConfigBlock):
     """Spring-applied brake at each motor, which the drive lifts while it is in operation."""
 
-    torque_N_m: Positive = Field(default=4.5, description='it holds; more makes it slip')
-    close_s: NonNegative = Field(default=0.02, description='from no current until it holds')
-    open_s: NonNegative = Field(default=0.05, description='from current until it is free')
+    torque_N_m: Positive = Field(default=4.5, description='largest torque that the brake holds')
+    close_s: NonNegative = Field(
+        default=0.02, description='delay from switching the current off until the brake holds'
+    )
+    open_s: NonNegative = Field(
+        default=0.05, description='delay from switching the current on until the brake is free'
+    )
 
 
 class ServoDriveConfig(ConfigBlock):
@@ -54,7 +61,7 @@ class ServoDriveConfig(ConfigBlock):
     torque_step_N_m: Positive = Field(description='resolution of the torque reference')
     lag_s: Positive = Field(description='first-order time constant of the torque')
     brake: HoldingBrakeConfig = Field(
-        default=HoldingBrakeConfig(), description='where drives are switched on and off'
+        default=HoldingBrakeConfig(), description='brake, used when drives are switched on and off'
     )
 
 
@@ -62,8 +69,10 @@ class PressureSensorConfig(ConfigBlock):
     """Pressure sensors of the chambers on their acquisition card."""
 
     noise_Pa: NonNegative = Field(description='standard deviation of one reading')
-    offset_Pa: NonNegative = Field(description='standard deviation of the sensors, fixed in a run')
-    step_Pa: Positive = Field(description='resolution of the card')
+    offset_Pa: NonNegative = Field(
+        description="standard deviation of the sensors' offsets, fixed in a run"
+    )
+    step_Pa: Positive = Field(description='resolution of the acquisition card')
 
 
 class HydraulicPlantConfig(PlantBase):
@@ -77,9 +86,11 @@ class HydraulicPlantConfig(PlantBase):
     )
     sections: tuple[PlantHydraulicSection, ...] = Field(min_length=1)
     fabric: FabricConfig = FabricConfig()
-    axis: HydraulicAxisConfig = Field(description='all axes, but for their efficiencies')
+    axis: HydraulicAxisConfig = Field(
+        description='parameters of all axes, except their efficiencies'
+    )
     efficiency_factors: tuple[Positive, ...] = Field(
-        description="efficiency of each axis over the axis's transmission_efficiency"
+        description="efficiency of each axis, relative to the axis's transmission_efficiency"
     )
     drive: ServoDriveConfig
     pressure_sensor: PressureSensorConfig

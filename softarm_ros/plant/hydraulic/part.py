@@ -17,7 +17,7 @@ PART = Part(
     'water_chain',
     HydraulicPlantConfig,
     {'water_cylinders': f'{__name__}:build'},
-    'sections as chains of elastic joints with water chambers; servo cylinders, pose sensor',
+    'chains of elastic joints with water chambers; servo cylinders, pose sensor',
 )
 
 

@@ -15,7 +15,7 @@ PART = Part(
     'air',
     AirConfig,
     {'fluid': f'{__name__}:build'},
-    'too thin to be felt; what damps the arm stands with its body',
+    'no effect on the arm; the body has its own damping',
 )
 
 

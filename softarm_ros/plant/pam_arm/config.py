@@ -16,10 +16,13 @@ class RelayConfig(ConfigBlock):
     shortest_delay_s: Positive
     longest_delay_s: Positive = Field(description='each valve has its own delay in this range')
     closing_spread_s: NonNegative = Field(
-        description='standard deviation of what closing takes longer, or less, than opening'
+        description='standard deviation of the difference between the delays of closing and '
+        'opening'
     )
-    jitter_s: NonNegative = Field(description='standard deviation from one operation to the next')
-    link_delay_s: NonNegative = Field(description='from the driver to the board')
+    jitter_s: NonNegative = Field(
+        description="standard deviation of a valve's delay from one operation to the next"
+    )
+    link_delay_s: NonNegative = Field(description='delay from the driver to the board')
 
     @model_validator(mode='after')
     def _ordered(self) -> RelayConfig:
@@ -41,21 +44,25 @@ class PneumaticsConfig(ConfigBlock):
     """Filling and emptying of the muscles, and the changes of length that follow."""
 
     max_pull_N: Positive = Field(
-        description='of a full-length muscle under the pump: pressure of the air by cross-section'
+        description='largest pull of a muscle at full length: atmospheric pressure times '
+        'cross-section'
     )
     supply_push_N: NonNegative = Field(
         description='supply pressure times the cross-section of a bag'
     )
     filling_time_s: Positive = Field(
-        description='in which a full muscle without load would shorten as far as it can, if it '
-        'went on as at first'
+        description='time in which a full muscle without load would shorten as far as it can at '
+        'its first rate'
     )
     filling_spread: float = Field(
-        ge=0.0, lt=0.4, description='of the throttles, relative, twice the standard deviation'
+        ge=0.0, lt=0.4, description='spread of the throttles, relative, two standard deviations'
     )
-    leak_time_s: Positive = Field(description='likewise, towards its full length, valves closed')
+    leak_time_s: Positive = Field(
+        description='time in which a closed muscle would lengthen to its full length at its '
+        'first rate'
+    )
     play_m: NonNegative = Field(description='half-width of the play of the folds at a reversal')
-    offset_m: NonNegative = Field(description='standard deviation of length at homing')
+    offset_m: NonNegative = Field(description='standard deviation of the length after homing')
 
 
 class PlantBackboneConfig(ConfigBlock):
@@ -65,7 +72,9 @@ class PlantBackboneConfig(ConfigBlock):
     diameter_m: Positive
     youngs_modulus_Pa: Positive
     shear_modulus_Pa: Positive
-    mass_per_length_kg_m: Positive = Field(description='of the whole arm, spread along it')
+    mass_per_length_kg_m: Positive = Field(
+        description='mass of the whole arm, distributed along it'
+    )
 
     @property
     def bending_stiffness_N_m2(self) -> float:
@@ -88,19 +97,28 @@ class PamPlantConfig(PlantBase):
 
     time_step_s: float = Field(gt=0.0, le=0.01, default=0.005)
     intervals: int = Field(
-        ge=4, le=100, default=20, description='of the backbone: a multiple of its modules'
+        ge=4,
+        le=100,
+        default=20,
+        description='number of intervals of the backbone: a multiple of its modules',
     )
     backbone: PlantBackboneConfig
     anchor_radius_m: Positive
-    gyration_radius_m: Positive = Field(description='of a cross-section about its own axes')
-    full_length_m: Positive = Field(description='of a vented muscle without load')
-    skeleton_stiffness_N_m: Positive = Field(description='of the folds of a muscle')
-    stiffness_spread: float = Field(
-        ge=0.0, lt=0.4, description='of the skeletons, relative, twice the standard deviation'
+    gyration_radius_m: Positive = Field(
+        description='radius of gyration of a cross-section about its own axes'
     )
-    film_stiffness_N_m: Positive = Field(description='of a bag drawn longer than it is, taut')
-    muscle_damping_time_s: NonNegative = Field(description='Kelvin-Voigt: damping by stiffness')
-    backbone_damping_time_s: NonNegative = Field(description='likewise, of bending and twist')
-    drag_rate_1_s: NonNegative = Field(description='of air and sleeve: force by momentum')
+    full_length_m: Positive = Field(description='length of a vented muscle without load')
+    skeleton_stiffness_N_m: Positive = Field(description='stiffness of the folds of a muscle')
+    stiffness_spread: float = Field(
+        ge=0.0,
+        lt=0.4,
+        description="spread of the skeletons' stiffness, relative, two standard deviations",
+    )
+    film_stiffness_N_m: Positive = Field(description='stiffness of a bag that is stretched taut')
+    muscle_damping_time_s: NonNegative = Field(description='Kelvin-Voigt: damping over stiffness')
+    backbone_damping_time_s: NonNegative = Field(
+        description='Kelvin-Voigt: damping over stiffness, of bending and twist'
+    )
+    drag_rate_1_s: NonNegative = Field(description='drag of air and sleeve: force over momentum')
     pneumatics: PneumaticsConfig
     relays: RelayConfig

@@ -17,7 +17,7 @@ PART = Part(
     'muscle_chain',
     PamPlantConfig,
     {'valved_muscles': f'{__name__}:build'},
-    'a backbone as a chain of elastic joints, with muscles; valves and relays, pose sensor',
+    'a backbone of elastic joints, with muscles; valves and relays, pose sensor',
 )
 
 

@@ -85,7 +85,9 @@ class ValveBoard:
             )
         shortest, longest = self.drive.shortest_pulse_s, self.drive.longest_pulse_s
         if not shortest - 0.5 * TICK_S <= ticks * TICK_S <= longest + 0.5 * TICK_S:
-            raise ValueError(f'muscle {muscle}: pulse of {ticks} ms, {shortest} to {longest} s')
+            raise ValueError(
+                f'muscle {muscle}: pulse of {ticks} ms; expected {shortest} to {longest} s'
+            )
         off = on + ticks * TICK_S
         to_open, to_close = self.relays.delays_s[muscle, int(inflate)]
         early, late = self.relays.draw_jitter()

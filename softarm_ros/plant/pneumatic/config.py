@@ -35,23 +35,30 @@ class PneumaticPlantSectionConfig(ConfigBlock):
     """
 
     deforming_length_m: Positive
-    youngs_modulus_Pa: Positive = Field(description='of the silicone at rest, 6 C10 of Yeoh')
-    c20_Pa: NonNegative = Field(default=0.0, description="of Yeoh's law; stiffens when stretched")
+    youngs_modulus_Pa: Positive = Field(
+        description="Young's modulus of the silicone at rest, 6 C10 of Yeoh's law"
+    )
+    c20_Pa: NonNegative = Field(
+        default=0.0, description="C20 of Yeoh's law; stiffens the silicone when stretched"
+    )
     bending_length_m: Positive
     outer_radius_m: Positive
     chamber_radius_m: Positive
     mass_per_length_kg_m: Positive
     wall_share: Positive = Field(
         default=1.0,
-        description='of a solid bar: how stiff the part with chambers is beside it, at rest',
+        description='stiffness of the part with chambers at rest, as a share of that of a solid '
+        'bar',
     )
     extension_m: Three = Field(description='free extension of each chamber at full pressure')
-    full_pressure_Pa: Positive = Field(description='where it is reached')
+    full_pressure_Pa: Positive = Field(description='pressure at which extension_m is reached')
     turn_deg: Finite = Field(
-        default=0.0, description='by how much the chambers stand turned about the axis of the arm'
+        default=0.0, description='rotation of the chambers about the axis of the arm'
     )
     linear_share: float = Field(
-        gt=0.0, le=1.0, description='of the curve; the rest grows with the pressure squared'
+        gt=0.0,
+        le=1.0,
+        description='linear share of the curve; the rest grows with the pressure squared',
     )
     damping_time_s: Positive = Field(
         description='Kelvin-Voigt: damping = damping_time * stiffness'
@@ -72,13 +79,17 @@ class RegulatorConfig(ConfigBlock):
     """Electropneumatic proportional regulators on analogue outputs, one for each chamber."""
 
     span_Pa: Positive = Field(description='pressure at full signal')
-    dac_bits: int = Field(ge=6, le=24, description='of the analogue output over the full signal')
-    max_pressure_Pa: Positive = Field(description='limit set in the driver')
+    dac_bits: int = Field(
+        ge=6, le=24, description='resolution of the analogue output over the full signal'
+    )
+    max_pressure_Pa: Positive = Field(description='pressure limit of the driver')
     lag_s: Positive = Field(description='first-order lag of valve, tube and chamber')
-    max_rate_Pa_s: Positive = Field(description='what the flow of the valve fills at most')
+    max_rate_Pa_s: Positive = Field(description='largest rate that the flow of the valve allows')
     dead_zone_Pa: NonNegative = Field(description='width of the play between signal and pressure')
-    gain: tuple[Positive, ...] = Field(description='of each regulator, 1 if it were perfect')
-    offset_Pa: tuple[Finite, ...] = Field(description='of each regulator, where it is not shut')
+    gain: tuple[Positive, ...] = Field(description='gain of each regulator; ideally 1')
+    offset_Pa: tuple[Finite, ...] = Field(
+        description='offset of each regulator while it is not closed'
+    )
     sensor_noise_Pa: NonNegative
 
 
@@ -90,18 +101,22 @@ class PlantGripperConfig(ConfigBlock):
     outer_radius_m: Positive
     lag_s: Positive
     vacuum_Pa: Annotated[float, Field(lt=0.0, allow_inf_nan=False)] = Field(
-        default=-3.0e4, description='gauge, what the vacuum valve supplies'
+        default=-3.0e4, description='gauge pressure of the vacuum supply'
     )
-    reach_m: Positive = Field(description='distance of an object from the middle of the fingers')
+    reach_m: Positive = Field(
+        description='largest distance from the middle of the fingers at which an object is gripped'
+    )
 
 
 class SoftFingersConfig(PlantGripperConfig):
     """Soft fingers: vacuum opens them, pressure closes them around an object."""
 
-    grips_above_Pa: Positive = Field(description='an object within reach is held from here')
-    releases_below_Pa: Finite = Field(description='a held object is let go from here')
+    grips_above_Pa: Positive = Field(
+        description='pressure from which an object within reach is held'
+    )
+    releases_below_Pa: Finite = Field(description='pressure below which a held object is released')
     force_per_pressure_N_Pa: Positive = Field(
-        description='what it holds against weight: force per pressure above releases_below_Pa'
+        description='force that can carry weight, per pressure above releases_below_Pa'
     )
 
 
@@ -120,16 +135,21 @@ class PneumaticPlantConfig(PlantBase):
     IMMERSIBLE: ClassVar[bool] = True
 
     segments_per_section: int = Field(
-        ge=1, le=40, default=4, description='elastic joints; half as many in each end part'
+        ge=1,
+        le=40,
+        default=4,
+        description='number of elastic joints; half as many in each end part',
     )
     sections: tuple[PneumaticPlantSectionConfig, ...] = Field(min_length=1)
-    tip_length_m: NonNegative = Field(description='rigid part beyond the last chambers')
+    tip_length_m: NonNegative = Field(
+        description='length of the rigid part beyond the last chambers'
+    )
     tip_part_mass_kg: NonNegative
     hysteresis: ChamberHysteresisConfig
     regulators: RegulatorConfig
     gripper: SerializeAsAny[PlantGripperConfig] | None = Field(
         default=None,
-        description="at the tip, as it really is; its fields are those of the rig's `gripper`",
+        description="actual gripper at the tip; its fields are those of the rig's `gripper`",
     )
     wrench_sensor: WrenchSensorConfig | None = None
 

@@ -15,11 +15,12 @@ class PlantRodSegmentConfig(ConfigBlock):
     """One flexible piece of the simulated arm: an elastic core in a sleeve, and its connector."""
 
     length_m: Positive
-    profile: Profile = Field(description='of the elastic core, as in segments of the rig')
+    profile: Profile = Field(description='profile of the elastic core, as in segments of the rig')
     rest_curvature_1_m: tuple[Finite, Finite, Finite] = Field(
-        default=(0.0, 0.0, 0.0), description='about local x, y, z: the core is not quite straight'
+        default=(0.0, 0.0, 0.0),
+        description='curvature about local x, y, z at rest: the core is not quite straight',
     )
-    sleeve_mass_kg: Positive = Field(description='spread over the length')
+    sleeve_mass_kg: Positive = Field(description='mass of the sleeve, distributed along it')
     sleeve_bending_stiffness_N_m2: NonNegative
     sleeve_torsion_stiffness_N_m2: NonNegative
     damping_time_s: NonNegative = Field(
@@ -28,11 +29,11 @@ class PlantRodSegmentConfig(ConfigBlock):
     connector: RigidConnector
     cable_radius_m: Positive | None = Field(
         default=None,
-        description="of its cables, as drawn; none: as the arm's routes say, which then must not "
-        'be changed by what is identified',
+        description="radius of its cables, as drawn; default: that of the arm's routes, which "
+        'identification must then not change',
     )
     cable_radius_error_m: Finite = Field(
-        default=0.0, description='how much farther out its cables run than drawn'
+        default=0.0, description='distance by which its cables run farther out than drawn'
     )
 
     @model_validator(mode='after')
@@ -54,38 +55,42 @@ class PlantRodSegmentConfig(ConfigBlock):
 class WinchConfig(ConfigBlock):
     """A winch that controls a cable's tension by a load cell, and the guide to the arm."""
 
-    time_constant_s: Positive = Field(description='of the tension control')
+    time_constant_s: Positive = Field(description='time constant of the tension control')
     max_tension_rate_N_s: Positive
     cable_stiffness_N_m: Positive = Field(
-        description='winch to the end: stretch slides in the guide too'
+        description="stiffness from the winch to the cable's end: the stretch slides in the "
+        'guide too'
     )
     load_cell_resolution_N: NonNegative
-    load_cell_gain_sd: NonNegative = Field(description='standard deviation over the cells')
-    load_cell_zero_sd_N: NonNegative = Field(description='standard deviation over the cells')
+    load_cell_gain_sd: NonNegative = Field(description='standard deviation between the cells')
+    load_cell_zero_sd_N: NonNegative = Field(description='standard deviation between the cells')
     guide_loss: NonNegative = Field(
         description='share of the tension lost between load cell and arm: 0.01 to 0.02 for a '
         'pulley on ball bearings, friction_coefficient times the angle for a sliding guide'
     )
     guide_presliding_stiffness_N_m: Positive = Field(
-        description='by which that guide gives way along the cable before it slides'
+        description='stiffness of that guide along the cable before it slides'
     )
 
 
 class TendonRodPlantConfig(PlantBase):
     """The simulated tendon-driven rod."""
 
-    pieces_per_segment: int = Field(ge=2, le=64, default=5, description='elastic joints')
-    outer_radius_m: Positive = Field(description='of the sleeve')
-    connector_radius_m: Positive = Field(description='of the connectors, for their inertia')
+    pieces_per_segment: int = Field(ge=2, le=64, default=5, description='number of elastic joints')
+    outer_radius_m: Positive = Field(description='radius of the sleeve')
+    connector_radius_m: Positive = Field(description='radius of the connectors, for their inertia')
     payload_radius_m: Positive = Field(
-        default=0.01, description='of the tip load taken as a ball, for its inertia'
+        default=0.01, description='radius of the tip load as a ball, for its inertia'
     )
     passage_radius_m: Finite = Field(
-        description='where cables pass segments before their own: offset to their own side'
+        description='position of cables in segments before their own: offset towards their own '
+        'side'
     )
-    friction_coefficient: NonNegative = Field(description='Coulomb, of a cable in its guides')
+    friction_coefficient: NonNegative = Field(
+        description='Coulomb friction of a cable in its guides'
+    )
     presliding_stiffness_N_m2: Positive = Field(
-        description='by which the guides of a cable give way along it before it slides, per length'
+        description="stiffness of a cable's guides along it before it slides, per length"
     )
     segments: tuple[PlantRodSegmentConfig, ...] = Field(min_length=1)
     winch: WinchConfig

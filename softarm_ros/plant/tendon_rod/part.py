@@ -19,7 +19,7 @@ PART = Part(
     'tendon_chain',
     TendonRodPlantConfig,
     {'pulled_tendons': f'{__name__}:build'},
-    'a rod of elastic joints under friction of its cables; winches with load cells, pose sensor',
+    'a rod of elastic joints with friction of its cables; winches with load cells, pose sensor',
 )
 
 
