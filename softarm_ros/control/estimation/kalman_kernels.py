@@ -177,7 +177,7 @@ def _apply_to_past(
     y: Array,
     told: Array,
 ) -> None:
-    """Update the past after `apply_innovation`; `told` (6, p) is overwritten."""
+    """Update the past quantity after `apply_innovation`; `told` (6, p) is overwritten."""
     count = len(past)
     for a in range(m):  # L^-1 H times the covariance of present and past
         for p in range(count):
