@@ -1,4 +1,4 @@
-"""Cable-driven arms whose sections have cables of their own, which act on no other section."""
+"""Cable-driven arms in which each cable acts only on the section it belongs to."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from softarm_ros.models.cable_driven.bending_arm import BendingArm
 
 class CableDrivenArm(BendingArm):
     """
-    Cables of distal sections run through the centre of the proximal ones and do not act on them.
+    Arm whose cables pass proximal sections along their centreline, without acting on them.
 
-    A subclass supplies four functions of one section: how the contractions of its cables and its
-    bending vector belong together.
+    A subclass supplies four functions that relate the cable contractions and the bending vector
+    of one section.
     """
 
     @abstractmethod
     def _section_contraction(self, k: int, bend: Array) -> Array:
-        """Return the contraction [m] (m,) of the cables of section k that hold `bend` (2,)."""
+        """Return the cable contractions (m,) [m] that hold section k at `bend` (2,) [rad]."""
 
     @abstractmethod
     def _section_contraction_jacobian(self, k: int, bend: Array) -> Array:
@@ -46,7 +46,7 @@ class CableDrivenArm(BendingArm):
         """
         Return d actuation / d configuration (m, dof) [m/rad].
 
-        Where a cable changes between slack and taut the derivative is one-sided.
+        The derivative is one-sided where a cable changes between slack and taut.
         """
         bend = self._checked_configuration(configuration)
         jacobian = np.zeros((len(self.cables), bend.size))
@@ -64,7 +64,7 @@ class CableDrivenArm(BendingArm):
         ------
         ModelError
             If the cables are pulled in against each other further than the model admits, or
-            bend a section beyond its validity.
+            bend a section beyond the range of the model.
 
         """
         contraction = self._checked_actuation(actuation)
@@ -77,8 +77,9 @@ class CableDrivenArm(BendingArm):
         """
         Return the tip twist per contraction (6, m), base frame, linear first [m/m, rad/m].
 
-        Cables that are just taut count as taut: at the switch to slack the derivative is that of
-        pulling in, or of moving along consistently with the others. Slack cables: zero columns.
+        A cable that is just taut counts as taut: at the switch to slack, its column is the
+        derivative for pulling it in, or for moving it consistently with the other cables. Slack
+        cables have zero columns.
         """
         contraction = self._commanded(actuation)
         bend = self.configuration_of(contraction)

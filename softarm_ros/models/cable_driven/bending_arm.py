@@ -1,7 +1,7 @@
 """
-What all cable-driven arms have in common: geometry, names, checks, inverse kinematics.
+Base of all cable-driven arms: geometry, names, checks, inverse kinematics.
 
-The models differ only in how contractions and bending vectors belong together.
+The models differ only in how they relate contractions and bending vectors.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.posture import PlainPostures
 
-_MOST_BENT_RAD = 1e6  # far beyond any section; squares and series of bends stay finite
+_MOST_BENT_RAD = 1e6  # far beyond any real section, but squares and series stay finite
 
 
 class BendingArm(PlainPostures, ABC):
     """
-    Arm of cable-driven sections in series; implements `ArmModel` but for the cables.
+    Cable-driven sections in series; implements `ArmModel` except for the cable statics.
 
     Configuration: the bending vectors (b_x, b_y) = theta (cos phi, sin phi) [rad] of the sections.
-    Actuation: contraction of each cable [m], positive pulled in, in the order of `cables`.
+    Actuation: contraction of each cable [m], positive when pulled in, in the order of `cables`.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class BendingArm(PlainPostures, ABC):
     cables
         In any order; at least one for each section.
     within
-        What the motors can do; see `ActuationRange`.
+        Range of the motors; see `ActuationRange`.
 
     Raises
     ------
@@ -77,7 +77,7 @@ class BendingArm(PlainPostures, ABC):
         self._bend_problem = BendProblem(self, self._lengths, self._paths)
 
     def _cable_paths(self, k: int) -> Array:
-        """Return (m, 3): a_x, a_y [m] and angle [rad] of the cables of section k."""
+        """Return the cable paths (m, 3) of section k: a_x, a_y [m] and angle [rad]."""
         angles = np.radians([self.cables[i].angle_deg for i in self._columns[k]])
         radius = self.sections[k].cable_radius_m
         return np.stack([radius * np.cos(angles), radius * np.sin(angles), angles], axis=1)
@@ -106,7 +106,7 @@ class BendingArm(PlainPostures, ABC):
 
     @property
     def configuration_scale(self) -> Array:
-        """One radian of bending moves the tip by about the arm's length."""
+        """Ones (dof,) [rad]: one radian of bending moves the tip by about the arm's length."""
         return np.ones(2 * len(self.sections))
 
     def preferred_configuration(self, configuration: Array) -> Array:
@@ -115,7 +115,7 @@ class BendingArm(PlainPostures, ABC):
         return np.full_like(bends, bends.sum(axis=0) / len(bends)).ravel()
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
-        """Return the bending vectors (dof,) [rad] between measured section tips."""
+        """Return the bends (dof,) [rad] of measured section tips; None unless all are given."""
         if len(section_tips) != len(self.sections):
             return None
         return configuration_of_tips(section_tips)
@@ -203,7 +203,7 @@ class BendingArm(PlainPostures, ABC):
         Raises
         ------
         ModelError
-            If the model admits no such contractions.
+            If the model does not admit the contractions.
 
         """
 
@@ -222,8 +222,8 @@ class BendingArm(PlainPostures, ABC):
         ValueError
             If the actuation has a wrong shape or is not finite (names the actuator).
         ModelError
-            As `configuration_of`, beyond the range of a motor (named with it), and for any tip
-            load: these models know none.
+            As for `configuration_of`; if a contraction is out of range (names the motor); for any
+            tip load, as these models do not support it.
 
         """
         self._refuse_load('tip_force', tip_force)
@@ -240,25 +240,26 @@ class BendingArm(PlainPostures, ABC):
         """
         Return the actuation that brings the tip to a position, and to an orientation if given.
 
-        Sections bend up to their `max_bending_angle_deg`. Without a guess several deterministic
-        starts are tried and the least bent solution is returned.
+        Sections bend up to their `max_bending_angle_deg`. Without a guess, the search tries
+        several deterministic starts and returns the least bent solution.
 
         Parameters
         ----------
         position
             Tip position (3,) in the base frame [m].
         orientation
-            Rotation base -> tip (3, 3), met as well as the arm can together with the position.
+            Rotation base -> tip (3, 3), approached together with the position as closely as the
+            arm can.
         guess
-            Actuation (m,) [m] to start from, such as the solution for a neighbouring target. One
-            that the model does not admit is left aside.
+            Actuation (m,) [m] to start from, such as the solution for a neighbouring target. A
+            guess that the model does not admit is ignored.
         tip_force
-            Must be zero: these models know no tip load.
+            Must be zero: these models do not support tip loads.
 
         Returns
         -------
         InverseSolution
-            See `models.inverse`; where not converged, the best approach.
+            See `models.inverse`; the closest approach if not converged.
 
         """
         self._refuse_load('tip_force', tip_force)
@@ -267,7 +268,7 @@ class BendingArm(PlainPostures, ABC):
         return find_pose(self._bend_problem, target, start, self.within)
 
     def _start_of(self, guess: Array) -> Array | None:
-        """Return the configuration (dof,) of a guessed actuation, None if it leads to none."""
+        """Return the configuration (dof,) of a guess, or None if the model does not admit it."""
         contraction = self._checked_actuation(guess, 'guess')
         try:
             return self.configuration_of(contraction)
@@ -277,7 +278,7 @@ class BendingArm(PlainPostures, ABC):
     # Checks.
 
     def _commanded(self, actuation: Array) -> Array:
-        """Return a checked actuation (m,) [m] that is within the range of the motors."""
+        """Return a copy of an actuation (m,) [m]; check its shape, values and motor range."""
         contraction = self._checked_actuation(actuation)
         if self.within is not None:
             self.within.check(contraction)
@@ -295,7 +296,7 @@ class BendingArm(PlainPostures, ABC):
         return values
 
     def _checked_configuration(self, value: Array) -> Array:
-        """Return a writable contiguous copy: kernels are compiled for no other kind of array."""
+        """Check a configuration; return a writable contiguous copy, as the kernels require."""
         bend = real_array(value, 'configuration')
         if bend.shape != (2 * len(self.sections),):
             names = self.configuration_names
@@ -303,7 +304,7 @@ class BendingArm(PlainPostures, ABC):
                 f'configuration has shape {bend.shape}, expected ({len(names)},): '
                 f'{", ".join(names)} [rad]'
             )
-        if not np.abs(bend).max() <= _MOST_BENT_RAD:  # NaN neither
+        if not np.abs(bend).max() <= _MOST_BENT_RAD:  # also true of NaN
             _require_finite(bend, self.configuration_names, 'configuration')
             most = int(np.argmax(np.abs(bend)))
             raise ModelError(

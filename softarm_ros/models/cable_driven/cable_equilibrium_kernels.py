@@ -1,14 +1,14 @@
 """
 Compiled forward statics of a section: cable contractions -> bending vector and tensions (eq. 30).
 
-Unknown is the bending vector b alone: for given b every cable is either slack (contraction below
-p_i = a_i . b: no tension) or shortened by cutting in, and then its m_i = T_i cos(alpha_i) follows
-from its own scalar equation. What remains is the balance of moments as vectors,
+The only unknown is the bending vector b. At a given b, a cable is either slack (contraction below
+p_i = a_i . b: no tension) or shortened by cutting in; in that case, its own scalar equation gives
+m_i = T_i cos(alpha_i). The remaining equation is the vector balance of moments,
 
     r(b) = L / K_b sum_i m_i(b) a_i - b = 0    [rad],
 
 solved by a damped Newton method with the analytic derivative. A cable cannot be shorter than its
-chord; m_i grows without bound towards it, so the iterates stay inside.
+chord; m_i grows without bound as it approaches the chord, which keeps the iterates inside.
 """
 
 from __future__ import annotations
@@ -36,17 +36,18 @@ from softarm_ros.models.cable_driven.slack_kernels import (
     rounding_of,
 )
 
-# Cables pulled in against each other by less than this are taken as just taut [m]; far below the
-# step of any drive.
+# Cables pulled in against each other by less than this count as just taut [m]; the value is far
+# below the step of any drive.
 OVERPULL_TOLERANCE_M = 1e-6
-# The iterates may pass the end of the model, the solution may not [rad].
+# Largest bend of an iterate [rad]; a solution must not exceed MAX_BENDING_RAD.
 _DOMAIN_RAD = math.radians(179.9)
-# Below this bending the cut-in is beyond double precision: the cables guide the section exactly.
+# Below this bend, double precision does not resolve the cut-in: the cables guide the section
+# exactly.
 STRAIGHT_RAD = 1e-6
-# Below this bending cables that conflict cannot cut in by as much as the tolerance, and cutting in
-# changes the bend by less than 1e-4 of it.
+# Below this bend, conflicting cables cannot cut in by as much as the tolerance, and cutting in
+# changes the bend by a share of less than 1e-4.
 NEARLY_STRAIGHT_RAD = 1e-3
-# Balance of moments and Newton correction, relative to the bending.
+# Tolerances of the moment balance and of the Newton correction, relative to the bend.
 _BALANCED = 1e-11
 _CONVERGED = 1e-11
 
@@ -64,7 +65,8 @@ def balance(
     """
     Write m_i and alpha_i; return (possible, r_x, r_y, J_xx, J_xy, J_yx, J_yy), J = dr/db.
 
-    Not possible where a cable would be shorter than its chord or the model ends.
+    `possible` is False where a cable would be shorter than its chord, and where |b| is zero or
+    beyond the range of the model.
     """
     length, cutting = section[0], section[3]
     gain = length / section[2]
@@ -114,11 +116,12 @@ def _newton(
     alphas: Array,
 ) -> tuple[bool, float, float]:
     """
-    Return (converged, b_x, b_y) from a start; damped by the natural (affine invariant) test.
+    Run Newton's method from a start, damped by the natural (affine invariant) test.
 
-    Done when the moments balance, or when they cannot be balanced better although the Newton
-    correction has vanished: near the straight pose the cables are so stiff that r amplifies the
-    rounding of the contractions while b is known to all digits.
+    Return (converged, b_x, b_y). The method has converged when the moments balance, or when the
+    Newton correction has vanished although the moments cannot be balanced better: near the
+    straight pose the cables are so stiff that r amplifies the rounding of the contractions, while
+    b is exact to all digits.
     """
     possible, rx, ry, jxx, jxy, jyx, jyy = balance(
         bx, by, contraction, section, cables, moments, alphas
@@ -151,7 +154,7 @@ def _newton(
                     break
             factor *= 0.5
         if not accepted:
-            if vanished:  # restore the terms of the point returned
+            if vanished:  # the failed trials have overwritten moments and alphas
                 balance(bx, by, contraction, section, cables, moments, alphas)
             return vanished, bx, by
         bx, by = tx, ty
@@ -170,7 +173,7 @@ def _tighten(
     moments: Array,
     alphas: Array,
 ) -> tuple[bool, float, float]:
-    """Return (converged, b_x, b_y): pull in all cables gradually from where they just conflict."""
+    """Pull in all cables gradually, from just in conflict; return (converged, b_x, b_y)."""
     shifted = contraction - overpull
     done, pace = 0.0, 0.25
     found, bx, by = _newton(bx, by, shifted, section, cables, moments, alphas)
@@ -197,10 +200,10 @@ def _scan(
     contraction: Array, section: Array, cables: Array, moments: Array, alphas: Array
 ) -> tuple[bool, float, float]:
     """
-    Return (converged, b_x, b_y), started from a grid over all bends, little bent ones first.
+    Try starts on a grid over all bends, small ones first; return (converged, b_x, b_y).
 
-    For very soft bodies, in which the cables run almost straight: what they would do without
-    cutting in is then no start.
+    Used for very soft bodies, in which the cables run almost straight, so that the solution
+    without cutting in is no useful start.
     """
     for ring in range(1, 35):
         theta = _DOMAIN_RAD * ring / 35.0
@@ -224,7 +227,7 @@ def _scan(
 def _guide(
     bx: float, by: float, section: Array, cables: Array, moments: Array, alphas: Array
 ) -> None:
-    """Write the moments of cables that guide the section exactly."""
+    """Write the moments of cables that guide the section exactly, without cutting in."""
     moments[:] = 0.0
     alphas[:] = 0.0
     i, j, share_i, share_j, _ = holding_shares(bx, by, cables)
@@ -237,11 +240,12 @@ def equilibrium_into(
     contraction: Array, section: Array, cables: Array, guess: Array, moments: Array, alphas: Array
 ) -> tuple[int, float, float, float]:
     """
-    Forward statics of one section; return (status, b_x, b_y, overpull).
+    Solve the forward statics of one section; return (status, b_x, b_y, overpull).
 
-    `guess` (2,) [rad] starts the search, NaN for none. Writes moments [N] and alphas [rad] (m,).
-    `overpull` [m]: by how much the cables are pulled in against each other (negative: they are
-    not), measured without cutting in; possible only as far as they can cut in.
+    `guess` (2,) [rad] starts the search; NaN means no guess. Writes moments [N] and alphas [rad]
+    (m,). `overpull` [m] is the length by which the cables are pulled in against each other,
+    computed without cutting in; it is negative if they leave play. A positive overpull is possible
+    only as far as the cables can cut in.
     """
     moments[:] = 0.0
     alphas[:] = 0.0
@@ -256,7 +260,7 @@ def equilibrium_into(
         found, sx, sy = _newton(guess[0], guess[1], contraction, section, cables, moments, alphas)
         if found and math.hypot(sx, sy) <= MAX_BENDING_RAD:
             return OK, sx, sy, overpull
-    # The section bends less than where the cables would just be taut without cutting in.
+    # With cutting in, the section bends less than the bend found without it.
     start = min(1.0, 0.98 * MAX_BENDING_RAD / theta)
     found, sx, sy = _newton(start * bx, start * by, contraction, section, cables, moments, alphas)
     if not found and overpull > 0.0:
@@ -288,8 +292,8 @@ def equilibrium_jacobian_into(
     Write d b / d contraction (2, m) at a solution, by implicit differentiation of r(b) = 0.
 
     A cable that is just taut counts as taut, so the derivative at its switch to slack is the one
-    for pulling it in; slack cables have zero columns. Return whether the section is bent; a
-    straight one is the caller's (the cables guide it exactly).
+    for pulling it in; slack cables have zero columns. Return False, with nothing written, for a
+    straight section, which the cables guide exactly, and where `balance` is not possible.
     """
     m = cables.shape[0]
     if math.hypot(bx, by) <= STRAIGHT_RAD:

@@ -36,15 +36,15 @@ _NO_GUESS = np.array([math.nan, math.nan])
 @dataclass(frozen=True)
 class SectionStatics:
     """
-    Equilibrium of one section: its bend and, for each cable (m,), what it does.
+    Equilibrium of one section: its bend, and the state of each of its m cables.
 
     Attributes
     ----------
     bend : (2,)
         Bending vector theta (cos phi, sin phi) [rad].
     contraction : (m,)
-        Pulled-in length [m]; the cable in the section is L - contraction long. For a slack cable
-        of a forward solution it is the given one.
+        Pulled-in length [m]; the cable's length in the section is L - contraction. For a slack
+        cable of a forward solution, the given contraction.
     tension : (m,)
         T [N], zero for slack cables.
     incident_angle : (m,)
@@ -85,7 +85,7 @@ class CableSection:
     cable_angles_rad
         Angle of each cable from the section x axis [rad].
     cable_names
-        For messages; 'cable 1', 'cable 2', ... by default.
+        Names for error messages; 'cable 1', 'cable 2', ... by default.
 
     """
 
@@ -113,16 +113,16 @@ class CableSection:
 
     def section_inverse(self, theta: float, phi: float = 0.0) -> SectionStatics:
         """
-        Return what holds the section at a bending angle and direction [rad].
+        Return the statics that hold the section at a bending angle and direction [rad].
 
-        Only the two cables next to the bending direction carry tension (eq. 41 for three); the
-        others are just not slack, at L (1 - d_i kappa).
+        Only the two cables next to the bending direction carry tension (eq. 41 for three cables);
+        the others are just taut, with length L (1 - d_i kappa).
 
         Raises
         ------
         ModelError
-            Beyond 175 degrees, where the cables cannot hold the direction, or where an inner cable
-            would have no length left.
+            Beyond 175 degrees, if the cables cannot hold the direction, or if an inner cable would
+            have no length left.
 
         """
         bx, by = theta * math.cos(phi), theta * math.sin(phi)
@@ -133,7 +133,7 @@ class CableSection:
 
     def section_forward(self, lengths: Array, guess: Array | None = None) -> SectionStatics:
         """
-        Return the equilibrium under cable lengths (m,) [m] within the bending part.
+        Return the equilibrium for cable lengths (m,) [m] within the bending part.
 
         `guess` (2,) [rad] is a bending vector to start from. A cable longer than L (1 - d_i kappa)
         is slack.
@@ -157,7 +157,7 @@ class CableSection:
         return self._forward(self.config.length_m - values, guess)
 
     def _holding(self, bx: float, by: float) -> tuple[Array, Array, Array]:
-        """Return contraction, moments per lever and alphas that hold a bending vector."""
+        """Return the contractions, moments per lever and alphas that hold a bending vector."""
         m = len(self._cables)
         contraction, moments, alphas = np.empty(m), np.empty(m), np.empty(m)
         status = holding_contractions_into(
@@ -170,7 +170,7 @@ class CableSection:
     def _equilibrium(
         self, contraction: Array, guess: Array | None = None
     ) -> tuple[Array, Array, Array]:
-        """Return bending vector, moments per lever and alphas under contractions."""
+        """Return the bending vector, moments per lever and alphas under contractions (m,) [m]."""
         m = len(self._cables)
         moments, alphas = np.empty(m), np.empty(m)
         start = _NO_GUESS if guess is None else np.array(guess, dtype=np.float64)
@@ -225,7 +225,7 @@ class CableSection:
     def error(
         self, status: int, bx: float, by: float, contraction: Array, overpull: float = 0.0
     ) -> ModelError:
-        """Return the error that explains a kernel's status."""
+        """Return the error that explains the status of a kernel."""
         name = self.config.name
         theta = math.degrees(math.hypot(bx, by))
         limit = math.degrees(MAX_BENDING_RAD)
@@ -296,7 +296,8 @@ class SingleCable:
     """
     One cable on the inside of the bend (eq. 21): SI units and radians.
 
-    `alpha` is the incident angle, `kappa_c` the curvature of the cable, `delta` its largest depth.
+    `alpha` is the incident angle, `kappa_c` the cable's curvature, `delta` its largest cut-in
+    depth.
     """
 
     theta: float
@@ -311,12 +312,12 @@ def single_cable_inverse(
     theta: float, length: float, radius: float, bending_stiffness: float, cutting_in: float
 ) -> SingleCable:
     """
-    Return the one cable that holds a section at `theta` [rad], 0 to 175 degrees.
+    Return the state of the single cable that holds a section at `theta` [rad].
 
     Parameters
     ----------
     theta
-        Bending angle [rad], towards the cable.
+        Bending angle [rad] towards the cable, 0 to 175 degrees.
     length, radius
         L and d [m].
     bending_stiffness, cutting_in
@@ -325,7 +326,7 @@ def single_cable_inverse(
     Raises
     ------
     ModelError
-        For a negative angle (a cable cannot push) and beyond the validity of the model.
+        For a negative angle (a cable cannot push) and beyond the range of the model.
 
     """
     section = _one_cable_section(length, radius, bending_stiffness, cutting_in)
@@ -336,9 +337,10 @@ def single_cable_forward(
     contraction: float, length: float, radius: float, bending_stiffness: float, cutting_in: float
 ) -> SingleCable:
     """
-    Return what one cable pulled in by `contraction` [m] does: the solution of eq. 21.
+    Return the state of a single cable pulled in by `contraction` [m]: the solution of eq. 21.
 
-    Parameters and errors as in `single_cable_inverse`; a negative contraction leaves it slack.
+    Parameters and errors are those of `single_cable_inverse`; a cable with a negative contraction
+    is slack.
     """
     section = _one_cable_section(length, radius, bending_stiffness, cutting_in)
     return _single(section.section_forward(np.array([length - contraction])))

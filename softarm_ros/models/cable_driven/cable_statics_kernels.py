@@ -1,9 +1,10 @@
 """
 Compiled statics of cables that cut into a bending section (Qi et al. 2024, eq. 1-30).
 
-Body and cable are circular arcs over a common chord. Regular forms, with x = theta / 2, the
-signed offset d_i of the cable towards the bend, p = d_i theta = a_i . b (the contraction without
-cutting in), s(x) = sin(x) / x, incident angle alpha and psi = x - alpha:
+Body and cable are circular arcs over a common chord. The equations are written in a form regular
+at theta = 0, with x = theta / 2, the signed offset d_i of the cable towards the bend,
+p = d_i theta = a_i . b (the contraction without cutting in), s(x) = sin(x) / x, the incident angle
+alpha and psi = x - alpha:
 
 - chord         c = (L - p) s(x)
 - cable         curvature 2 sin(psi) / c, length l = c / s(psi) (eq. 16, 17)
@@ -11,9 +12,10 @@ cutting in), s(x) = sin(x) / x, incident angle alpha and psi = x - alpha:
 - eq. 18        K_t delta = T curvature, with the moment per lever m = T cos(alpha) (eq. 15):
                 K sin(alpha / 2) cos(alpha) = m sin(psi) cos(psi / 2), K = K_t c^2 / (4 cos(x / 2))
 
-Nothing divides by theta. For 0 <= x < pi / 2 and m > 0 eq. 18 has exactly one root alpha in
-[0, x): the ratio of its sides grows with alpha. The excess e = (L - p) - l [m], the shortening by
-cutting in, is computed without cancellation, so contractions p + e keep their digits.
+No term is divided by theta. For 0 <= x < pi / 2 and m > 0, eq. 18 has exactly one root alpha in
+[0, x), because the ratio of its sides grows with alpha. The excess e = (L - p) - l [m] is the
+shortening by cutting in; it is computed without cancellation, so contractions p + e keep their
+digits.
 
 Arrays: `section` (4,) = L, h [m], K_b, K_t [N m^2, N/m^2]; `cables` (m, 3) as in slack_kernels.
 """
@@ -37,9 +39,10 @@ _SINC_SERIES = tuple((-1.0) ** k / math.factorial(2 * k + 1) for k in range(12))
 @kernel
 def sinc_slopes(u: float, v: float) -> tuple[float, float]:
     """
-    Return (g, dg/dv), g = (s(v) - s(u)) / (v - u) with s = sinc of the square root, u, v <= 2.5.
+    Return (g, dg/dv), g = (s(v) - s(u)) / (v - u) with s(t) = sinc(sqrt(t)) and u, v <= 2.5.
 
-    Divided difference by synthetic division: exact to rounding also where v comes close to u.
+    The divided difference comes from synthetic division, so it is exact to rounding even where v
+    is close to u.
     """
     quotient = 0.0  # Horner value at v of s(t) divided by (t - u)
     slope = 0.0
@@ -62,7 +65,7 @@ def excess_of(alpha: float, x: float, p: float, length: float) -> float:
 
 @kernel
 def incident_angle_of_moment(m: float, x: float, p: float, length: float, cutting: float) -> float:
-    """Return alpha [rad] of a cable with m = T cos(alpha) [N]: eq. 18 by bracketed Newton."""
+    """Return alpha [rad] of a cable with m = T cos(alpha) [N], from eq. 18 by bracketed Newton."""
     if m <= 0.0 or x <= 0.0:
         return 0.0
     c1, _, _, _ = stumpff(x * x)
@@ -98,10 +101,10 @@ def incident_angle_of_moment(m: float, x: float, p: float, length: float, cuttin
 @kernel
 def incident_angle_of_excess(excess: float, x: float, p: float, length: float) -> float:
     """
-    Return alpha [rad] of a taut cable with excess e >= 0 [m]; -1 if shorter than its chord.
+    Return alpha [rad] of a taut cable with excess e >= 0 [m]; -1 if it is shorter than its chord.
 
-    Solves s(psi) = s(x) (L - p) / l for w = x^2 - psi^2 by Newton: s is convex in its squared
-    argument, the iteration approaches the root from one side.
+    Solves s(psi) = s(x) (L - p) / l for w = x^2 - psi^2 by Newton's method. As s is convex in its
+    squared argument, the iterates approach the root from one side.
     """
     if excess <= 0.0:
         return 0.0
@@ -133,7 +136,7 @@ def moment_terms(
     """
     Return (m, m_alpha, m_x, m_p): m = T cos(alpha) [N] from eq. 18 and its derivatives, x > 0.
 
-    Derivatives with the other two of (alpha, x, p) held.
+    Each derivative holds the other two of (alpha, x, p) fixed.
     """
     psi = x - alpha
     c1, c2, c3, _ = stumpff(x * x)
@@ -174,7 +177,7 @@ def contraction_slopes(
     """
     Return (c_x, c_p, c_m): derivatives of the contraction L - l at given m, regular at x = 0.
 
-    Implicit differentiation of eq. 18 in its regular form, F(alpha, x, p, m) = 0.
+    Computed by implicit differentiation of eq. 18 in its regular form, F(alpha, x, p, m) = 0.
     """
     psi = x - alpha
     c1, c2, c3, _ = stumpff(x * x)
@@ -209,10 +212,10 @@ def holding_contractions_into(
     alphas: Array,
 ) -> int:
     """
-    Inverse statics of one section: what holds the bending vector b (eq. 30 with eq. 41).
+    Solve the inverse statics of one section: the cables that hold b (eq. 30 with eq. 41).
 
     Writes contraction [m], m = T cos(alpha) [N] and alpha [rad] of every cable, (m,) each.
-    Returns OK or the reason why not.
+    Returns OK, or the status that says why the cables cannot hold b.
     """
     length, stiffness, cutting = section[0], section[2], section[3]
     theta = math.hypot(bx, by)
@@ -256,7 +259,7 @@ def holding_jacobian_into(
     """
     Write d contraction / d b (m, 2) at a solution of `holding_contractions_into`.
 
-    Where the bending direction lies on a cable, the derivative is that towards a neighbour.
+    Where a cable lies in the bending direction, the derivative is the one towards a neighbour.
     """
     length, stiffness, cutting = section[0], section[2], section[3]
     for n in range(cables.shape[0]):

@@ -1,4 +1,4 @@
-"""The baseline model: sections bend in circular arcs, cables keep their distance (eq. 31-40)."""
+"""The baseline model: circular arcs, with cables at a constant distance (eq. 31-40)."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from softarm_ros.models.cable_driven.slack_kernels import (
     taut_bend_jacobian_into,
 )
 
-# Cables pulled in against each other by less than this are taken as just taut [m].
+# Cables pulled in against each other by less than this count as just taut [m].
 OVERPULL_TOLERANCE_M = 1e-6
-# A longer arc would run into its own endcap.
+# A section bent further would run into its own endcap.
 MAX_BENDING_RAD = 2.0 * math.pi
 
 
@@ -25,7 +25,8 @@ class ConstantCurvatureArm(CableDrivenArm):
     """
     Constant curvature without cutting in: contraction d_i theta = a_i . b, whatever the tension.
 
-    Forward, slack cables do not act: the section takes the least bending its cables admit.
+    In forward statics, slack cables do not act: the section takes the least bend that its cables
+    admit.
     """
 
     name: str = 'constant_curvature'

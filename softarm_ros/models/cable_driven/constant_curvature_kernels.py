@@ -3,8 +3,8 @@ Compiled kinematics of sections that bend in circular arcs (Qi et al. 2024, eq. 
 
 A section is a rigid endcap (h), an arc (L) and a rigid endcap (h). Its bending vector
 b = theta (cos phi, sin phi) [rad] gives the rotation exp(hat(-b_y, b_x, 0)) and the end of the
-arc at L (b_x c2, b_y c2, c1), with c1, c2 the entire functions of u = |b|^2 of `stumpff`:
-everything is smooth through the straight pose.
+arc at L (b_x c2, b_y c2, c1). Here c1, c2 are the entire functions `stumpff` of u = |b|^2, so all
+expressions are smooth through the straight pose.
 
 Arrays: `bend` (2 sections,) [rad]; `lengths` (sections, 2), columns L and h [m].
 """
@@ -32,7 +32,7 @@ def section_tips_into(bend: Array, lengths: Array, tips: Array) -> None:
 
 @kernel
 def arc_pose_into(bx: float, by: float, length: float, offset: float, transform: Array) -> None:
-    """Write Tz(offset) and an arc of `length` [m] bent by (bx, by) into `transform` (4, 4)."""
+    """Write Tz(offset) times an arc of `length` [m] bent by (bx, by) to `transform` (4, 4)."""
     c1, c2, _, _ = stumpff(bx * bx + by * by)
     transform[0, 0] = 1.0 - c2 * bx * bx
     transform[0, 1] = -c2 * bx * by
@@ -69,8 +69,8 @@ def tip_jacobian_into(bend: Array, lengths: Array, rows: int, tip: Array, jacobi
     Write the tip position into `tip` (3,) and its derivative by `bend` into `jacobian`.
 
     `rows` is 3 (linear part only) or 6 (twist in the base frame, linear first); `jacobian` is
-    (rows, 2 sections). The sections are visited from the last to the first, carrying the vector
-    from the section's start to the tip, so that no frames have to be stored.
+    (rows, 2 sections). The loop runs from the last section to the first and carries the vector
+    from the section's start to the tip, so that no frames need to be stored.
     """
     dof = bend.shape[0]
     qx, qy, qz = 0.0, 0.0, 0.0
@@ -143,7 +143,7 @@ def damped_step_into(
     step: Array,
 ) -> None:
     """
-    One step of damped inverse kinematics (eq. 34-35): kinematics, Jacobian and solution fused.
+    Compute one step of damped inverse kinematics (eq. 34-35) in a single kernel.
 
     Writes the tip (3,), the Jacobian (3, dof) and step = J^T (J J^T + damping I)^-1 (target - tip)
     (dof,) [rad]; `damping` in m^2.

@@ -1,4 +1,4 @@
-"""Cables that cut in, on an arm that has weight and may carry a load."""
+"""Statics of cables that cut in, on an arm with weight and a tip load."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ from softarm_ros.models.cable_driven.weight_layout import Loads
 from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
 from softarm_ros.models.config import CableConfig, SectionConfig
 
-_LITTLE_RAD = 5e-3  # a section that leans by less, until its cables are taut, is nearly guided
+_LITTLE_RAD = 5e-3  # a section whose cables limit its lean to less is nearly guided
 _MAX_ROUNDS, _MAX_HALVINGS = 60, 30
-_FOUND = 1e-10  # rad, of the last correction
+_FOUND = 1e-10  # rad, tolerance of the Newton step
 _MAX_STEP_RAD = 0.5
-_FIRST_SHARE, _LEAST_SHARE = 0.5, 1e-3  # of the load, on the way to all of it
+_FIRST_SHARE, _LEAST_SHARE = 0.5, 1e-3  # steps in which the load is applied
 
 
 class HeavyPosture(HeldPosture):
-    """A `Posture` of sections under weight."""
+    """`Posture` of sections under weight."""
 
     @cached_property
     def _pull(self) -> CablePull:
@@ -55,28 +55,28 @@ class HeavyPosture(HeldPosture):
 
 class HeavyCableStaticsArm(HeldBendingArm):
     """
-    `cable_statics` on sections that sag: without weight and load the two are the same.
+    `cable_statics` for sections that sag; without weight and load, both models are equal.
 
-    Configuration: per section the integral of its curvature, in the axes of its cross-section
-    [rad]. For an arc this is the bending vector; a section under weight is no arc, and its tip
-    turns by nearly as much. What the cables leave free, the change of curvature along a section
-    and twist, settles by weight and elasticity (`weight_kernels`); the moment that remains at the
-    bends is what the cables hold. How a cable cuts in follows from the mean curvature, as in
-    eq. 18. Taut cables resist twist; those that only just touch or are wound further than the
-    model says are left out there.
+    Configuration: the integral of each section's curvature, in the axes of its cross-section
+    [rad]. For an arc, this is the bending vector; a section under weight is no arc, and its tip
+    turns by nearly the same angle. The cables leave the change of curvature along a section and
+    the twist free; weight and elasticity determine both (`weight_kernels`). The cables hold the
+    moment that remains at the bends. The cut-in follows from the mean curvature, as in eq. 18.
+    Taut cables resist twist; cables that only just touch, or that are wound further than the
+    model says, are neglected in this.
 
     Parameters
     ----------
     sections, cables
-        As of `BendingArm`; with masses.
+        As for `BendingArm`, with masses.
     gravity_m_s2 : (3,)
         Base frame.
     tip_weight_N : (3,)
-        What the tip always carries.
+        Permanent load at the tip, base frame.
     bends, twists, pieces
-        How finely a section is resolved: see `WeightedSections`.
+        Resolution of a section: see `WeightedSections`.
     within
-        As of `BendingArm`.
+        As for `BendingArm`.
 
     """
 
@@ -106,7 +106,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
     # Actuation <-> configuration.
 
     def pull_of(self, held: HeldSections) -> CablePull:
-        """Return what the cables do that hold sections at rest; the others are just not slack."""
+        """Return the pull of the cables that hold a rest; all other cables are just taut."""
         return self._pulled.pull(held)
 
     def contraction_of(self, held: HeldSections) -> Array:
@@ -130,7 +130,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
         for k, columns in enumerate(self._columns):
             two = slice(2 * k, 2 * k + 2)
             found = self._pulled.moments(k, held, contraction[columns])
-            if found is None:  # straight: taut cables guide it where they pull
+            if found is None:  # straight section: its taut cables guide it
                 guide = self._pulled.guided(k, held, contraction[columns])
                 along = guide @ self._paths[k][:, :2]
                 slope[two] -= along @ slope[two]
@@ -144,7 +144,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
     def _rest_under(
         self, actuation: Array, tip_force: Vector3, tip_moment: Vector3
     ) -> HeldSections:
-        """Return the arm at rest: the load is put on step by step where need be."""
+        """Return the arm at rest; apply the load in steps where the whole load fails."""
         contraction = self._checked_actuation(actuation)
         force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
         whole = self.rod.load(force, finite_array(tip_moment, (3,), 'tip_moment'))
@@ -173,7 +173,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
         return held
 
     def _found_under(self, contraction: Array, load: Loads, start: Array) -> HeldSections | None:
-        """Return the stable rest near a start (dof,); None if there is none."""
+        """Return the stable rest near a start (dof,) [rad], or None if none is found."""
         bend, guided, nearly = start.copy(), [], []
         straight = self._straight(start)
         if straight:
@@ -199,13 +199,13 @@ class HeavyCableStaticsArm(HeldBendingArm):
         ]
         if not nearly:
             return None
-        # Newton's steps go to and fro over so little play; cables guide these as well.
+        # With so little play, Newton's method oscillates: treat these sections as guided too.
         return self._balanced(contraction, load, bend, guided + nearly)
 
     def _balanced(
         self, contraction: Array, load: Loads, bend: Array, guided: list[int]
     ) -> HeldSections | None:
-        """Return the stable rest near bends (dof,), those in `guided` kept; None without one."""
+        """Return the stable rest near `bend` (dof,), or None; `guided` sections keep theirs."""
         state = self._residual(contraction, load, bend, None, guided)
         if state is None:
             return None
@@ -236,7 +236,7 @@ class HeavyCableStaticsArm(HeldBendingArm):
         return None
 
     def _straight(self, bend: Array) -> list[int]:
-        """Return the sections that bends (dof,) leave straight."""
+        """Return the indices of the sections that are straight at `bend` (dof,)."""
         return [
             k
             for k in range(len(self.sections))
@@ -252,9 +252,10 @@ class HeavyCableStaticsArm(HeldBendingArm):
         guided: list[int],
     ) -> tuple[HeldSections, Array, Array] | None:
         """
-        Return the sections, the moments (dof,) that cables have too much, and the slope.
+        Return the rest, the surplus (dof,) [N m] of the cables' moments, and minus its slope.
 
-        Sections in `guided` keep their bends.
+        The slope is d surplus / d bend (dof, dof). Sections in `guided` keep their bends. None if
+        there is no rest, or if the cables have no equilibrium at it.
         """
         try:
             held = self.rod.rest_near(bend, load, near)

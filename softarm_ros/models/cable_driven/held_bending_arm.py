@@ -1,4 +1,4 @@
-"""What models of cable-driven arms share whose shape settles under weight while bends are held."""
+"""Base of cable-driven arms whose cables hold the bends while the shape settles under weight."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from softarm_ros.models.inverse import PoseTarget, find_pose, pose_target
 
 
 class HeldPosture(ABC):
-    """A `Posture` that keeps how the arm rests, for what is asked and for its neighbours."""
+    """`Posture` that keeps the solved rest, for its results and as a start for neighbours."""
 
     def __init__(self, arm: Any, held: Any) -> None:
         self._arm, self.held = arm, held
@@ -67,26 +67,26 @@ class HeldPosture(ABC):
 
 class HeldBendingArm(BendingArm):
     """
-    Sections as a body under weight and load, held at its bends by the cables.
+    Arm whose body carries weight and load, and is held at its bends by the cables.
 
     Attributes
     ----------
     rod
-        The body, a `HeldBody`; what is `held` below are its rests.
+        The body, a `HeldBody`. Arguments named `held` are rests of this body.
 
     """
 
     rod: Any  # a `HeldBody`
     _tip_weight: Array  # (3,) [N]
-    _own_load: Any  # of the body: what the tip always carries
+    _own_load: Any  # load of the body, with the permanent tip weight
 
-    POSTURE: ClassVar[type[HeldPosture]]  # of the model, built from it and a rest
+    POSTURE: ClassVar[type[HeldPosture]]  # constructed from the arm and a rest
 
-    # -- what a model has to say
+    # -- supplied by the model
 
     @abstractmethod
     def contraction_of(self, held: Any) -> Array:
-        """Return the contractions (m,) [m] that hold the body where it is."""
+        """Return the contractions (m,) [m] that hold the body at a rest."""
 
     @abstractmethod
     def _rest_under(self, actuation: Array, tip_force: Vector3, tip_moment: Vector3) -> Any:
@@ -108,13 +108,14 @@ class HeldBendingArm(BendingArm):
         Raises
         ------
         ModelError
-            If it is not stable, however the cables hold it; so do all that take a configuration.
+            If the arm is not stable there, however the cables hold it. All methods that take a
+            configuration raise this.
 
         """
         return self._shape(self._settled(configuration))
 
     def tips_of(self, configurations: Array) -> Array:
-        """Return tip positions (n, 3) [m] of configurations (n, dof) [rad]; NaN where it falls."""
+        """Return tip positions (n, 3) [m] of configurations (n, dof) [rad]; NaN if unstable."""
         bends = real_array(configurations, 'configurations')
         dof = len(self.configuration_names)
         if bends.ndim != 2 or bends.shape[1] != dof:
@@ -156,7 +157,7 @@ class HeldBendingArm(BendingArm):
 
     @property
     def cable_count(self) -> int:
-        """How many contractions there are."""
+        """Number of contractions."""
         return len(self.cables)
 
     def actuation_of(self, configuration: Array) -> Array:
@@ -178,8 +179,8 @@ class HeldBendingArm(BendingArm):
         ValueError
             If the actuation has a wrong shape or is not finite (names the actuator).
         ModelError
-            Beyond the range of a motor (named with it); if no stable rest is found on
-            cables of these lengths.
+            If a contraction is out of range (names the motor), or if no stable rest is found
+            for these cable lengths.
 
         """
         return self._shape(self._rest_under(self._commanded(actuation), tip_force, tip_moment))
@@ -194,7 +195,7 @@ class HeldBendingArm(BendingArm):
         """
         Return the actuation that brings the tip to a position, and to an orientation if given.
 
-        As `BendingArm.inverse`, with `tip_force` (3,) [N] beside the weight.
+        Works as `BendingArm.inverse`, with `tip_force` (3,) [N] in addition to the weight.
         """
         force = self._tip_weight + finite_array(tip_force, (3,), 'tip_force')
         target = pose_target(position, orientation, self.rest_length_m)
@@ -205,7 +206,7 @@ class HeldBendingArm(BendingArm):
     def _found(
         self, target: PoseTarget, load: Any, guess: Array | None, tip_force: Vector3
     ) -> InverseSolution:
-        """Return the least bends for a pose under a load of the body."""
+        """Return the solution of least bends for a pose, under a load of the body."""
         start = None
         if guess is not None:
             try:

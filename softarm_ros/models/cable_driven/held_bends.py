@@ -1,4 +1,4 @@
-"""Inverse of sections under weight: the least bends for a pose of the tip."""
+"""Inverse kinematics of sections under weight: the least bends for a tip pose."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _STRAIGHT_RAD = 1e-6
 
 
 class HeldBody(Protocol):
-    """Statics of a body whose bends are held; `held` and `load` are of its own kinds."""
+    """Statics of a body whose bends are held; each body has its own types of rest and load."""
 
     def settled(self, bend: Array, load: Any, near: Any = None) -> Any:
         """Return the body at rest with bends (dof,) [rad]."""
@@ -31,7 +31,7 @@ class HeldBody(Protocol):
         ...
 
     def tip_twist(self, held: Any) -> Array:
-        """Return the twist of the tip by the bends (6, dof)."""
+        """Return the tip twist per bend rate (6, dof)."""
         ...
 
     def centerline(self, held: Any, n: int) -> Array:
@@ -40,7 +40,7 @@ class HeldBody(Protocol):
 
 
 class HeldArm(Protocol):
-    """An arm on such a body."""
+    """Arm with a `HeldBody`."""
 
     sections: tuple[SectionConfig, ...]
 
@@ -51,26 +51,26 @@ class HeldArm(Protocol):
 
     @property
     def cable_count(self) -> int:
-        """How many contractions there are."""
+        """Number of contractions."""
         ...
 
     def contraction_of(self, held: Any) -> Array:
-        """Return the contractions (m,) [m] that hold the body where it is."""
+        """Return the contractions (m,) [m] that hold the body at a rest."""
         ...
 
 
 class HeldBends(SteppedProblem):
     """
-    Bends (dof,) [rad] of least norm, within their limits and where the arm rests stably.
+    Search for the least bends (dof,) [rad] within their limits at which the arm is stable.
 
     Parameters
     ----------
     arm
         The arm.
     arcs
-        The search among arcs, for starts.
+        Search among weightless arcs; supplies starts.
     load
-        Weight and load.
+        Weight and tip load of the body.
 
     """
 
@@ -84,7 +84,7 @@ class HeldBends(SteppedProblem):
         self.ranges = ((-most, most),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return the resting arm, and arcs that reach the pose or come near."""
+        """Return the straight arm, and the arcs that reach the pose or come closest."""
         yield np.zeros(len(self.scale))
         ends = [self._arcs.descend(start, target, False) for start in self._arcs.starts(target)]
         reached = [end for end in ends if end.residual_m <= target.tolerance_m]
@@ -94,7 +94,7 @@ class HeldBends(SteppedProblem):
             yield min(ends, key=lambda end: end.residual_m).unknowns
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place of bends (dof,) [rad]."""
+        """Return the `Place` of bends (dof,) [rad]."""
         rod = self._arm.rod
         held = rod.settled(np.array(unknowns), self._load, None if near is None else near.state)
         tip = rod.section_tips(held)[-1]
@@ -107,9 +107,10 @@ class HeldBends(SteppedProblem):
 
     def outcome(self, end: End) -> Outcome:
         """
-        Return contractions and the shape with these bends, found anew.
+        Return contractions and shape of the bends, solved again without a neighbour.
 
-        Refused if none is found: the search has followed a rest that the bends alone do not give.
+        The outcome is refused if this fails: the search has then followed a rest that the bends
+        alone do not determine.
         """
         rod, refusal = self._arm.rod, ''
         try:
@@ -129,7 +130,7 @@ class HeldBends(SteppedProblem):
         return self._arcs.limits_met(end)
 
     def _rows(self, bend: Array) -> Rows:
-        """Return the bends against their limits, in shares of them."""
+        """Return the rows that keep the bends within their limits, in shares of the limits."""
         sides, room = np.zeros((len(self._limits), len(bend))), np.ones(len(self._limits))
         for k, most in enumerate(self._limits):
             two = slice(2 * k, 2 * k + 2)

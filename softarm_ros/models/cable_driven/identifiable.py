@@ -1,4 +1,4 @@
-"""What can be identified of arms of cable-driven sections."""
+"""Identifiable parameters of arms of cable-driven sections."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from softarm_ros.models.identifiable import Parameter
 
 LENGTH_SPREAD = 0.05
 REST_BEND_SPREAD_DEG = 15.0
-GAIN_SPREAD = 0.5  # of the largest gain by geometry
+GAIN_SPREAD = 0.5  # relative to the largest gain
 COMPLIANCE_SPREAD_RAD_N_M = 0.3
 
 
 def of_pairs(arm: Any) -> tuple[Parameter, ...]:
-    """Return lengths, bends at rest, what each pair does to each section, and give under load."""
+    """Return lengths, rest bends, the gain of each pair on each section, and give under load."""
     found = []
     for k, section in enumerate(arm.sections):
         place = f'arm.sections[{k}]'
@@ -55,7 +55,7 @@ def of_pairs(arm: Any) -> tuple[Parameter, ...]:
 
 
 def of_cables(arm: Any) -> tuple[Parameter, ...]:
-    """Return stiffnesses, lengths and cable radii of sections, and angles of cables."""
+    """Return the stiffnesses, lengths and cable radii of sections, and the angles of cables."""
     found = []
     for k, section in enumerate(arm.sections):
         place, name = f'arm.sections[{k}]', section.name
@@ -89,9 +89,9 @@ def of_cables(arm: Any) -> tuple[Parameter, ...]:
 
 def of_rod(arm: Any) -> tuple[Parameter, ...]:
     """
-    Return what a Cosserat rod on cables or pairs knows.
+    Return the parameters of a Cosserat rod on single cables or pairs.
 
-    Axial stiffness, stretch and masses only where the file states them: without, there is none.
+    Axial stiffness, cable stretch and masses are included only where the rig file states them.
     """
     paired = any(actuator.pair for actuator in arm.actuators)
     found = []

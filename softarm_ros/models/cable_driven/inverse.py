@@ -1,4 +1,4 @@
-"""Inverse of bending sections: bends for a pose of the tip, by a compiled descent."""
+"""Inverse kinematics of bending sections: a compiled search for the bends of a tip pose."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from softarm_ros.models.inverse import End, Outcome, PoseTarget
 if TYPE_CHECKING:
     from softarm_ros.models.cable_driven.bending_arm import BendingArm
 
-# Bending [rad] of the starts: little, medium and strong.
+# Bends [rad] of the starts: small, medium and large.
 _START_BENDING_RAD = (0.35, 1.0, 1.8)
 
 
 class BendProblem:
     """
-    Bending vectors (dof,) [rad] within their limits; a `PoseProblem`.
+    `PoseProblem` over the bending vectors (dof,) [rad], within their limits.
 
-    A section bends only in directions its cables can hold. The descent is compiled because that
-    makes it a hundred times as fast as one that steps in Python: paths are checked with it.
+    A section bends only in directions its cables can hold. The search is compiled because path
+    checks run it often, and steps in Python would be a hundred times slower.
 
     Parameters
     ----------
@@ -45,7 +45,7 @@ class BendProblem:
         self._first = np.cumsum([0, *(len(path) for path in paths)]).astype(np.int64)
 
     def descend(self, start: Array, target: PoseTarget, near: bool) -> End:
-        """Return where the compiled search from bends (dof,) [rad] ends."""
+        """Return the end of the compiled search that starts at bends (dof,) [rad]."""
         bend = np.array(start, dtype=np.float64)
         residual = search_pose(
             bend,
@@ -65,7 +65,7 @@ class BendProblem:
         return float(end.unknowns @ end.unknowns)
 
     def outcome(self, end: End) -> Outcome:
-        """Return contractions and shape of the bends."""
+        """Return the contractions and the shape of the bends."""
         return Outcome(self._arm.actuation_of(end.unknowns), self._arm.shape_of(end.unknowns))
 
     def limits_met(self, end: End) -> list[str]:
@@ -78,7 +78,7 @@ class BendProblem:
         ]
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return bends towards the target, alone, together and against each other."""
+        """Return starts with sections bent alone, together and in opposite directions."""
         sections = len(self._limits)
         towards = math.atan2(target.position[1], target.position[0])
         patterns = [np.ones(sections)]

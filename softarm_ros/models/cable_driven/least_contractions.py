@@ -1,4 +1,4 @@
-"""Inverse of arms with pairs of cables: the least contractions for a pose of the tip."""
+"""Inverse kinematics of arms with pairs of cables: the least contractions for a tip pose."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from softarm_ros.models.stepped_search import Place, SteppedProblem
 if TYPE_CHECKING:
     from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
 
-_PASSED = 1e-6  # of a bending limit: rounding
+_PASSED = 1e-6  # tolerance for rounding, as a share of a bending limit
 
 
 class LeastContractions(SteppedProblem):
     """
-    Contractions (m,) [m] of least norm, within the bending limits and the range of the motors.
+    Search for the least contractions (m,) [m] within bending limits and motor range.
 
-    Not the least bends: pairs cross sections, so that bends that are small one by one may need
-    much of a motor.
+    Least bends would not do: pairs cross sections, so small bends of the single sections may need
+    a large contraction of one pair.
 
     Parameters
     ----------
     arm
         The arm.
     bends
-        The search for the least bends, for a start.
+        Search for the least bends; supplies a start.
 
     """
 
@@ -47,7 +47,7 @@ class LeastContractions(SteppedProblem):
         self.ranges = (bounds_of(arm.within, count),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return the resting arm, and the least bends found for the pose."""
+        """Return zero contractions, and those of the least bends found for the pose."""
         yield np.zeros(len(self.scale))
         ends = [self._bends.descend(start, target, False) for start in self._bends.starts(target)]
         reached = [end for end in ends if end.residual_m <= target.tolerance_m]
@@ -58,7 +58,7 @@ class LeastContractions(SteppedProblem):
         yield self._arm.actuation_of(best.unknowns)
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place of contractions (m,) [m]."""
+        """Return the `Place` of contractions (m,) [m]."""
         arm = self._arm
         bend = arm.configuration_of(unknowns)
 
@@ -73,7 +73,7 @@ class LeastContractions(SteppedProblem):
         return float(np.linalg.norm(end.unknowns / self.scale))
 
     def outcome(self, end: End) -> Outcome:
-        """Return contractions and shape; refused beyond a bending limit."""
+        """Return contractions and shape; refuse bends beyond their limits."""
         bend = self._arm.configuration_of(end.unknowns)
         beyond = np.linalg.norm(bend.reshape(-1, 2), axis=1) > (1.0 + _PASSED) * self._limits
         refusal = ', '.join(
@@ -89,7 +89,7 @@ class LeastContractions(SteppedProblem):
         return self._bends.limits_met(End(bend, end.residual_m))
 
     def _rows(self, bend: Array) -> Rows:
-        """Return the bends against their limits, in shares of them."""
+        """Return the rows that keep the bends within their limits, in shares of the limits."""
         sides, room = np.zeros((len(self._limits), len(self.scale))), np.ones(len(self._limits))
         for k, most in enumerate(self._limits):
             two = slice(2 * k, 2 * k + 2)

@@ -1,9 +1,9 @@
 """
-Arcs that give under a load at the tip, many configurations at once.
+Arcs that give under a load at the tip, for many configurations at once.
 
-A section bends by its give C [rad/(N m)] times the moment of the load about the middle of its
-arc, across the arm there; a moment along the arm turns nothing. The weight of the sections
-themselves is in what was identified without a load.
+A load bends a section by its give C [rad/(N m)] times the load's moment about the middle of the
+arc. Only the component of the moment across the arm counts; the component along the arm has no
+effect. The weight of the sections is part of the parameters identified without a load.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def section_tips(bends: Array, lengths: Array) -> Array:
     """
     Return the section tips (n, sections, 4, 4) of bends (n, 2 sections) [rad].
 
-    `lengths` (sections, 2): of the arc and of one endcap [m].
+    `lengths` (sections, 2) are those of the arc and of one endcap [m].
     """
     frames = np.empty((len(bends), len(lengths), 4, 4))
     frame = np.broadcast_to(np.eye(4), (len(bends), 4, 4))
@@ -34,7 +34,7 @@ def section_tips(bends: Array, lengths: Array) -> Array:
 
 def give_of_load(bends: Array, lengths: Array, gives: Array, force: Array, moment: Array) -> Array:
     """
-    Return by how much more sections bend (n, 2 sections) [rad] under a load, at their bends.
+    Return the additional bends (n, 2 sections) [rad] that a load causes at given bends.
 
     `gives` (sections,) [rad/(N m)]; `force` (n, 3) [N], `moment` (n, 3) [N m], base frame.
     """
@@ -57,7 +57,7 @@ def bends_under_load(
     unloaded: Array, lengths: Array, gives: Array, force: Array, moment: Array
 ) -> Array:
     """
-    Return the bends (n, 2 sections) [rad] at which sections are in balance with a load.
+    Return the bends (n, 2 sections) [rad] at which the sections are in balance with a load.
 
     Raises
     ------
@@ -79,7 +79,7 @@ def bends_under_load(
 
 
 def _arcs(bend: Array, length: float, before: float, behind: float) -> Array:
-    """Return arcs (n, 4, 4) of bends (n, 2) between straight pieces."""
+    """Return the transforms (n, 4, 4) of arcs of bends (n, 2) between two straight pieces."""
     bx, by = bend.T
     square = bx * bx + by * by
     angle = np.sqrt(square)

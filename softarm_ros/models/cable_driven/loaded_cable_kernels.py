@@ -1,8 +1,9 @@
 """
-Compiled statics of the cables of a section that holds more than its own bending.
+Compiled statics of the cables of a section that also carries weight and load.
 
-As `cable_statics_kernels`, but the moment the cables share is given: with weight it is neither
-K_b / L times the bend nor in its direction. Only the two cables beside the moment pull.
+As in `cable_statics_kernels`, but the moment that the cables share is given: under weight, it is
+not K_b / L times the bend, and not in the direction of the bend. Only the two cables next to the
+direction of the moment pull.
 """
 
 from __future__ import annotations
@@ -36,11 +37,12 @@ def loaded_contractions_into(
     by_held: Array,
 ) -> int:
     """
-    Write what cables do that hold a section at a bend (2,) [rad] against moments (2,) [N m].
+    Solve the cables that hold a section at a bend (2,) [rad] against moments (2,) [N m].
 
     Writes contractions [m] and tensions [N] (m,), and the derivatives of the contractions by bend
-    (m, 2) [m/rad] and by moment (m, 2) [1/N]. Where the moment lies on a cable they are those
-    towards a neighbour. Returns OK or the reason why not.
+    (m, 2) [m/rad] and by moment (m, 2) [1/N]. Where the moment points along a cable, the
+    derivatives are those towards a neighbour. Returns OK, or the status that says why the cables
+    cannot hold the section.
     """
     length, cutting = section[0], section[3]
     theta = math.hypot(bend[0], bend[1])

@@ -1,4 +1,4 @@
-"""What models of cable-driven sections are built on, and how."""
+"""Mechanics of cable-driven sections, and the models built from them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ class CableMechanics:
     """
     Sections in series from base to tip, and a cable (or a pair of cables) per actuator.
 
-    `tip_weight_N`: of what the arm carries, base frame, as gravity. `within`: what motors can do.
+    `tip_weight_N` is the weight of the payload; it and gravity are in the base frame. `within` is
+    the range of the motors.
     """
 
     sections: tuple[SectionConfig, ...]
@@ -29,14 +30,14 @@ class CableMechanics:
 
 
 def constant_curvature(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
-    """Return arcs as long as their cables make them."""
+    """Return the model of circular arcs bent by single cables."""
     from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
 
     return ConstantCurvatureArm(mechanics.sections, mechanics.cables, mechanics.within)
 
 
 def pairs_of_constant_curvature(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
-    """Return arcs bent by pairs of cables."""
+    """Return the model of circular arcs bent by pairs of cables."""
     from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
 
     return PairedCablesArm(
@@ -45,14 +46,14 @@ def pairs_of_constant_curvature(_: NoSettings, mechanics: CableMechanics) -> Arm
 
 
 def cable_statics(_: NoSettings, mechanics: CableMechanics) -> ArmModel:
-    """Return the statics of cables that cut into the body."""
+    """Return the model of cables that cut into the body."""
     from softarm_ros.models.cable_driven.cable_statics import CableStaticsArm
 
     return CableStaticsArm(mechanics.sections, mechanics.cables, mechanics.within)
 
 
 def heavy_cable_statics(settings: HeavyCableSettings, mechanics: CableMechanics) -> ArmModel:
-    """Return the same under weight and load."""
+    """Return the model of cables that cut into the body, under weight and load."""
     from softarm_ros.models.cable_driven.heavy_cable_statics import HeavyCableStaticsArm
 
     return HeavyCableStaticsArm(
@@ -68,7 +69,7 @@ def heavy_cable_statics(settings: HeavyCableSettings, mechanics: CableMechanics)
 
 
 def cosserat(settings: CosseratSettings, mechanics: CableMechanics) -> ArmModel:
-    """Return a Cosserat rod on single cables or pairs, under weight and load."""
+    """Return the model of a Cosserat rod on single cables or pairs, under weight and load."""
     from softarm_ros.models.cable_driven.rod import CableRodArm
 
     return CableRodArm(

@@ -1,4 +1,4 @@
-"""Constant curvature of sections driven by antagonistic pairs of cables, one motor a pair."""
+"""Constant-curvature sections driven by antagonistic pairs of cables, one motor per pair."""
 
 from __future__ import annotations
 
@@ -20,40 +20,40 @@ from softarm_ros.models.cable_driven.load_give import (
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
 from softarm_ros.models.inverse import find_pose, pose_target
 
-# Singular values below this share of the largest count as zero: a bend no pair can make.
+# Singular values below this share of the largest count as zero: a bend that no pair can make.
 _RANK_TOLERANCE = 1e-6
-_STEP_RAD = 1e-5  # of differences
+_STEP_RAD = 1e-5  # step of finite differences
 
 
 class PairedCablesArm(BendingArm):
     """
     Sections bend in circular arcs; their bends are a linear map of the contractions of the pairs.
 
-    A pair pulls to both sides, so no cable is ever slack: with B (dof, m) [rad/m]
+    A pair pulls to both sides, so no cable is ever slack. With B (dof, m) [rad/m]
 
         b = b_rest + B c,    c = A (b - b_rest),    A the pseudo-inverse of B.
 
-    By geometry a cable in direction e at the distance r in its own section, which passes through
-    the sections p before at r_p, is shortened by c = r e . b + sum_p r_p e . b_p, which gives A
-    row by row (Qi et al. 2024, eq. 39, for the own section). Where the pairs have
-    `bends`, B is made of these identified values.
+    By geometry, a cable in direction e, at distance r in its own section and at distance r_p in
+    each earlier section p, is shortened by c = r e . b + sum_p r_p e . b_p. This gives A row by
+    row (Qi et al. 2024, eq. 39, for the own section). If the pairs have `bends`, B consists of
+    these identified values.
 
     Parameters
     ----------
     sections
-        From base to tip. Where they have a give, they bend under a load at the tip as well.
+        From base to tip. Sections that have a give also bend under a load at the tip.
     cables
         One for each pair; all with `bends` or none.
     tip_weight_N : (3,)
-        What the tip always carries, base frame.
+        Permanent load at the tip, base frame.
     within
-        As of `BendingArm`.
+        As for `BendingArm`.
 
     Raises
     ------
     ValueError
-        If a cable is no pair, only some have `bends`, `bends` names no section or one twice, or
-        the pairs cannot bend every section to every side.
+        If a cable is no pair, if only some have `bends`, if `bends` names an unknown section or
+        one section twice, or if the pairs cannot bend every section to every side.
 
     """
 
@@ -97,9 +97,9 @@ class PairedCablesArm(BendingArm):
 
     def preferred_configuration(self, configuration: Array) -> Array:
         """
-        Return a configuration (dof,) [rad] with less contraction: pairs share the work.
+        Return a configuration (dof,) [rad] in which the pairs share the work better.
 
-        One step down the gradient of the sum of squared contractions, short enough to lessen it.
+        Take one gradient step on the sum of squared contractions, short enough to reduce it.
         """
         away = real_array(configuration, 'configuration') - self._rest
         largest = float(np.linalg.norm(self._contractions, 2))
@@ -113,7 +113,7 @@ class PairedCablesArm(BendingArm):
         return np.asarray(self._contractions @ (bend - self._sag(bend) - self._rest))
 
     def actuation_jacobian(self, configuration: Array) -> Array:
-        """Return d contraction / d bend (m, dof) [m/rad]: A, if nothing weighs at the tip."""
+        """Return d contraction / d bend (m, dof) [m/rad]: A, if the tip carries no weight."""
         bend = self._checked_configuration(configuration)
         return np.asarray(self._contractions @ (np.eye(bend.size) - self._sag_slope(bend)))
 
@@ -138,8 +138,8 @@ class PairedCablesArm(BendingArm):
         Raises
         ------
         ModelError
-            As `configuration_of`; beyond the range of a motor; for a load, if no section has a
-            give; if there is no balance.
+            As for `configuration_of`; if a contraction is out of range; for a load, if no section
+            has a give; if no balance is found.
 
         """
         if not np.any(self._gives):
@@ -151,7 +151,7 @@ class PairedCablesArm(BendingArm):
         """
         Return the section tips (n, sections, 4, 4) of many actuations (n, m) at once.
 
-        NaN where an arc would close.
+        Rows are NaN where an arc would close or an inner cable would vanish.
         """
         bends = self._rest + real_array(actuations, 'actuations') @ self._bends.T
         if self._sags:
@@ -183,11 +183,11 @@ class PairedCablesArm(BendingArm):
         """
         Return the actuation that brings the tip to a position, and to an orientation if given.
 
-        As `BendingArm.inverse`; but of all contractions that reach a pose the least are
-        returned (root of the sum of squares), not the least bends: pairs cross sections, so that
-        bends that are small one by one may need much of a motor.
+        Works as `BendingArm.inverse`, but returns the least contractions (root of the sum of
+        squares) that reach the pose, not the least bends: pairs cross sections, so small bends of
+        the single sections may need a large contraction of one pair.
         """
-        self._refuse_load('tip_force', tip_force)  # of a search; the weight it carries is known
+        self._refuse_load('tip_force', tip_force)  # only the permanent tip weight is supported
         target = pose_target(position, orientation, self.rest_length_m)
         start = None if guess is None else self._checked_actuation(guess, 'guess')
         return find_pose(self._contraction_problem, target, start, self.within)
@@ -204,7 +204,7 @@ class PairedCablesArm(BendingArm):
         return bend
 
     def _loaded(self, unloaded: Array, force: Vector3, moment: Vector3) -> Array:
-        """Return bends (dof,) under the weight at the tip and another load."""
+        """Return the bends (dof,) under the permanent tip weight and an additional load."""
         whole = self._tip_weight + finite_array(force, (3,), 'tip_force')
         turning = finite_array(moment, (3,), 'tip_moment')
         if not (np.any(self._gives) and (np.any(whole) or np.any(turning))):
@@ -214,7 +214,7 @@ class PairedCablesArm(BendingArm):
         )[0]
 
     def _sag(self, bend: Array) -> Array:
-        """Return the part (dof,) of bends that the weight at the tip makes."""
+        """Return the part (dof,) of the bends that the permanent tip weight causes."""
         if not self._sags:
             return np.zeros(bend.size)
         return give_of_load(
@@ -222,7 +222,7 @@ class PairedCablesArm(BendingArm):
         )[0]
 
     def _sag_slope(self, bend: Array) -> Array:
-        """Return its derivative (dof, dof), by differences."""
+        """Return the derivative (dof, dof) of `_sag`, by finite differences."""
         slope = np.zeros((bend.size, bend.size))
         if self._sags:
             for i, step in enumerate(_STEP_RAD * np.eye(bend.size)):
@@ -262,7 +262,7 @@ def nominal_contractions(
 
 
 def identified_bends(sections: Sequence[SectionConfig], cables: Sequence[CableConfig]) -> Array:
-    """Return B (dof, m) [rad/m] as written in `bends`; what is not named there is zero."""
+    """Return B (dof, m) [rad/m] from the `bends` of the cables; sections not named get zeros."""
     index = {section.name: k for k, section in enumerate(sections)}
     matrix = np.zeros((2 * len(sections), len(cables)))
     for j, cable in enumerate(cables):
@@ -282,7 +282,7 @@ def identified_bends(sections: Sequence[SectionConfig], cables: Sequence[CableCo
 def bends_of_matrix(
     matrix: Array, sections: Sequence[SectionConfig], column: int
 ) -> tuple[BendConfig, ...]:
-    """Return column `column` of B (dof, m) [rad/m] as it stands in a rig file."""
+    """Return column `column` of B (dof, m) [rad/m] as `bends` entries of a rig file."""
     entries = []
     for section, (x, y) in zip(sections, matrix[:, column].reshape(-1, 2)):
         gain, angle = math.hypot(x, y), math.degrees(math.atan2(y, x))
@@ -291,7 +291,7 @@ def bends_of_matrix(
 
 
 def _inverse_of(matrix: Array, cables: Sequence[CableConfig], dof: int) -> Array:
-    """Return the pseudo-inverse; all bends must be within reach of the pairs."""
+    """Return the pseudo-inverse; raise ValueError if the pairs cannot make all bends."""
     rank = int(np.linalg.matrix_rank(matrix, tol=_RANK_TOLERANCE * np.linalg.norm(matrix, 2)))
     if rank < dof:
         names = ', '.join(cable.name for cable in cables)

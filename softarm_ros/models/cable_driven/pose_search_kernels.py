@@ -1,9 +1,9 @@
 """
 Compiled inverse kinematics: Levenberg-Marquardt over the bending vectors, within their limits.
 
-Every section keeps |b| within its limit and in the directions its cables can hold. Each iterate is
-projected onto these sets; a section on the border of its set and pushed outward moves along the
-border only. Gradient and step therefore vanish together at the best approach.
+Every section keeps |b| within its limit, and b in a direction that its cables can hold. Each
+iterate is projected onto these sets; a section that is on the border of its set and pushed outward
+moves only along the border. Gradient and step therefore vanish together at the closest approach.
 """
 
 from __future__ import annotations
@@ -66,8 +66,8 @@ def _errors_into(
     """
     Write the error (rows,) [m] and the Jacobian (rows, dof) of the tip; return the squared error.
 
-    rows = 6 with an orientation: its error, the rotation vector to the target in the base frame,
-    is scaled with `lever` [m/rad].
+    With an orientation, rows = 6: the last three are the rotation vector to the target, in the
+    base frame, times `lever` [m/rad].
     """
     rows = error.shape[0]
     tip = np.empty(3)
@@ -103,9 +103,9 @@ def _restrict_to_borders(
     jacobian: Array,
 ) -> float:
     """
-    Remove from the Jacobian and the descent direction `gradient` what the borders forbid.
+    Remove the components that the borders forbid from `jacobian` and `gradient`.
 
-    Return the norm of what is left of the direction.
+    Return the norm of the remaining descent direction `gradient`.
     """
     rows, dof = jacobian.shape
     size = 0.0
@@ -140,7 +140,7 @@ def _restrict_to_borders(
 
 @kernel
 def _solve_in_place(matrix: Array, vector: Array) -> None:
-    """Solve matrix x = vector (positive definite) by Cholesky; the result in `vector`."""
+    """Solve matrix x = vector (positive definite) by Cholesky; write x to `vector`."""
     n = vector.shape[0]
     for j in range(n):
         for k in range(j):
@@ -166,9 +166,10 @@ def search_pose(
     exact: float,
 ) -> float:
     """
-    Improve `bend` (dof,) [rad] in place; return the final error [m], at best `exact` or less.
+    Improve `bend` (dof,) [rad] in place; return the final error [m].
 
-    lever = 0 means position only (`orientation` is not used).
+    The search stops when the error is at most `exact` [m]. lever = 0 means position only
+    (`orientation` is not used).
     """
     dof = bend.shape[0]
     rows = 6 if lever > 0.0 else 3

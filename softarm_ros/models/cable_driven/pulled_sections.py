@@ -27,7 +27,7 @@ from softarm_ros.models.cable_driven.slack_kernels import (
 from softarm_ros.models.cable_driven.weighted_sections import HeldSections, WeightedSections
 
 _MAX_LEANING_RAD = 0.5
-# From this bend on cables take up the tolerance by cutting in.
+# From this bend on, cables can cut in by as much as the overpull tolerance.
 _TIGHT_RAD = 2e-2
 
 
@@ -42,7 +42,7 @@ class CablePull:
 
 @dataclass(frozen=True)
 class CableMoments:
-    """Of a section's cables (2,) [N m], and d / d bend (2, dof), d / d contraction (2, m)."""
+    """Moments (2,) [N m] of a section's cables; d / d bend (2, dof), d / d contraction (2, m)."""
 
     moments: Array
     by_bend: Array
@@ -51,18 +51,18 @@ class CableMoments:
 
 class PulledSections:
     """
-    The cables of an arm whose sections sag, section by section.
+    Statics of the cables of an arm whose sections sag, section by section.
 
     Parameters
     ----------
     rod
         The sections under weight.
     weightless
-        The same arm without weight, for what its sections say of bends they cannot have.
+        The same arm without weight; supplies stiffnesses and error messages.
     columns
-        Per section, where its cables stand among all.
+        Per section, the indices of its cables among all cables.
     paths
-        Per section, those of its cables.
+        Per section, (m, 3): a_x, a_y [m] and angle [rad] of its cables.
 
     """
 
@@ -85,7 +85,7 @@ class PulledSections:
         ]  # fmt: skip
 
     def pull(self, held: HeldSections) -> CablePull:
-        """Return what the cables do that hold sections at rest; the others are just not slack."""
+        """Return the pull of the cables that hold a rest; all other cables are just taut."""
         m, dof = self._count, len(held.bend)
         longer, longer_by = self._rod.lengthening(held)
         pull = CablePull(np.empty(m), np.empty(m), np.zeros((m, dof)))
@@ -109,14 +109,19 @@ class PulledSections:
         return pull
 
     def moments(self, k: int, held: HeldSections, contraction: Array) -> CableMoments | None:
-        """Return what the cables of section k do at contractions (m,) [m]; None if they cannot."""
+        """
+        Return the moments of the cables of section k at contractions (m,) [m].
+
+        None if a cable would be shorter than its chord, or if taut cables hold the section
+        straight.
+        """
         two = slice(2 * k, 2 * k + 2)
         (bx, by), count = held.bend[two], len(contraction)
         longer, longer_by = self._rod.lengthening(held)
         wound = contraction + longer[k]
         section, path = self._stiffnesses[k], self._paths[k]
         slack = wound < path[:, :2] @ held.bend[two] - JUST_TAUT_M
-        if math.hypot(bx, by) <= STRAIGHT_RAD and slack.all():  # which the kernels do not answer
+        if math.hypot(bx, by) <= STRAIGHT_RAD and slack.all():  # not covered by the kernels
             return CableMoments(np.zeros(2), np.zeros((2, len(held.bend))), np.zeros((2, count)))
         possible, rx, ry, jxx, jxy, jyx, jyy = balance(
             bx, by, wound, section, path, np.empty(count), np.empty(count)
@@ -124,7 +129,7 @@ class PulledSections:
         own = np.empty((2, count))
         if not possible or not equilibrium_jacobian_into(bx, by, wound, section, path, own):
             return None
-        # The kernels divide moments by K_b / L and take the section's own K_b / L b off.
+        # The kernels return the moments divided by K_b / L, minus the section's own bend b.
         gain = section[2] / section[0]
         slope = np.array([[jxx, jxy], [jyx, jyy]])
         by_contraction = -gain * slope @ own
@@ -144,10 +149,10 @@ class PulledSections:
 
     def leaning(self, k: int, held: HeldSections, contraction: Array) -> tuple[Array, bool]:
         """
-        Return by how much (2,) [rad] section k leans if it is held straight and let go.
+        Return the lean (2,) [rad] of section k when released from straight.
 
-        What weight and load bend it by, as far as its cables let it at contractions (m,) [m]
-        without cutting in; and whether these limit it.
+        The lean is the bend due to weight and load, as far as the cables at contractions (m,) [m]
+        allow it without cutting in. The second result tells whether the cables limit it.
         """
         length, _, bending, _ = self._stiffnesses[k]
         push = -length / bending * held.moments[2 * k : 2 * k + 2]
@@ -157,7 +162,7 @@ class PulledSections:
         return push + np.array([bx, by]), bool(bx != 0.0 or by != 0.0)
 
     def guided(self, k: int, held: HeldSections, contraction: Array) -> Array:
-        """Return d bend / d contraction (2, m) [rad/m] of section k, straight and just taut."""
+        """Return d bend / d contraction (2, m) [rad/m] of section k, straight on taut cables."""
         jacobian = np.empty((2, len(contraction)))
         bx, by = held.bend[2 * k : 2 * k + 2]
         taut_bend_jacobian_into(bx, by, contraction, self._paths[k], jacobian)

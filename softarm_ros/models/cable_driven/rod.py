@@ -1,4 +1,4 @@
-"""A Cosserat rod as the model of arms of cable-driven sections."""
+"""Cosserat-rod model of arms of cable-driven sections."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.cosserat.shots import DeadLoad
 from softarm_ros.models.inverse import PoseTarget, find_pose
 
-_NEAR_M = 1e-3  # contractions that differ by less are a start
+_NEAR_M = 1e-3  # rows whose contractions differ by less start from each other
 
 
 class RodPosture(HeldPosture):
-    """A `Posture` of the rod."""
+    """`Posture` of the rod."""
 
     @cached_property
     def actuation(self) -> Array:
@@ -51,36 +51,38 @@ class CableRodArm(HeldBendingArm):
     """
     Sections as one Cosserat rod with rigid endcaps, bent by cables of given length.
 
-    Knows weight, load at the tip, a backbone that shortens, threads that stretch, cables that go
-    slack, tendons of later sections that pass through earlier ones. Cables cut in as on arcs
+    The model covers weight, a load at the tip, a backbone that shortens, cables that stretch or go
+    slack, and cables of later sections that pass through earlier ones. Cables cut in as on arcs
     (`rod_statics`).
 
-    Configuration: the bending vector from one section tip to the next [rad], which measured
-    section tips show exactly, whatever the shape between them.
+    Configuration: the bending vector from one section tip to the next [rad]. Measured section tips
+    determine it exactly, whatever the shape between them.
 
     Parameters
     ----------
     sections, cables
-        As of `BendingArm`; all cables are pairs or none. `bends` of pairs are not used: geometry
-        and elasticity say what a pair does.
+        As for `BendingArm`; either all cables are pairs or none. `bends` of pairs are ignored: the
+        effect of a pair follows from geometry and elasticity.
     gravity_m_s2 : (3,)
         Base frame.
     tip_weight_N : (3,)
-        What the tip always carries.
+        Permanent load at the tip, base frame.
     pretension_m : float
-        By which all cables are wound beyond the actuation: of single cables the controller's, so
-        that every one keeps at least the tension it has at rest; of pairs that at rest.
+        Length by which all cables are wound beyond the actuation. With single cables, the
+        controller applies it, so that every cable keeps at least its tension at rest. With pairs,
+        it is the pretension at rest.
     steps : int
-        Of integration in each section.
+        Number of integration steps in each section.
     within
-        As of `BendingArm`.
+        As for `BendingArm`.
 
     Raises
     ------
     ValueError
-        As `BendingArm`; if only some cables are pairs; if there are not just two pairs a section.
+        As for `BendingArm`; if only some cables are pairs; if there are not two pairs per section.
     ModelError
-        If the arm does not stand at rest, or pretension has nothing that gives way.
+        If the arm has no stable rest, or if there is pretension but neither the backbone nor the
+        cables give way.
 
     """
 
@@ -120,7 +122,7 @@ class CableRodArm(HeldBendingArm):
             self.rod.floor_N[:] = rest.tension
 
     def _rest(self, still: Array) -> RodRest:
-        """Return the rod with all contractions (m,) zero; ModelError, with what to state."""
+        """Return the rod at zero contractions (m,); a ModelError suggests what to configure."""
         try:
             return self.rod.under(self.rod.wound(still), self._own_load, self._start_bend(still))
         except ModelError as error:
@@ -143,16 +145,16 @@ class CableRodArm(HeldBendingArm):
 
     def preferred_configuration(self, configuration: Array) -> Array:
         """
-        Return bends (dof,) [rad] that are easier: alike, or of pairs with less contraction.
+        Return bends (dof,) [rad] that are equal, or for pairs, that need less contraction.
 
-        Of pairs one step down the gradient of the sum of squared contractions.
+        For pairs, take one gradient step on the sum of squared contractions.
         """
         if not self.rod.paired:
             return super().preferred_configuration(configuration)
         return self.preferred_from(self._settled(configuration))
 
     def preferred_from(self, rest: RodRest) -> Array:
-        """Return `preferred_configuration` where the rod is solved already."""
+        """Return `preferred_configuration` of a rest that is already solved."""
         if not self.rod.paired:
             return super().preferred_configuration(rest.bend)
         slope = self.rod.contractions_by_bend(rest)
@@ -162,7 +164,7 @@ class CableRodArm(HeldBendingArm):
     # Actuation <-> configuration.
 
     def contraction_of(self, held: RodRest) -> Array:
-        """Return the contractions (m,) [m] that hold the rod where it is."""
+        """Return the contractions (m,) [m] that hold the rod at a rest."""
         return self.rod.contractions(held)
 
     def actuation_jacobian(self, configuration: Array) -> Array:
@@ -170,15 +172,15 @@ class CableRodArm(HeldBendingArm):
         return self.rod.contractions_by_bend(self._settled(configuration))
 
     def tensions_of(self, configuration: Array) -> Array:
-        """Return the tensions (n,) [N] that hold a configuration, pairs one after the other."""
+        """Return the tensions (n,) [N] of all cables that hold a configuration, pair by pair."""
         return self._settled(configuration).tension.copy()
 
     def section_tips_of(self, actuations: Array) -> Array:
         """
-        Return the section tips (n, sections, 4, 4) of many actuations (n, m), one after the other.
+        Return the section tips (n, sections, 4, 4) of many actuations (n, m), row by row.
 
-        Rows near the one before start from it, as those of a recording are. NaN where the model
-        finds no stable rest.
+        A row close to the previous one starts from its solution, which is fast for recordings.
+        Rows are NaN where the model finds no stable rest.
         """
         rows = real_array(actuations, 'actuations')
         tips = np.full((len(rows), len(self.sections), 4, 4), math.nan)
@@ -209,7 +211,7 @@ class CableRodArm(HeldBendingArm):
         return self.rod.under(self.rod.wound(contraction), load, self._start_bend(contraction))
 
     def _start_bend(self, contraction: Array) -> Array:
-        """Return the bends (dof,) [rad] of arcs on cables of these lengths."""
+        """Return the bends (dof,) [rad] of arcs under contractions (m,) [m]."""
         if self.rod.paired:
             return self.rod.arcs(contraction)
         bend = np.empty(2 * len(self.sections))
@@ -221,7 +223,7 @@ class CableRodArm(HeldBendingArm):
     def _found(
         self, target: PoseTarget, load: DeadLoad, guess: Array | None, tip_force: Vector3
     ) -> InverseSolution:
-        """Return the least bends for a pose under a load; of pairs the least contractions."""
+        """Return the solution of least bends, or for pairs of least contractions, for a pose."""
         if not self.rod.paired:
             return super()._found(target, load, guess, tip_force)
         limits = np.radians([s.max_bending_angle_deg for s in self.sections])

@@ -1,4 +1,4 @@
-"""Inverse of a rod on pairs of cables: the least contractions for a pose of the tip."""
+"""Inverse kinematics of a rod on pairs of cables: the least contractions for a tip pose."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ from softarm_ros.models.stepped_search import Place, SteppedProblem
 if TYPE_CHECKING:
     from softarm_ros.models.cable_driven.rod_statics import RodStatics
 
-_PASSED = 1e-6  # of a bending limit: rounding
+_PASSED = 1e-6  # tolerance for rounding, as a share of a bending limit
 
 
 class RodContractions(SteppedProblem):
     """
-    Contractions (m,) [m] of least norm, within the bending limits and the range of the motors.
+    Search for the least contractions (m,) [m] within bending limits and motor range.
 
-    Pairs cross sections: bends that are small one by one may need much of a motor.
+    Least bends would not do: pairs cross sections, so small bends of the single sections may need
+    a large contraction of one pair.
 
     Parameters
     ----------
     rod
-        The arm.
+        Statics of the arm.
     arcs
-        The search for the least bends of arcs, for a start.
+        Search for the least bends of arcs; supplies a start.
     limits_rad : (sections,)
         Largest bends.
     load
-        Weight and load.
+        Gravity and tip load.
     within
-        The range.
+        Range of the motors.
 
     """
 
@@ -58,7 +59,7 @@ class RodContractions(SteppedProblem):
         self.ranges = (bounds_of(within, count),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return the resting arm, and the least bends of arcs found for the pose."""
+        """Return zero contractions, and those of the least bends of arcs found for the pose."""
         yield np.zeros(len(self.scale))
         ends = [self._arcs.descend(start, target, False) for start in self._arcs.starts(target)]
         reached = [end for end in ends if end.residual_m <= target.tolerance_m]
@@ -69,7 +70,7 @@ class RodContractions(SteppedProblem):
         yield self._rod.arc_contractions(best.unknowns)
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place of contractions (m,) [m]."""
+        """Return the `Place` of contractions (m,) [m]."""
         rod = self._rod
         wound = rod.wound(unknowns)
         start = rod.arcs(unknowns) if near is None else near.state
@@ -88,7 +89,7 @@ class RodContractions(SteppedProblem):
         return float(np.linalg.norm(end.unknowns / self.scale))
 
     def outcome(self, end: End) -> Outcome:
-        """Return contractions and the shape they lead to; refused beyond a bending limit."""
+        """Return contractions and their shape; refuse bends beyond their limits."""
         rod = self._rod
         rest = rod.under(rod.wound(end.unknowns), self._load, rod.arcs(end.unknowns))
         tips = rod.section_tips(rest)
@@ -108,7 +109,7 @@ class RodContractions(SteppedProblem):
         return self._arcs.limits_met(End(end.place.state.bend, end.residual_m))
 
     def _rows(self, bend: Array, by_contraction: Array) -> Rows:
-        """Return the bends against their limits, in shares of them."""
+        """Return the rows that keep the bends within their limits, in shares of the limits."""
         sides, room = np.zeros((len(self._limits), len(self.scale))), np.ones(len(self._limits))
         for k, most in enumerate(self._limits):
             two = slice(2 * k, 2 * k + 2)

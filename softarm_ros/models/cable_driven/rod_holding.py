@@ -1,4 +1,4 @@
-"""Newton's search for a rod on cables whose bends are given."""
+"""Newton search for the rest of a rod on cables at given bends."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from softarm_ros.models.cosserat.shots import DeadLoad, Shot
 if TYPE_CHECKING:
     from softarm_ros.models.cable_driven.rod_statics import RodStatics
 
-FOUND_RAD = 1e-9  # by which base and bends may be missed
+FOUND_RAD = 1e-9  # tolerance of the base rotation and of the bends
 MAX_ROUNDS, MAX_TRIES = 40, 12
-MAX_TURN_RAD = 0.8  # of the tip in a step
+MAX_TURN_RAD = 0.8  # largest turn of the tip in a step
 
 
 class HeldRod:
     """
-    Newton's search for the rod with given bends.
+    Newton search for the rod at given bends.
 
-    Unknowns beside the rotation of the tip: of single cables the moments (dof,) [N m] that those
-    beside them share; of pairs the tensions of taut cables, where both of a pair are taut if
-    their lengths together ask for it.
+    The unknowns are the rotation of the tip and, with single cables, the moments (dof,) [N m] that
+    the cables next to their direction share; with pairs, the tensions of the taut cables. Both
+    cables of a pair are taut if the sum of their lengths requires it.
     """
 
     def __init__(self, statics: RodStatics, bend: Array, load: DeadLoad) -> None:
@@ -35,7 +35,7 @@ class HeldRod:
     def solve(
         self, tip: Array, unknowns: Array, tensions: Array | None, strains: Array | None
     ) -> RodRest | None:
-        """Return the rest found from a start; None if there is none."""
+        """Return the rest found from a start, or None."""
         try:
             if self._statics.paired:
                 return self._solve_pairs(tip, unknowns, tensions, strains)
@@ -89,7 +89,7 @@ class HeldRod:
         for j in range(count // 2):
             if not taut[2 * j : 2 * j + 2].any():
                 taut[2 * j] = True
-        if near:  # to first order where the neighbour's unknowns lead
+        if near:  # first-order prediction from the neighbour
             tensions = np.where(taut, np.maximum(pulls, 0.0), 0.0)
         shot = statics.shots.shot(tip, tensions, self._load, strains)
         for _ in range(MAX_ROUNDS):
@@ -154,7 +154,7 @@ class HeldRod:
 
 
 def _pulling(tensions: Array, taut: NDArray[np.bool_]) -> tuple[Array, NDArray[np.bool_]]:
-    """Return tensions (n,) [N] without those that push, and which are taut: one of each pair."""
+    """Return tensions (n,) [N] with pushing cables at 0, and the taut ones, one a pair or more."""
     pushing = taut & (tensions < 0.0)
     following, now_taut = np.where(pushing, 0.0, tensions), taut & ~pushing
     for first in np.flatnonzero(~(now_taut[0::2] | now_taut[1::2])) * 2:

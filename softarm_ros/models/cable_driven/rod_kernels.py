@@ -1,4 +1,4 @@
-"""Compiled parts of rods on cables: bends of sections with derivatives, and cutting in."""
+"""Compiled kernels of rods on cables: section bends with derivatives, and cutting in."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from softarm_ros.models.cable_driven.cable_statics_kernels import (
     incident_angle_of_moment,
 )
 
-_SMALL_RAD = 1e-2  # below which the factor of the inverse tangent is taken from its series
+_SMALL_RAD = 1e-2  # below this angle, the factor c of the inverse tangent comes from its series
 
 
 @kernel
 def _log_slopes_into(w0: float, w1: float, w2: float, tangent: Array) -> None:
-    """Write d log / d (turn in its own frame) (3, 3): 1 + hat(w)/2 + c hat(w)^2."""
+    """Write d log / d (rotation in its own frame) (3, 3): 1 + hat(w)/2 + c hat(w)^2."""
     square = w0 * w0 + w1 * w1 + w2 * w2
     angle = math.sqrt(square)
     if angle < _SMALL_RAD:
@@ -41,10 +41,10 @@ def _log_slopes_into(w0: float, w1: float, w2: float, tangent: Array) -> None:
 @kernel
 def bends_into(turns: Array, slopes: Array, values: Array, jacobian: Array) -> None:
     """
-    Write the rotation by which the base is missed (3) and the bends of sections (2 each) [rad].
+    Write the rotation error at the base (3) and the bends of the sections (2 each) [rad].
 
-    `turns` (sections + 1, 3, 3) and `slopes` (sections + 1, 3, n) as of `Shot`; `values` (3 + 2
-    sections,) and `jacobian` (the same, n) are written.
+    `turns` (sections + 1, 3, 3) and `slopes` (sections + 1, 3, n) are those of a `Shot`. Writes
+    `values` (3 + 2 sections,) and `jacobian` (3 + 2 sections, n).
     """
     relative, tangent = np.empty((3, 3)), np.empty((3, 3))
     count = slopes.shape[2]
@@ -95,22 +95,23 @@ def cut_in_into(
     by_tension: Array,
 ) -> None:
     """
-    Write by how much cutting in shortens cables (n,) [m], as on arcs of the sections' bends.
+    Write the shortening of cables by cutting in (n,) [m], as on arcs with the sections' bends.
 
     Parameters
     ----------
     bends : (2 sections,)
         [rad].
     tensions : (n,)
-        T cos(alpha) [N]: what pulls along the guides.
+        T cos(alpha) [N], the component along the guides.
     own : (n,)
-        Section of each cable.
+        Index of the section in which each cable ends.
     levers : (n, 2)
-        Its place in the cross-section [m].
+        Position of each cable in the cross-section [m].
     sections : (sections, 2)
         L [m] and K_t [N/m^2].
     excess, by_bend, by_tension
-        Written: (n,), its slopes by the own section's bend (n, 2) and by tension (n,).
+        Written: the shortening (n,) and its derivatives by the own section's bend (n, 2) and by
+        tension (n,).
 
     """
     for i in range(tensions.shape[0]):

@@ -1,4 +1,4 @@
-"""Cable-driven sections as a Cosserat rod: segments, connectors, and where every cable runs."""
+"""Cable-driven sections as a Cosserat rod: segments, connectors, and cable routes."""
 
 from __future__ import annotations
 
@@ -20,31 +20,31 @@ from softarm_ros.models.cosserat.config import (
     RodSegmentConfig,
 )
 
-# Of a round, incompressible body: G = E / 3.
+# For a round, incompressible body: G = E / 3.
 _TORSION_SHARE, _SHEAR_SHARE = 2.0 / 3.0, 1.0 / 3.0
-_STIFF = 1e4  # K_b / d^2 times this where a section of several has no axial stiffness
-# Every thread stretches by so little at least, m/N: what cables that pull against each other on a
-# backbone of constant length share is not determined otherwise.
+_STIFF = 1e4  # axial stiffness, in K_b / d^2, of a section that states none
+# Least stretch of every cable, m/N: without it, the tensions of cables that pull against each
+# other on a backbone of constant length would not be determined.
 LEAST_STRETCH_M_N = 1e-8
 
 
 @dataclass(frozen=True)
 class CablesOfRod:
     """
-    The cables themselves, of which a motor may wind two.
+    The individual cables; a motor winds one cable, or the two cables of a pair.
 
     Attributes
     ----------
     motor : (n,)
         Index of the actuator.
     sign : (n,)
-        -1 where it pays out.
+        1, or -1 where the motor pays the cable out.
     own : (n,)
-        Section that the cable ends in.
+        Index of the section in which the cable ends.
     levers : (n, 2)
-        Place in that section's cross-section [m].
+        Position in that section's cross-section [m].
     stretch : (n,)
-        [m/N].
+        Stretch per tension [m/N].
 
     """
 
@@ -56,7 +56,7 @@ class CablesOfRod:
 
 
 def cables_of(sections: Sequence[SectionConfig], cables: Sequence[CableConfig]) -> CablesOfRod:
-    """Return the cables in the order of their motors, the one that is pulled in first."""
+    """Return the cables in the order of their motors; in a pair, the pulled one comes first."""
     index = {section.name: k for k, section in enumerate(sections)}
     found = [
         (j, sign, index[cable.section], math.radians(cable.angle_deg), cable.stretch_m_N)
@@ -79,9 +79,9 @@ def rod_of(
     steps: int,
 ) -> CosseratConfig:
     """
-    Return the rod; its base is where the first section's bending part begins.
+    Return the rod; its base is the start of the first section's bending part.
 
-    It shortens under its cables if any section states an axial stiffness.
+    The rod is extensible if any section states an axial stiffness.
     """
     extensible = any(s.axial_stiffness_N is not None for s in sections)
     segments = []

@@ -1,4 +1,4 @@
-"""A rod on cables at rest: what is known of it."""
+"""Solution of a rod on cables at rest."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softarm_ros.models.cosserat.shots import DeadLoad, Shot
 
 @dataclass(frozen=True)
 class Lengths:
-    """Contractions of the cables (n,) [m] at a shot and their slopes (n, 3 + n) by its columns."""
+    """Cable contractions (n,) [m] at a shot, and their derivatives (n, 3 + n) by its columns."""
 
     contraction: Array
     slope: Array
@@ -30,13 +30,13 @@ class RodRest:
         Bending vectors from one section tip to the next [rad].
     load : DeadLoad
     shot : Shot
-        That meets the base.
+        The shot that meets the base.
     lengths : Lengths
-    unknowns : (dof,)
-        What tensions follow from: see `_Held`; empty where lengths were given.
+    unknowns : (dof,) or (n,)
+        Moments of single cables or tensions of pairs, see `HeldRod`; empty if lengths were given.
     by_bend : (3 + n, dof)
-        Rotation of the tip and tensions by the bends; empty where lengths were given.
-    unknowns_by_bend : (dof, dof)
+        Derivative of tip rotation and tensions by the bends; empty if lengths were given.
+    unknowns_by_bend : (dof, dof) or (n, dof)
 
     """
 

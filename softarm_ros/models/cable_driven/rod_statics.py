@@ -1,15 +1,15 @@
 """
-Statics of a Cosserat rod on cables of given length: what holds given bends, what lengths lead to.
+Statics of a Cosserat rod on cables: its rest at given bends, or at given cable lengths.
 
-Unknowns are the rotation of the tip and the tensions, together, so that shapes are found which
-dead tensions would not hold. A cable is as much shorter than at rest as its path in the rod, by
-what it cuts in and by its own stretch,
+The rotation of the tip and the tensions are solved together, which also finds shapes that dead
+tensions would not hold. The contraction of a cable is the shortening of its path in the rod
+against rest, plus its cutting in, plus its own stretch,
 
     c_i = l_i(rest) - l_i + e(t_i, b, K_t) + s_i t_i.
 
-Cutting in is that of an arc of the section's bend b (Qi et al. 2024, eq. 16-19), while the rod
-feels the cable where its guides would keep it, with t = T cos(alpha): exact for arcs, and an
-approximation where weight bends a section otherwise.
+Cutting in is computed for an arc with the section's bend b (Qi et al. 2024, eq. 16-19). The rod,
+however, feels the cable on the path that its guides prescribe, with t = T cos(alpha). This is
+exact for arcs, and an approximation where weight changes the shape of a section.
 """
 
 from __future__ import annotations
@@ -41,33 +41,33 @@ from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.cosserat.shots import DeadLoad, RodShots, Shot
 
 Mask = NDArray[np.bool_]
-_LEAST_STEP = 1.0 / 64.0  # of bends and load, on the way from rest
+_LEAST_STEP = 1.0 / 64.0  # least share of bends and load applied in a step
 _ARC_PIECES = 8
-_MOST_STEP = 1e100  # rad and N; its square is a number
+_MOST_STEP = 1e100  # rad and N; its square is still finite
 _MAX_TENSION_N = 1e4
-_NEAR_RAD = 0.5  # bends further away are no start
+_NEAR_RAD = 0.5  # a neighbour whose bends differ by more is not used as a start
 _TOUCHING_M = 1e-8  # a cable that is slack by less counts as touching
-_LENGTH_M = 1e-9  # by which lengths of cables may be missed
+_LENGTH_M = 1e-9  # tolerance of the cable lengths
 
 
 class RodStatics:
     """
-    An arm of sections on cables.
+    Statics of an arm of sections on cables.
 
-    Single cables: those beside the moment of a section hold it, the others have the tension that
-    `floor_N` says. Pairs: both cables are wound by a pretension at rest; the motor pulls one in
-    and pays the other out, which may go slack.
+    Single cables: each has the tension `floor_N`, and the cables next to the direction of a
+    section's moment hold it with additional tension. Pairs: both cables are wound by a pretension
+    at rest; the motor pulls one in and pays the other out, which may go slack.
 
     Parameters
     ----------
     sections, cables
-        Of the arm; all cables are pairs or none.
+        Sections and cables of the arm; either all cables are pairs or none.
     gravity_m_s2 : (3,)
         Base frame.
     pretension_m : float
-        By which all cables are wound beyond their lengths at rest.
+        Length by which all cables are wound beyond their lengths at rest.
     steps : int
-        Of integration in each section.
+        Number of integration steps in each section.
 
     """
 
@@ -112,10 +112,10 @@ class RodStatics:
     # Loads.
 
     def load(self, tip_force: Array, tip_moment: Array) -> DeadLoad:
-        """Return gravity, and a force (3,) [N] and moment [N m] on the tip."""
+        """Return the load of gravity and of a force (3,) [N] and moment (3,) [N m] on the tip."""
         return DeadLoad(np.concatenate([tip_force, tip_moment]), self._gravity)
 
-    # What a rest says.
+    # Results of a rest.
 
     def section_tips(self, rest: RodRest) -> Array:
         """Return the section tips (sections, 4, 4)."""
@@ -126,24 +126,24 @@ class RodStatics:
         return tips
 
     def tip_twist(self, rest: RodRest) -> Array:
-        """Return the twist of the tip by the bends (6, dof), base frame, linear rows first."""
+        """Return the tip twist per bend rate (6, dof), base frame, linear rows first."""
         return self._tip_by_columns(rest.shot) @ rest.by_bend
 
     def twist_by_contraction(self, rest: RodRest, wound: Array) -> Array:
         """
-        Return the twist of the tip by the contraction of each motor (6, m), base frame.
+        Return the tip twist per contraction of each motor (6, m), base frame.
 
-        Of cables that are `wound` (n,) [m]. Those that just touch count as taut; slack ones have
-        no effect.
+        `wound` (n,) [m] are the contractions of the cables. Cables that just touch count as taut;
+        slack cables have no effect.
         """
         return self._tip_by_columns(rest.shot) @ self._by_contraction(rest, wound)
 
     def bends_by_contraction(self, rest: RodRest, wound: Array) -> Array:
-        """Return the bends by the contraction of each motor (dof, m) [rad/m], likewise."""
+        """Return the derivative of the bends by each motor's contraction (dof, m) [rad/m]."""
         return self.bends_of(rest.shot)[1][3:] @ self._by_contraction(rest, wound)
 
     def _by_contraction(self, rest: RodRest, wound: Array) -> Array:
-        """Return the columns of a shot by the contraction of each motor (3 + n, m)."""
+        """Return the derivative of tip rotation and tensions by contraction (3 + n, m)."""
         taut = self._taut_or_touching(rest, wound)
         _, base = self.bends_of(rest.shot)
         keep = np.r_[0:3, 3 + np.flatnonzero(taut)]
@@ -171,9 +171,10 @@ class RodStatics:
 
     def motors(self, by_cable: Array, taut: Mask | None = None) -> Array:
         """
-        Return what the motors do (m, ...) of what cables do (n, ...).
+        Return the values of the motors (m, ...) from the values of the cables (n, ...).
 
-        Of pairs the cable that is `taut` (n,) says it, both in the mean where both are or none is.
+        In a pair, the `taut` (n,) cable determines the value; if both cables are taut, or none,
+        their mean does.
         """
         if not self.paired:
             return by_cable
@@ -185,15 +186,15 @@ class RodStatics:
         return np.asarray(shared[0::2] - shared[1::2])
 
     def contractions(self, rest: RodRest) -> Array:
-        """Return the contractions of the motors (m,) [m]: what cables have beyond pretension."""
+        """Return the contractions of the motors (m,) [m]: those of the cables less pretension."""
         return self.motors(rest.lengths.contraction - self.pretension_m, rest.tension > 0.0)
 
     def contractions_by_bend(self, rest: RodRest) -> Array:
-        """Return their derivative (m, dof) [m/rad]."""
+        """Return the derivative of `contractions` by the bends (m, dof) [m/rad]."""
         return self.motors(rest.lengths.slope @ rest.by_bend, rest.tension > 0.0)
 
     def wound(self, contraction: Array) -> Array:
-        """Return the contractions of the cables (n,) [m] for those of the motors (m,)."""
+        """Return the contractions of the cables (n,) [m] for motors (m,); pretension is added."""
         return self.pretension_m + self.cables.sign * contraction[self.cables.motor]
 
     @property
@@ -202,25 +203,25 @@ class RodStatics:
         return float(np.linalg.norm(self._bends_of_arcs, 2))
 
     def arc_contractions(self, bend: Array) -> Array:
-        """Return the contractions of pairs (m,) [m] that bend arcs so (dof,) [rad]."""
+        """Return the contractions of pairs (m,) [m] that give arcs the bends (dof,) [rad]."""
         return np.linalg.solve(self._bends_of_arcs, bend - self._rest_bend)
 
     def arcs(self, contraction: Array) -> Array:
-        """Return the bends (dof,) [rad] of arcs on pairs of contractions (m,) [m]."""
+        """Return the bends (dof,) [rad] of arcs under contractions of pairs (m,) [m]."""
         return np.asarray(self._rest_bend + self._bends_of_arcs @ contraction)
 
-    # Bends given.
+    # Rest at given bends.
 
     def settled(self, bend: Array, load: DeadLoad, near: RodRest | None = None) -> RodRest:
         """
         Return the rod at rest with bends (dof,) [rad] held by its cables.
 
-        `near` is a neighbour under the same load, for speed.
+        `near` is a neighbouring rest under the same load; it speeds up the search.
 
         Raises
         ------
         ModelError
-            If there is none, or it falls aside however the cables hold it.
+            If there is no rest, or if it is unstable however the cables hold it.
 
         """
         rest = None
@@ -259,7 +260,7 @@ class RodStatics:
         return held.solve(quaternion_from_matrix(turn), unknowns, None, None)
 
     def _walked(self, bend: Array, load: DeadLoad) -> RodRest:
-        """Return the rest that bends and load lead to, put on together step by step."""
+        """Return the rest reached by applying bends and load together, step by step."""
         rest = self._held_from_guess(self._rest_bend, load.share(0.0))
         done, pace = 0.0, 0.25
         while rest is not None and done < 1.0:
@@ -279,11 +280,11 @@ class RodStatics:
             raise ModelError('no rest of the arm is found where it starts from')
         return rest
 
-    # Lengths given.
+    # Rest at given cable lengths.
 
     def under(self, wound: Array, load: DeadLoad, start: Array | RodRest) -> RodRest:
         """
-        Return the rod at rest on cables wound by (n,) [m], those that are slack found.
+        Return the rod at rest on cables wound by (n,) [m]; any of them may be slack.
 
         `start`: bends (dof,) [rad] to start from, or a neighbouring rest.
 
@@ -303,7 +304,7 @@ class RodStatics:
         return found
 
     def _wound_up(self, wound: Array, load: DeadLoad) -> RodRest:
-        """Return the rest that contractions and load lead to, put on together step by step."""
+        """Return the rest reached by applying contractions and load together, step by step."""
         nothing = load.share(0.0)
         shot = self.shots.shot(self.shots.rest_rotation, np.zeros(self.count), nothing)
         done, pace = 0.0, 0.5
@@ -325,7 +326,7 @@ class RodStatics:
         return rest
 
     def _wound(self, wound: Array, load: DeadLoad, start: Shot) -> RodRest | None:
-        """Return the rest near a shot; None if there is none: Newton on taut cables."""
+        """Return the rest near a shot, or None, by Newton's method on the taut cables."""
         try:
             shot = self.shots.shot(start.tip_rotation, start.tensions, load, start.strains)
             state = self._off(shot, wound)
@@ -353,7 +354,7 @@ class RodStatics:
                         share *= 0.4
                         continue
                     found = self._off(trial, wound)
-                    # A cable that goes slack or taut changes the measure: let it rise a little.
+                    # The error may rise when a cable goes slack or taut: tolerate some rise.
                     if found[3] < 2.0 * size or share < 0.02:
                         accepted = trial, found
                         break
@@ -366,7 +367,7 @@ class RodStatics:
         return None
 
     def _off(self, shot: Shot, wound: Array) -> tuple[Array, Array, Lengths, float]:
-        """Return values, slopes, lengths, and how far off it all is [rad], 0 if found."""
+        """Return the results of `bends_of`, the lengths, and the error [rad], 0 if converged."""
         bends, slopes = self.bends_of(shot)
         lengths = self.lengths(shot, bends, slopes)
         loose = lengths.contraction - wound
@@ -379,7 +380,7 @@ class RodStatics:
     def _taut_step(
         self, bends: Array, base: Array, lengths: Lengths, tensions: Array, wound: Array
     ) -> Array:
-        """Return the step (3 + n,) to the linear rest in which no cable pushes or is too long."""
+        """Return the step (3 + n,) to the linearised rest: no cable pushes or is too long."""
         missing = wound - lengths.contraction
         taut = (tensions > 0.0) | (missing > 0.5 * _LENGTH_M)
         step = np.zeros(3 + self.count)
@@ -401,10 +402,10 @@ class RodStatics:
                 break
         return step
 
-    # Parts of it.
+    # Helpers.
 
     def lengths(self, shot: Shot, bends: Array, slopes: Array) -> Lengths:
-        """Return the contractions of the cables at a shot, with bends and slopes of `bends_of`."""
+        """Return the cable contractions at a shot, given the bends and slopes of `bends_of`."""
         cables = self.cables
         excess, by_bend = np.empty(self.count), np.empty((self.count, 2))
         by_tension = np.empty(self.count)
@@ -421,7 +422,7 @@ class RodStatics:
         return Lengths(contraction, slope)
 
     def bends_of(self, shot: Shot) -> tuple[Array, Array]:
-        """Return miss of the base and bends (3 + dof,) [rad] and their slopes."""
+        """Return the rotation error at the base, the bends (3 + dof,) [rad], and their slopes."""
         values = np.empty(3 + self.dof)
         slopes = np.empty((3 + self.dof, 3 + self.count))
         bends_into(shot.turns, shot.turn_slopes, values, slopes)
@@ -434,11 +435,11 @@ class RodStatics:
 
     def _is_stable(self, shot: Shot, lengths: Lengths, taut: Mask) -> bool:
         """
-        Tell whether cables that keep their lengths hold the arm.
+        Tell whether cables that keep their lengths hold the arm stably.
 
-        Of the ways in which it falls under dead tensions, each must be one that they forbid: as
-        many as the softness d contraction / d tension of the taut ones has negative eigenvalues
-        (inertia of the bordered Hessian).
+        The cables must suppress every unstable mode that the arm has under dead tensions. They do
+        if the softness d contraction / d tension of the taut cables has as many negative
+        eigenvalues as there are unstable modes (inertia of the bordered Hessian).
         """
         if shot.folds == 0:
             return True
@@ -465,7 +466,7 @@ class RodStatics:
         Raises
         ------
         ModelError
-            If the cables of a section cannot.
+            If the cables of a section cannot make its moment.
 
         """
         tensions, slope = self.floor_N.copy(), np.zeros((self.count, self.dof))

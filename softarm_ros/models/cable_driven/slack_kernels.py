@@ -3,8 +3,8 @@ Compiled slack rule of a section whose cables do not cut in.
 
 A cable can hold a section bent, it cannot push it: cable i with contraction c_i [m] admits every
 bending vector b with a_i . b >= c_i, a_i = d (cos beta_i, sin beta_i) [m]. The section, being
-elastic, takes the least |b| among these. With two unknowns at most two cables decide, so the
-quadratic programme is solved exactly by trying all of them.
+elastic, takes the least |b| among these. With two unknowns, at most two cables decide, so trying
+all cables and pairs of cables solves the quadratic programme exactly.
 
 Arrays: `cables` (m, 3), columns a_x, a_y [m] and beta [rad]; `contraction` (m,) [m].
 """
@@ -18,7 +18,7 @@ from softarm_ros.geometry.kernels import kernel
 
 # Rounding of a contraction relative to the largest one, with a margin.
 ROUNDING = 1e-14
-# A cable this close to its switch counts as taut in derivatives [m].
+# A cable this close to the switch between slack and taut counts as taut in derivatives [m].
 JUST_TAUT_M = 1e-9
 # Directions this close are the same [rad].
 _ALIGNED_RAD = 1e-6
@@ -27,11 +27,11 @@ _ALIGNED_RAD = 1e-6
 @kernel
 def overpull_of(contraction: Array, cables: Array) -> float:
     """
-    Return by how much [m] all cables must at least be paid out for the section to admit them.
+    Return the least length [m] by which all cables must be paid out to admit some bend.
 
-    This is the smallest s with some b such that a_i . b >= c_i - s for all i; negative where the
-    cables leave play, -inf where they lie on one side of the section and can never conflict.
-    Found from the certificates of infeasibility: cables whose directions cancel,
+    This is the smallest s with some b such that a_i . b >= c_i - s for all i. It is negative where
+    the cables leave play, and -inf where they lie on one side of the section and can never
+    conflict. It follows from the certificates of infeasibility: cables whose directions cancel,
     sum_i w_i a_i = 0 with w_i >= 0, demand sum_i w_i c_i <= s sum_i w_i.
     """
     m = contraction.shape[0]
@@ -58,7 +58,7 @@ def overpull_of(contraction: Array, cables: Array) -> float:
 
 @kernel
 def rounding_of(contraction: Array) -> float:
-    """Return the length [m] below which differences between contractions mean nothing."""
+    """Return the length [m] below which differences between contractions are rounding."""
     largest = 0.0
     for i in range(contraction.shape[0]):
         largest = max(largest, abs(contraction[i]))
@@ -77,11 +77,11 @@ def _admits(bx: float, by: float, contraction: Array, shift: float, cables: Arra
 @kernel
 def least_bend(contraction: Array, cables: Array) -> tuple[float, float, float]:
     """
-    Return (b_x, b_y, overpull): the least bending the cables admit.
+    Return (b_x, b_y, overpull): the least bending vector that the cables admit.
 
-    Where the cables are pulled in together by an `overpull` > 0 [m] no bending vector is
-    admitted; the one of the contractions reduced by it is returned, which spreads the excess
-    evenly.
+    If the cables are pulled in against each other by an `overpull` > 0 [m], they admit no bending
+    vector. The result is then the one for all contractions reduced by `overpull`, which spreads
+    the excess evenly.
     """
     m = contraction.shape[0]
     overpull = overpull_of(contraction, cables)
@@ -99,7 +99,7 @@ def least_bend(contraction: Array, cables: Array) -> tuple[float, float, float]:
             norm = abs(ci) / math.hypot(ax, ay)
             if norm < best:
                 best, best_x, best_y = norm, scale * ax, scale * ay
-    if best < math.inf:  # a single cable decides: no pair can need less
+    if best < math.inf:  # a single cable decides: no pair of cables admits a smaller bend
         return best_x, best_y, overpull
     for i in range(m):
         for j in range(i + 1, m):
@@ -120,7 +120,7 @@ def taut_bend_jacobian_into(
     bx: float, by: float, contraction: Array, cables: Array, jacobian: Array
 ) -> None:
     """
-    Write d b / d contraction (2, m) of the just-taut cables, for motions that keep them so.
+    Write d b / d contraction (2, m) of the just-taut cables, for motions that keep them just taut.
 
     Their rows a_i determine db in the least-squares sense (exactly, if dc is consistent) and with
     the least norm; slack cables have zero columns.
@@ -152,9 +152,9 @@ def holding_cables(bx: float, by: float, cables: Array) -> tuple[int, int, bool]
     """
     Return (i, j, holdable): the two cables next to the bending direction, one on either side.
 
-    They are the ones that carry tension when the section holds b (for three cables, eq. 41).
-    i == j where a cable lies in the direction of b and has no neighbour to share the load with;
-    not holdable where no two cables less than 180 degrees apart enclose the direction.
+    These two carry the tension when the section holds b (for three cables, eq. 41). i == j where a
+    cable lies in the direction of b and has no neighbour to share the load with. `holdable` is
+    False where no two cables less than 180 degrees apart enclose the direction.
     """
     phi = math.atan2(by, bx)
     turn = 2.0 * math.pi
@@ -196,7 +196,7 @@ def holding_shares(bx: float, by: float, cables: Array) -> tuple[int, int, float
     det = cables[i, 0] * cables[j, 1] - cables[i, 1] * cables[j, 0]
     share_i = (bx * cables[j, 1] - by * cables[j, 0]) / det
     share_j = (by * cables[i, 0] - bx * cables[i, 1]) / det
-    # Rounding may leave the share of a cable that only just carries nothing below zero.
+    # Rounding may make the share of a cable that carries nothing slightly negative.
     return i, j, max(share_i, 0.0), max(share_j, 0.0), holdable
 
 
@@ -208,7 +208,7 @@ def nearest_holdable(bx: float, by: float, cables: Array) -> tuple[float, float]
     i, j, share_i, share_j, holdable = holding_shares(bx, by, cables)
     if holdable and share_i > 0.0 and share_j > 0.0:
         return bx, by
-    if holdable:  # on a cable, give or take rounding: exactly on it
+    if holdable:  # along a cable, but for rounding: project onto it
         share, n = (share_i, i) if share_i >= share_j else (share_j, j)
         return share * cables[n, 0], share * cables[n, 1]
     best, best_x, best_y = 0.0, 0.0, 0.0

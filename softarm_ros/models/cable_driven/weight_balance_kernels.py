@@ -1,8 +1,8 @@
 """
-Compiled rest of bending sections under weight: what is free in `weight_kernels` finds its place.
+Compiled rest of bending sections under weight: solves the free unknowns of `weight_kernels`.
 
-A search with the factor of a neighbour, else Newton down the energy. Cables that pull stiffen the
-sections against twist.
+The search reuses the Cholesky factor of a neighbour if there is one, and otherwise minimises the
+energy by Newton's method. Cables that pull stiffen the sections against twist.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from softarm_ros.models.cable_driven.weight_kernels import gradient_into, stiffn
 from softarm_ros.models.cable_driven.weight_layout import Cables, Frames, Loads, Rod
 
 HELD, UNSTABLE, NOT_FOUND = 0, 1, 2
-_STEP = 1e-5  # rad, of the differences of the gradient
-_BALANCED = 1e-12  # of K_b / L
+_STEP = 1e-5  # rad, step of the differences of the gradient
+_BALANCED = 1e-12  # tolerance of the free moments, in K_b / L
 _MAX_STEP_RAD = 0.5
-_ROUNDED = 1e3  # of that, where steps no longer lead down
+_ROUNDED = 1e3  # accepted multiple of the tolerance where no step lowers the energy
 _ROUNDS, _CHORD_ROUNDS = 100, 15
 
 
@@ -34,7 +34,7 @@ def _hessian_into(
     frames: Frames,
     hessian: Array,
 ) -> None:
-    """Write the derivative of the gradient (S u, S u), by central differences of it."""
+    """Write the Hessian (S u, S u), by central differences of the gradient."""
     count = q.shape[0]
     up, down, beside = np.empty(count), np.empty(count), q.copy()
     for a in range(count):
@@ -51,7 +51,7 @@ def _hessian_into(
 def _factorise(
     hessian: Array, free: IntArray, extra: float, diagonal: Array, factor: Array
 ) -> bool:
-    """Write the Cholesky factor of the free block with `extra` diagonals; False if none is."""
+    """Write the Cholesky factor of the free block plus `extra` diagonal; False if indefinite."""
     n = free.shape[0]
     for i in range(n):
         for j in range(i + 1):
@@ -88,10 +88,11 @@ def _twist_of_cables(
     slopes: Array,
 ) -> None:
     """
-    Write what taut cables add to the stiffness against twist, and add that to the gradient.
+    Write the torsional stiffness that taut cables add, and add its moments to the gradient.
 
-    A cable at the distance r that pulls with T resists a twist tau with T r^2 tau. The pulls are
-    those of the two cables beside the moment D. `added` (S,) [N m^2]; `slopes` (S, 2) by D [m].
+    A cable at distance r with tension T resists a twist tau with the moment T r^2 tau. The two
+    cables next to the direction of the moment D pull. Writes `added` (S,) [N m^2] and its
+    derivative `slopes` (S, 2) by D [m].
     """
     sections, _, bends, twists = rod
     unknowns = 2 * bends + twists
@@ -128,13 +129,13 @@ def settle_into(
     slopes: Array,
 ) -> int:
     """
-    Find the free unknowns of `q` (S u,) for its bends b, from those in it; return the status.
+    Solve the free unknowns of `q` (S u,) at its bends b, starting from `q`; return the status.
 
-    `near` (f, f) is the `factor` of the neighbour that those are from, and nothing is found where
-    steps with it do not end; (0, 0) without one. Written
-    are `held` (2 S,), D = dV/db [N m]; `stiffness` (2 S, 2 S), dD/db with the free unknowns
-    following; `factor` (f, f), Cholesky, of the free unknowns' stiffness; `slopes` (f, 2 S), their
-    derivative by b.
+    `near` (f, f) is the `factor` of the neighbour that supplied the start; the status is NOT_FOUND
+    if steps with it do not converge. Without a neighbour, it is (0, 0). Writes `held` (2 S,),
+    D = dV/db [N m]; `stiffness` (2 S, 2 S), dD/db with the free unknowns following; `factor`
+    (f, f), the Cholesky factor of the free unknowns' stiffness; `slopes` (f, 2 S), the derivative
+    of the free unknowns by b.
     """
     sections, _, bends, twists = rod
     count = q.shape[0]
@@ -245,7 +246,7 @@ def _chord(
     added: Array,
     by_held: Array,
 ) -> bool:
-    """Move `q` to the balance by steps with one factor; leave it and return False if it fails."""
+    """Move `q` to the balance by steps with a fixed factor; on failure, keep it, return False."""
     trial[:] = q
     last = math.inf
     for _ in range(_CHORD_ROUNDS):
@@ -281,7 +282,7 @@ def _descend(
     hessian: Array,
     factor: Array,
 ) -> bool:
-    """Move `q` down to the least energy with given stiffnesses; True if it was found."""
+    """Move `q` to the least energy at given stiffnesses; return True if found."""
     f = free.shape[0]
     energy = gradient_into(q, rod, load, frames, gradient)
     moment = load.moment
@@ -303,7 +304,7 @@ def _descend(
             largest = max(largest, abs(step[i]))
             downhill += step[i] * gradient[free[i]]
         share = min(1.0, _MAX_STEP_RAD / largest)
-        # Close to the minimum the energy rounds; the gradient tells there.
+        # A moment has no energy, and near the minimum the energy is rounded: use the gradient.
         flat = not conservative or downhill <= 1e-10 * limit / _BALANCED
         moved = False
         for _ in range(30):

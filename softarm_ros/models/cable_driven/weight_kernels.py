@@ -5,18 +5,17 @@ Curvature and twist of section k are sums of Legendre polynomials P_j of the arc
 
     kappa(s) = 1/L sum_j q_j P_j(2 s/L - 1)  (2 components, j < bends),    tau(s) likewise,
 
-so the mean q_0 = b is the bending vector that cables set, and all other q find their place by
-themselves: they minimise
+so the mean q_0 = b is the bending vector that the cables set. All other q are free; they minimise
 
     V(b, q) = sum_k K_b/(2 L) sum_j |q_j|^2/(2 j + 1) + K_tau/(2 L) ... - sum of weights . places.
 
-D = dV/db at that minimum is what the cables have to hold: the moment of bending and of weight.
+D = dV/db at that minimum is the moment, of bending and weight, that the cables must hold.
 
-The rod is made of pieces; in each the rotation vector phi is the mean of the polynomials over it,
-and its chord the one of an arc. The gradient is the exact derivative of this sum. Dead forces act
-on the ends of pieces and endcaps.
+The rod consists of pieces. In each piece, the rotation vector phi is the mean of the polynomials
+over the piece, and the chord is that of an arc. The gradient is the exact derivative of this sum.
+Dead forces act on the ends of pieces and endcaps.
 
-Unknowns q (S u,): per section b_x, b_y, then the other bends by pairs, then the twists. Arrays are
+Unknowns q (S u,): per section b_x, b_y, then the other bends in pairs, then the twists. Arrays are
 those of `weight_layout`.
 """
 
@@ -51,7 +50,8 @@ def frames_into(
     """
     Write rotations (E + 1, 3, 3) and places (E + 1, 3) [m] of the elements' ends.
 
-    Also, of each element: `phi` (E, 3) [rad], zero for endcaps, and `tangent` (E, 3) of its chord.
+    Also write, for each element, `phi` (E, 3) [rad], zero for endcaps, and the `tangent` (E, 3) of
+    its chord.
     """
     sections, basis, bends, twists = rod
     rotation, place, phi, tangent = frames
@@ -117,7 +117,7 @@ def _cross(a: Array, b: Array, out: Array) -> None:
 
 @kernel
 def stiffness_of(rod: Rod, k: int, n: int) -> float:
-    """Return d2 V / dq^2 [N m] by elasticity alone, for unknown n of section k."""
+    """Return the elastic part of d2 V / dq^2 [N m] for unknown n of section k."""
     sections, bends = rod.sections, rod.bends
     if n < 2 * bends:
         return float(sections[k, 2] / (sections[k, 0] * (2 * (n // 2) + 1)))
@@ -132,7 +132,7 @@ def gradient_into(
     frames: Frames,
     gradient: Array,
 ) -> float:
-    """Write dV/dq (S u,) [N m]; return V [J], without the work of `moment`, which has none."""
+    """Write dV/dq (S u,) [N m]; return V [J] without `load.moment`, which has no potential."""
     frames_into(q, rod, frames)
     sections, basis, bends, twists = rod
     rotation, place, phi, tangent = frames

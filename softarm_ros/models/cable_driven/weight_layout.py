@@ -1,5 +1,5 @@
 """
-Arrays the kernels of weighted sections work on: the rod, its loads, its cables, scratch space.
+Arrays of the kernels of weighted sections: the rod, its loads, its cables, scratch space.
 
 For S sections of N pieces, E = S (N + 2) elements (endcap, pieces, endcap).
 """
@@ -20,7 +20,7 @@ class Rod(NamedTuple):
     sections : (S, 4)
         L, h [m], K_b, K_tau [N m^2].
     basis : (N, max(bends, twists))
-        Mean of each polynomial over a piece, over N.
+        Mean of each polynomial over a piece, divided by N.
     bends, twists : int
         Number of polynomials of curvature and of twist in each section.
 
@@ -39,9 +39,9 @@ class Loads(NamedTuple):
     Attributes
     ----------
     forces : (E + 1, 3)
-        On the ends of elements [N].
+        Forces on the ends of the elements [N].
     moment : (3,)
-        On the tip [N m].
+        Moment on the tip [N m].
 
     """
 
@@ -51,14 +51,14 @@ class Loads(NamedTuple):
 
 class Cables(NamedTuple):
     """
-    Where cables run.
+    Paths of the cables.
 
     Attributes
     ----------
     paths : (m, 3)
-        As in `slack_kernels`.
+        As `cables` in `slack_kernels`.
     first : (S + 1,)
-        Those of section k are from `first[k]` to `first[k + 1]`.
+        The cables of section k are `paths[first[k]:first[k + 1]]`.
 
     """
 
@@ -68,16 +68,16 @@ class Cables(NamedTuple):
 
 class Frames(NamedTuple):
     """
-    Where the elements are; written.
+    Frames of the elements, written by the kernels.
 
     Attributes
     ----------
     rotation : (E + 1, 3, 3), place : (E + 1, 3)
-        Of their ends [m].
+        Rotations and positions [m] of the elements' ends.
     phi : (E, 3)
-        Rotation vector over each [rad], zero for endcaps.
+        Rotation vector over each element [rad], zero for endcaps.
     tangent : (E, 3)
-        Of its chord.
+        Direction of each element's chord.
 
     """
 

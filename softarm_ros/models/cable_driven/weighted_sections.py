@@ -1,4 +1,4 @@
-"""Bending sections under weight and a load at the tip, with bends that something holds."""
+"""Bending sections under weight and a load at the tip, held at given bends."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from softarm_ros.models.config import SectionConfig
 _TORSION_SHARE = 2.0 / 3.0
 _NO_FACTOR = np.zeros((0, 0))
 _CHEAPEST_TURN_RAD = 1e-12
-# Two rests differ by twist to either side: less twisted than this, they are one for all purposes.
+# Two rests of the same bends twist to opposite sides; below this twist, they count as one.
 _TWISTED_RAD = 0.05
 _APART_RAD = 1e-3
 _DIFFERENCE_RAD = 1e-4
@@ -41,15 +41,15 @@ class HeldSections:
     bend : (dof,)
         The bends held: the integral of the curvature over each section [rad].
     unknowns : (n,)
-        Bends and what follows from them, as in `weight_kernels`.
+        Bends and free unknowns, as in `weight_kernels`.
     moments : (dof,)
-        What the cables have to hold, D = dV / d bend [N m].
+        Moments that the cables must hold, D = dV / d bend [N m].
     stiffness : (dof, dof)
         d moments / d bend [N m/rad].
     slopes : (f, dof)
-        Derivative of the unknowns that are free.
+        Derivative of the free unknowns by the bends.
     factor : (f, f)
-        Of their stiffness; a start for neighbours.
+        Cholesky factor of the free unknowns' stiffness; speeds up neighbours.
 
     """
 
@@ -63,7 +63,7 @@ class HeldSections:
 
 class WeightedSections:
     """
-    Statics of sections in series, whatever holds their bends.
+    Statics of sections in series at given bends, whatever holds them.
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ class WeightedSections:
     bends, twists
         Number of Legendre polynomials of curvature and of twist in each section.
     pieces
-        Of each section.
+        Number of pieces of each section.
 
     """
 
@@ -108,7 +108,7 @@ class WeightedSections:
         self._weights = _weights(sections, np.asarray(gravity_m_s2, dtype=float), pieces)
 
     def load(self, tip_force: Array, tip_moment: Array) -> Loads:
-        """Return the weight of the sections, and a force (3,) [N] and moment [N m] on the tip."""
+        """Return the load of the sections' weight, and of a force [N] and moment [N m] (3,)."""
         forces = self._weights.copy()
         forces[-1] += tip_force
         return Loads(forces, np.array(tip_moment, dtype=float))
@@ -117,14 +117,14 @@ class WeightedSections:
         """
         Return the sections at rest with bends (dof,) [rad] under a load.
 
-        `near` is a neighbour of the same load, for speed; one that leads nowhere, or to one of two
-        rests, is left aside.
+        `near` is a neighbouring rest under the same load; it speeds up the search, and is ignored
+        if it leads to no rest or to one of two.
 
         Raises
         ------
         ModelError
-            If there is no stable rest, the sections fall aside, however the cables hold them; or
-            if there are two, so that the bends alone do not say which.
+            If there is no stable rest, however the cables hold the sections; or if there are two,
+            so that the bends alone do not determine the rest.
 
         """
         held = self.rest_near(bend, load, near)
@@ -136,7 +136,7 @@ class WeightedSections:
     def rest_near(
         self, bend: Array, load: Loads, near: HeldSections | None = None
     ) -> HeldSections:
-        """Return the same, of two rests either, which a search may pass through."""
+        """Return sections at rest as `settled` does, but accept either of two rests."""
         unknowns = np.zeros(self._count)
         factor_near = _NO_FACTOR
         if near is not None:
@@ -161,7 +161,7 @@ class WeightedSections:
             )
 
     def _settle(self, start: Array, load: Loads, factor_near: Array) -> tuple[int, HeldSections]:
-        """Return the status and the sections that unknowns (n,) lead to, bends kept."""
+        """Return the status and the rest found from unknowns (n,), keeping their bends."""
         unknowns = start.copy()
         dof = int(self._held.sum())
         free_count = self._count - dof
@@ -178,8 +178,9 @@ class WeightedSections:
         """
         Tell whether the same bends have a second stable rest.
 
-        Bent far in a plane, sections under weight buckle sideways: they twist to either side. The
-        other rest is sought where this one is mirrored, each section in the plane of its bend.
+        Sections that are bent far in a plane buckle sideways under weight, twisting to either
+        side. The search for the other rest starts from the mirror image of this one, with each
+        section mirrored in the plane of its bend.
         """
         _, _, bends, twists = self._rod
         mirrored = held.unknowns.reshape(-1, 2 * bends + twists).copy()
@@ -194,12 +195,12 @@ class WeightedSections:
             curvatures[:] = 2.0 * np.outer(curvatures @ along, along) - curvatures
         start = mirrored.ravel()
         if self._curved_halfway(held.unknowns, start, load) > 0.0:
-            return False  # no hill between them: what leans to one side comes back
+            return False  # no energy barrier in between: the mirror image would return here
         status, other = self._settle(start, load, _NO_FACTOR)
         return status == HELD and bool(np.abs(other.unknowns - held.unknowns).max() > _APART_RAD)
 
     def _curved_halfway(self, one: Array, other: Array, load: Loads) -> float:
-        """Return the curvature of the energy [J] halfway on the line between unknowns (n,)."""
+        """Return the energy's curvature [J] halfway on the line between two unknowns (n,)."""
         frames, middle = self._room(), 0.5 * (one + other)
         way = one - other
         step = _DIFFERENCE_RAD / float(np.abs(way).max())
@@ -221,16 +222,16 @@ class WeightedSections:
         return tips
 
     def tip_twist(self, held: HeldSections) -> Array:
-        """Return the twist of the tip by the bends (6, dof), base frame, linear rows first."""
+        """Return the tip twist per bend rate (6, dof), base frame, linear rows first."""
         twist = np.empty((6, self._count))
         tip_twist_into(held.unknowns, self._rod, self._room(), twist)
         return np.asarray(twist[:, self._held] + twist[:, ~self._held] @ held.slopes)
 
     def lengthening(self, held: HeldSections) -> tuple[Array, Array]:
         """
-        Return by how much twist makes cables longer (sections,) [m], and d / d bend.
+        Return the lengthening of cables by twist (sections,) [m], and d / d bend.
 
-        A cable at the distance r becomes longer by r^2 / 2 times the integral of tau^2.
+        A cable at distance r becomes longer by r^2 / 2 times the integral of tau^2.
         """
         sections, _, bends, twists = self._rod
         count = 2 * bends + twists
@@ -286,21 +287,21 @@ class WeightedSections:
 
     @staticmethod
     def _up(load: Loads) -> Array:
-        """Return the direction (3,) against the whole load."""
+        """Return the direction (3,) opposite to the total force."""
         whole = load.forces.sum(axis=0)
         size = float(np.linalg.norm(whole))
         return -whole / size if size > 0.0 else np.zeros(3)
 
 
 def _means(count: int, pieces: int) -> Array:
-    """Return the mean of P_0, P_1, ... over each piece, over the number of pieces (N, count)."""
+    """Return the means of P_0, P_1, ... over each piece, divided by N pieces (N, count)."""
     ends = np.linspace(-1.0, 1.0, pieces + 1)
     columns = [np.diff(Legendre.basis(j).integ()(ends)) / 2.0 for j in range(count)]
     return np.ascontiguousarray(np.stack(columns, axis=1))
 
 
 def _weights(sections: Sequence[SectionConfig], gravity: Array, pieces: int) -> Array:
-    """Return the sections' weights (E + 1, 3) [N], half of each element on either end."""
+    """Return the sections' weights (E + 1, 3) [N]; half of each element acts on either end."""
     masses: list[float] = []
     for s in sections:
         masses += [s.endcap_mass_kg, *[s.body_mass_kg / pieces] * pieces, s.endcap_mass_kg]
