@@ -54,7 +54,7 @@ class CosseratArm:
         tip_force: Vector3 = ZERO3,
         tip_moment: Vector3 = ZERO3,
     ) -> Shape:
-        """Return the shape of `equilibrium`, with the turns of its segments as configuration."""
+        """Return the shape of `equilibrium`; its configuration holds the segments' rotations."""
         return shape_of_state(self.equilibrium(actuation, tip_force, tip_moment))
 
     def equilibrium(
@@ -69,7 +69,7 @@ class CosseratArm:
         Raises
         ------
         ModelError
-            Tension out of limits, no equilibrium, or an unstable one.
+            If a tension is out of limits, or if there is no equilibrium or only an unstable one.
 
         """
         state = self.rod.solve(actuation, tip_force, tip_moment)
@@ -87,7 +87,7 @@ class CosseratArm:
         guess: Array | None = None,
         tip_force: Vector3 = ZERO3,
     ) -> InverseSolution:
-        """Return the least-norm tensions for a tip position (3,) [m] and maybe a rotation."""
+        """Return the least-norm tensions for a tip position (3,) [m] and optional rotation."""
         target = pose_target(position, orientation, self.rest_length_m)
         start = None if guess is None else finite_array(guess, (len(self.config.cables),), 'guess')
         return find_pose(LeastTensions(self.rod, tip_force), target, start)
@@ -99,7 +99,7 @@ class CosseratArm:
         tip_force: Vector3 = ZERO3,
         tip_moment: Vector3 = ZERO3,
     ) -> InverseSolution:
-        """Return tensions and shape for cables wound up by (cables,) [m], some maybe slack."""
+        """Return tensions and shape for cables wound up by (cables,) [m]; some may be slack."""
         return _inverse_solution(
             tensions_of_lengths(self.rod, contractions, guess, tip_force, tip_moment)
         )

@@ -23,10 +23,11 @@ def critical_load_factor(
     intervals: int = 40,
 ) -> float:
     """
-    Return the least factor on all loads at which the equilibrium grown from rest is lost.
+    Return the least factor on all loads at which the equilibrium that starts at rest is lost.
 
-    There it turns unstable (buckling, bifurcation) or ends (limit load). Infinite if that
-    happens nowhere up to `max_factor`, which is searched in `intervals` steps.
+    At this factor, the equilibrium becomes unstable (buckling, bifurcation) or ends (limit load).
+    The result is infinite if this does not happen up to `max_factor`, a range searched in
+    `intervals` steps.
     """
     weight = np.array(rod.config.gravity_m_s2 if gravity is None else gravity, dtype=float)
     t, f, m = (np.asarray(x, dtype=np.float64) for x in (tensions, tip_force, tip_moment))
@@ -46,7 +47,7 @@ def critical_load_factor(
         return math.inf
     while high - low > 1e-9 * high:
         middle = 0.5 * (low + high)
-        # From rest: on the far side of the critical load a neighbour may be elsewhere.
+        # Start from rest: beyond the critical load, a neighbour may lie on another branch.
         if holds(middle, None):
             low = middle
         else:

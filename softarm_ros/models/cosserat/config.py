@@ -13,11 +13,11 @@ from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Posit
 
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 FiniteVector = tuple[Finite, Finite, Finite]
-Fraction = float | Array  # of a segment's length, or what is so at each
+Fraction = float | Array  # fraction of a segment's length, or a value at each fraction
 
 
 class _Elastic(ConfigBlock):
-    """Isotropic material; density counts for the weight."""
+    """Isotropic material; the density determines the weight."""
 
     young_modulus_Pa: Positive
     poisson_ratio: float = Field(gt=-1.0, le=0.5, default=0.5)
@@ -32,7 +32,7 @@ class _Elastic(ConfigBlock):
     def _matrix(
         self, area: Fraction, about_x: Fraction, about_y: Fraction, torsion: Fraction
     ) -> Array:
-        """Return diag(E Ix, E Iy, G J, a G A, a G A, E A), of the shape of the area and (6, 6)."""
+        """Return diag(E Ix, E Iy, G J, a G A, a G A, E A) (..., 6, 6) for areas (...)."""
         e, g = self.young_modulus_Pa, self.shear_modulus_Pa
         shear = self.shear_factor * g * area
         matrix = np.zeros((*np.shape(area), 6, 6))
@@ -111,7 +111,7 @@ class MatrixProfile(ConfigBlock):
     """
     Measured or computed stiffness: rows and columns kx, ky, kz, vx, vy, vz.
 
-    The mass is what weighs: less what a fluid around the rod carries, so that it may be negative.
+    The mass per length is net of the buoyancy of a surrounding fluid, so it may be negative.
     """
 
     kind: Literal['matrix'] = 'matrix'
@@ -147,9 +147,9 @@ Profile = Annotated[RoundProfile | RectangularProfile | MatrixProfile, Field(dis
 
 class RigidConnector(ConfigBlock):
     """
-    Rigid piece behind a segment: it goes on along the tangent, then turns.
+    Rigid piece behind a segment: it continues along the tangent, then rotates the frame.
 
-    The mass is what weighs: less what a fluid around it carries.
+    The mass is net of the buoyancy of a surrounding fluid.
     """
 
     length_m: NonNegative = 0.0
@@ -182,8 +182,9 @@ class CableRoute(ConfigBlock):
     """
     Path of a cable through one segment, in its local frame.
 
-    Offset from the centreline linear from `radius_m` to `end_radius_m` (which may be negative:
-    the cable then crosses over), angle from local x linear over `turns` revolutions.
+    The offset from the centreline changes linearly from `radius_m` to `end_radius_m` (if negative,
+    the cable crosses the centreline); the angle from local x changes linearly by `turns`
+    revolutions.
     """
 
     segment: Name
@@ -211,11 +212,12 @@ class RodCableConfig(ConfigBlock):
     """
     One cable: its routes through neighbouring segments; it is fixed at the end of the last.
 
-    A cable that starts behind the base segment comes in a sheath which rests on the connector
-    there (Bowden cable), so that it loads nothing before.
+    A cable that starts after the base segment is a Bowden cable: its sheath rests on the connector
+    in front of its first segment, so it does not load the segments before.
 
-    A `bore` is a chamber along its routes instead, of constant area in the section: its tension is
-    minus the pressure of its fluid times that area, its volume its path length times that area.
+    A `bore` is not a cable, but a chamber along its routes with constant area in the section. Its
+    tension is minus the fluid pressure times this area; its volume is its path length times this
+    area.
     """
 
     name: Name
@@ -225,7 +227,7 @@ class RodCableConfig(ConfigBlock):
 
     @property
     def tension_range_N(self) -> tuple[float, float]:
-        """Least and largest tension: cables only pull."""
+        """Least and largest tension [N]; the least is zero for cables, which only pull."""
         return (-self.max_tension_N if self.bore else 0.0), self.max_tension_N
 
     @model_validator(mode='after')
@@ -237,9 +239,10 @@ class RodCableConfig(ConfigBlock):
 
 class CosseratConfig(ConfigBlock):
     """
-    A whole arm.
+    Parameters of a whole arm.
 
-    `extensible`: with stretch and shear; else Kirchhoff's rod (their stiffness is ignored).
+    `extensible`: the rod stretches and shears; if not, it is Kirchhoff's rod, and the stiffness
+    against stretch and shear is ignored.
     `gravity_m_s2`: in the base frame, z along the resting arm.
     `steps`: integration steps in each segment.
     """

@@ -79,10 +79,10 @@ def determinant3(t: Array) -> float:
 @kernel
 def crosses(before: Array, after: Array, transfer: Array, column: Array) -> bool:
     """
-    Tell whether Y turned singular between two cuts, also twice at once.
+    Tell whether Y became singular between two cuts, even twice at once.
 
-    The transfer T = Y_after Y_before^-1 of a short step has eigenvalues near 1; one has passed
-    through zero if it has a real part <= 0 (Routh-Hurwitz on the characteristic polynomial).
+    The transfer T = Y_after Y_before^-1 of a short step has eigenvalues near 1; an eigenvalue has
+    passed through zero if its real part is <= 0 (Routh-Hurwitz on the characteristic polynomial).
     """
     for k in range(3):
         # Row k of T solves before^T x = after[k].

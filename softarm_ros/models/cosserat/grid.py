@@ -1,4 +1,4 @@
-"""Tabulates an arm at the nodes of the integration scheme."""
+"""Tabulation of an arm at the nodes of the integration scheme."""
 
 from __future__ import annotations
 

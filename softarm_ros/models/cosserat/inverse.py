@@ -1,4 +1,4 @@
-"""Tensions for a wanted tip pose, or for given cable lengths, of a Cosserat rod arm."""
+"""Tensions of a Cosserat rod arm for a tip pose, or for given cable lengths."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 class LeastTensions(SteppedProblem):
     """
-    Tensions (cables,) [N] within their limits, of least norm among those with the same tip.
+    Search for the tensions (cables,) [N] of least norm, within their limits, for a tip pose.
 
     Parameters
     ----------
@@ -46,11 +46,11 @@ class LeastTensions(SteppedProblem):
         self.ranges = ((least, most),)
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return slack cables."""
+        """Return zero tensions as the only start."""
         return [np.zeros(len(self._names))]
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place of tensions (cables,) [N], if they hold the arm in a stable shape."""
+        """Return the `Place` of tensions (cables,) [N], if they hold the arm stably."""
         rod, force = self._rod, self._tip_force
         if near is None:
             state = rod.solve(unknowns, force)
@@ -71,17 +71,17 @@ class LeastTensions(SteppedProblem):
         return float(np.linalg.norm(end.unknowns))
 
     def outcome(self, end: End) -> Outcome:
-        """Return the shape found."""
+        """Return the tensions and the shape found."""
         return Outcome(end.unknowns, shape_of_state(end.place.state))
 
     def limits_met(self, end: End) -> list[str]:
-        """Return the cables without tension or with the most of it."""
+        """Return the cables at their least or largest tension."""
         return values_at_limits(self._names, end.unknowns, self.ranges[0], 'N')
 
 
 @dataclass(frozen=True)
 class TensionSolution:
-    """Tensions (cables,) [N], the state they lead to, and how well that is the one wanted."""
+    """Tensions (cables,) [N], the resulting state, and how well it meets the request."""
 
     tensions: Array
     state: RodState
@@ -102,14 +102,16 @@ def tensions_of_lengths(
     """
     Return the tensions of inextensible cables wound up by `contractions` (cables,) [m].
 
-    A taut cable's path is shorter than at rest by just its contraction; a slack one's by more,
-    and its tension is zero: a complementarity problem, solved by Newton's method on bounded
-    quadratic programmes (scipy) with the symmetric derivative of contraction by tension.
+    The path of a taut cable is shorter than at rest by exactly its contraction. The path of a
+    slack cable is shorter by more, and its tension is zero. This complementarity problem is solved
+    by Newton's method on bounded quadratic programmes (scipy) with the symmetric derivative of
+    contraction by tension.
 
-    `residual` [m] is the worst violation; the tensions of a shear-rigid rod with more cables than
-    freedoms are not unique, and lengths that do not fit together are reported as unreached.
+    `residual` [m] is the worst violation. The tensions of a shear-rigid rod with more cables than
+    degrees of freedom are not unique. Lengths that do not fit together are reported as not
+    converged.
     """
-    from scipy.optimize import lsq_linear  # late: half of a node's imports, by time
+    from scipy.optimize import lsq_linear  # imported late: half of a node's import time
 
     if any(cable.bore for cable in rod.config.cables):
         raise ModelError('cables by length: a bore is no cable, which goes slack')
@@ -156,7 +158,7 @@ def tensions_of_lengths(
             candidate = rod.solve(trial, tip_force, tip_moment, near=state, search=False)
             if candidate.stable:
                 new_excess, new_worst = violation(candidate)
-                # A cable going slack or taut changes the measure: allow it to rise a little.
+                # The violation may rise when a cable goes slack or taut: tolerate some rise.
                 if new_worst < 2.0 * worst or fraction < 0.02:
                     break
             fraction *= 0.4

@@ -1,9 +1,9 @@
 """
-Multiple shooting: for arms so long and heavy that one shot from the tip cannot hit the base.
+Multiple shooting, for arms so long and heavy that a single shot from the tip misses the base.
 
-The arm is cut into short pieces; rotation and moment where each begins are unknowns of one Newton
-iteration, so that no sensitivity grows over more than a piece. Gives a rotation of the tip for
-the shots over the whole arm, which then judge it.
+The arm is cut into short pieces. The rotation and the moment at the start of each piece are the
+unknowns of one Newton iteration, so no sensitivity grows over more than one piece. The result is a
+rotation of the tip; shots over the whole arm then refine it and check its stability.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ class _Piece:
     grid: Grid
     trace: Trace
     segment: int
-    first: bool  # behind it is the segment's connector
+    first: bool  # whether the segment's connector is at its distal end
 
 
 @dataclass(frozen=True)
 class _Path:
-    """Rotation (3, 3) and moment (3,) [N m] where each piece begins, from the tip."""
+    """Rotation (3, 3) and moment (3,) [N m] at the start of each piece, ordered from the tip."""
 
     rotations: list[Array]
     moments: list[Array]
 
 
 class MultipleShooting:
-    """Solver of one arm; one step of its grid a piece."""
+    """Multiple-shooting solver of one arm; each step of its grid is a piece."""
 
     def __init__(self, grid: Grid) -> None:
         cables = grid.active.shape[1] if grid.table.shape[2] > 42 else 0
@@ -56,7 +56,7 @@ class MultipleShooting:
         self._moment_scale = bending / grid.curvature_scale
 
     def tip_rotation(self, loads: Loads, rest_rotation: Array) -> Array | None:
-        """Return the quaternion (4,) of the tip in equilibrium, walking up the loads, or None."""
+        """Return the tip quaternion (4,) in equilibrium, by increasing the loads, or None."""
         path = self._rest(loads, matrix_from_quaternion(rest_rotation))
         reached, step = 0.0, 1.0
         while reached < 1.0:
@@ -79,7 +79,7 @@ class MultipleShooting:
         return _Path(rotations, [np.zeros(3) for _ in self._pieces])
 
     def _forces(self, loads: Loads) -> list[Array]:
-        """Return the force (3,) [N] to start each piece with: known before the shape is."""
+        """Return the force (3,) [N] at the start of each piece; it is independent of the shape."""
         force, forces = loads.tip[:3].copy(), []
         for k, piece in enumerate(self._pieces):
             if piece.first and k > 0:
@@ -92,7 +92,7 @@ class MultipleShooting:
         return forces
 
     def _misses(self, loads: Loads, path: _Path) -> tuple[Array, Array] | None:
-        """Return miss (6 pieces - 3,) and its derivative, moments scaled; None if crushed."""
+        """Return the miss (6 pieces - 3,), moments scaled, and its derivative; None if crushed."""
         forces = self._forces(loads)
         n, scale = len(self._pieces), self._moment_scale
         miss, matrix = np.zeros(6 * n), np.zeros((6 * n, 6 * n))
@@ -110,7 +110,7 @@ class MultipleShooting:
             if k + 1 < n:
                 miss[at + 3 : at + 6] = (piece.trace.moments[-1] - path.moments[k + 1]) / scale
                 matrix[at : at + 6, at + 6 : at + 12] = -np.eye(6)
-        # The moment at the tip is given, that at the base free.
+        # The moment at the tip is given; the moment at the base is free.
         keep = np.r_[0:3, 6 : 6 * n]
         return miss[: 6 * n - 3], matrix[: 6 * n - 3][:, keep]
 
@@ -144,7 +144,7 @@ class MultipleShooting:
                     break
                 fraction *= 0.4
             else:
-                # At rounding no step helps any more.
+                # At the level of rounding, no step reduces the miss any further.
                 return path if size < 1e-7 else None
             path = trial
         return None

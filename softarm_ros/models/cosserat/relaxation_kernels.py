@@ -1,10 +1,11 @@
 """
-Compiled relaxation: slow, but goes downhill to a stable shape from wherever it starts.
+Compiled relaxation: slow, but descends to a stable shape from any start.
 
-Shooting finds equilibria of either kind and, far from them, none. Here every step of the arm
-has one strain; from the shape these strains make follows the wrench at every cut, from the wrench
-the strain it would cause, and the strains move towards that like a damped pendulum (heavy ball).
-Only minima of the energy attract. Second order in the step: a start for the shots, not a result.
+Shooting finds stable and unstable equilibria, and none if it starts far from them. Here, every
+step of the arm has one strain. The shape of these strains gives the wrench at every cut; the
+wrench gives the strain it would cause; the strains move towards that strain like a damped pendulum
+(heavy ball). Only minima of the energy attract them. The scheme is second order in the step, so
+its result serves as a start for shots.
 """
 
 from __future__ import annotations
@@ -33,8 +34,8 @@ def lay_out(grid: Grid, strains: Array, points: Array, rotations: Array, ends: A
     """
     Write the shape of strains (steps, 6); return the rotation (3, 3) of the tip.
 
-    `points` (steps, 3), `rotations` (steps, 3, 3): at the middle of each step. `ends` (segments,
-    2, 3): proximal and distal face of each connector.
+    `points` (steps, 3) and `rotations` (steps, 3, 3) are at the middle of each step; `ends`
+    (segments, 2, 3) are the proximal and distal face of each connector.
     """
     steps = grid.step_length.shape[0]
     rotation, turn = np.eye(3), np.empty((3, 3))
@@ -60,7 +61,7 @@ def lay_out(grid: Grid, strains: Array, points: Array, rotations: Array, ends: A
 
 @kernel
 def _carry(moment: Array, force: Array, start: Array, to: Array) -> None:
-    """Change the point the moment is about."""
+    """Move the reference point of the moment from `start` to `to`."""
     a0, a1, a2 = start[0] - to[0], start[1] - to[1], start[2] - to[2]
     moment[0] += a1 * force[2] - a2 * force[1]
     moment[1] += a2 * force[0] - a0 * force[2]
@@ -74,8 +75,8 @@ def relax(
     """
     Move `strains` (steps, 6) towards balance, in place, at most `rounds` times.
 
-    Returns the status of the local law, the largest distance of a strain from the one its wrench
-    asks for (curvature times arm length), and the rotation (3, 3) of the tip.
+    Returns the status of the local law, the largest difference between a strain and the strain
+    that its wrench causes (curvature times arm length), and the rotation (3, 3) of the tip.
     """
     steps = grid.step_length.shape[0]
     segments = grid.n_active.shape[0]

@@ -30,7 +30,7 @@ COARSE_STEPS = 2
 BUCKLING_STEPS = 40
 RELAXATION_STEPS = 12
 RELAXATION_TRIES = 10
-_MIDDLE_STAGE = 5  # of the scheme, half-way along a step
+_MIDDLE_STAGE = 5  # stage of the scheme half-way along a step
 SNAPPED = 'one of several stable shapes: the way from rest ends at a limit load before'
 BUCKLED = 'buckled: one of several stable shapes under these loads'
 UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
@@ -46,8 +46,8 @@ class CosseratRod:
     """
     Solver of one arm, with its tables and work space.
 
-    `solve` depends on its arguments alone. `equilibrate`, for loops, leaves its solution in the
-    work space, for `tip_pose`, `derivatives` and `start` to be taken before the next one.
+    The result of `solve` depends only on its arguments. `equilibrate`, meant for loops, leaves its
+    solution in the work space; read `tip_pose`, `derivatives` and `start` before the next call.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ class CosseratRod:
         self._rest_lengths = np.zeros(cables)
         ranges = [cable.tension_range_N for cable in config.cables]
         self._tension_limits = np.array(ranges).reshape(-1, 2).T
-        # At rest the tip rotation is that of the base shot seen from the other end.
+        # At rest, the tip rotation is the inverse of the base rotation reached from the identity.
         shoot(self._fine, self._loads, self._tip_rotation, 0, False, True, self._trace)
         x, y, z, w = self._trace.base_rotation
         self._rest_rotation = np.array([-x, -y, -z, w])
@@ -86,10 +86,10 @@ class CosseratRod:
 
     def set_law(self, segment: int, stiffness: Array, rest: Array) -> None:
         """
-        Give a whole segment another section law, such as the tangent of one that is not linear.
+        Replace the section law of a whole segment, for instance by the tangent of a nonlinear one.
 
-        `stiffness` (6, 6) and strain `rest` (6,) in the order u, v; states solved before keep
-        their shape, but no longer their energy.
+        `stiffness` (6, 6) and strain `rest` (6,) are in the order u, v. States solved before keep
+        their shape, but their energy becomes invalid.
         """
         self._laws[segment] = stiffness, rest
         for grid in (self._fine, self._coarse):
@@ -97,7 +97,7 @@ class CosseratRod:
         self._pieces = None
 
     def mean_strain(self, segment: int) -> Array:
-        """Return the strain (6,) of a segment, meaned over its steps, in the work space."""
+        """Return the mean strain (6,) of a segment over its steps, from the work space."""
         own = _steps_of(self._fine, segment)
         return np.asarray(self._trace.strains[own, _MIDDLE_STAGE].mean(axis=0))
 
@@ -115,7 +115,7 @@ class CosseratRod:
         given = np.asarray(tensions, dtype=np.float64)
         if given.shape != loads.tensions.shape:
             raise ValueError(f'tensions have shape {given.shape}, expected {loads.tensions.shape}')
-        # Any comparison with NaN fails.
+        # Comparisons with NaN are False, so this finds NaN too.
         least, most = self._tension_limits
         if len(cables) and not ((given >= least).all() and (given <= most).all()):
             for cable, value, low, high in zip(cables, given, least, most):
@@ -154,13 +154,13 @@ class CosseratRod:
         self, near: RodStart | None = None, tolerance_rad: float = 1e-7
     ) -> tuple[int, float, bool, int, float]:
         """
-        Run the compiled solver on the loads set, from `near` or the arm at rest.
+        Run the compiled solver under the current loads, from `near` or the arm at rest.
 
         The result stays in the work space.
 
-        Returns status (0 where solved), rotation [rad] by which the base is missed (times the
-        length: the error of the tip), whether the equilibrium was stable when last looked at,
-        the number of shots and the share of the loads reached.
+        Returns the status (0 if solved), the rotation error at the base [rad] (times the length:
+        the error of the tip), whether the equilibrium was stable at the last check, the number of
+        shots, and the share of the loads reached.
         """
         if near is not None:
             self.resume(near)
@@ -169,7 +169,7 @@ class CosseratRod:
     def _equilibrate(
         self, onward: bool, tolerance_rad: float
     ) -> tuple[int, float, bool, int, float]:
-        """Run the compiled solver; `onward` from what is in the work space."""
+        """Run the compiled solver; `onward` starts from the solution in the work space."""
         result = equilibrate(
             self._fine,
             self._coarse,
@@ -199,26 +199,26 @@ class CosseratRod:
         """
         Return the equilibrium under tensions and loads.
 
-        If the equilibrium found is unstable, a stable one beside it is looked for and its message
-        then says so; if there is none, the unstable one is returned as such.
+        If the equilibrium found is unstable, search for a stable one nearby, and say so in its
+        message. If there is none, return the unstable one, marked as unstable.
 
         Parameters
         ----------
         tensions : (cables,)
             Cable tensions [N].
         tip_force, tip_moment : (3,)
-            At the tip, base frame [N, N m]; they keep their direction.
+            Force and moment at the tip, base frame [N, N m]; they keep their direction.
         connector_wrenches : (segments, 6)
             Forces and moments at the distal faces of the connectors, base frame.
         gravity : (3,)
-            Instead of the configured one [m/s^2].
+            Gravity, instead of the configured one [m/s^2].
         near : RodState
-            Solution under similar loads to start from; else from the arm at rest.
+            Solution under similar loads to start from; without it, start from the arm at rest.
         tolerance_rad : float
-            Rotation by which the base may be missed (1e-6 at least where the arm is so long and
-            heavy that it takes multiple shooting).
+            Tolerance of the rotation at the base (at least 1e-6 if the arm is so long and heavy
+            that it needs multiple shooting).
         search : bool
-            Look for another stable shape where the first attempt fails, which takes longer.
+            Search for another stable shape if the first attempt fails; this takes longer.
 
         """
         self.load(tensions, tip_force, tip_moment, connector_wrenches, gravity)
@@ -277,19 +277,19 @@ class CosseratRod:
         return RodStart(self._tip_rotation.copy(), self._trace.strains.copy())
 
     def resume(self, start: RodStart) -> None:
-        """Put a solution of this arm back into the work space; its loads are not part of it."""
+        """Put a solution of this arm back into the work space, without its loads."""
         self._tip_rotation[:] = start.tip_rotation
         self._trace.strains[:] = start.strains
         self._solved = True
 
     def resumed(self, start: RodStart) -> RodState:
-        """Return the state of a solution that was found under the loads set."""
+        """Return the state of a solution that was found under the current loads."""
         self.resume(start)
         stable = self.is_stable()  # writes positions and attitudes along the rod
         return self._state(True, stable, 0.0, 1, '' if stable else UNSTABLE)
 
     def is_stable(self) -> bool:
-        """Evaluate the solution; leaves its strains converged to rounding."""
+        """Tell whether the solution is stable; also converge its strains to rounding."""
         _, regular = shoot(
             self._fine, self._loads, self._tip_rotation, 3, False, False, self._trace
         )
@@ -297,9 +297,9 @@ class CosseratRod:
 
     def _buckle(self, tolerance_rad: float) -> tuple[float, int] | None:
         """
-        Look for a stable neighbour of an unstable equilibrium: push sideways, load, let go.
+        Search for a stable neighbour of an unstable equilibrium: push sideways, load, release.
 
-        Returns error and shots where one was found.
+        Returns error and shots, or None if none is found.
         """
         loads = self._loads
         push = 0.02 * (
@@ -325,7 +325,7 @@ class CosseratRod:
         return None
 
     def _polish(self, tip_rotation: Array, tolerance_rad: float) -> tuple[float, int] | None:
-        """Shoot from a rotation (4,) of the tip; return error and shots if stable there."""
+        """Refine a tip quaternion (4,) by shots; return error and shots if stable, else None."""
         self._tip_rotation[:] = tip_rotation
         status, error, _, shots = newton(
             self._fine,
@@ -344,11 +344,11 @@ class CosseratRod:
         if self._pieces is None:
             self._pieces = MultipleShooting(self._fine)
         found = self._pieces.tip_rotation(self._loads, self._rest_rotation)
-        # Rounding at the tip grows on the way to the base of arms that need this.
+        # In arms that need this, rounding at the tip grows towards the base.
         return None if found is None else self._polish(found, max(tolerance_rad, 1e-6))
 
     def _relax(self, tolerance_rad: float) -> tuple[float, int] | None:
-        """Go downhill from the arm at rest; return error and shots if that ends in balance."""
+        """Relax from the arm at rest; return error and shots if this leads to a stable shape."""
         grid = build_grid(self.config, max(self.config.steps, RELAXATION_STEPS))
         for segment, law in self._laws.items():
             _put_law(grid, segment, *law)
@@ -356,7 +356,7 @@ class CosseratRod:
         gain = 0.2
         while gain > 1e-3:
             strains = rest.copy()
-            strains[:, :2] += 0.01 / self.rest_length_m  # off symmetry, which may be unstable
+            strains[:, :2] += 0.01 / self.rest_length_m  # symmetry may be unstable
             size = math.inf
             for _ in range(RELAXATION_TRIES):
                 status, size, tip = relax(grid, self._loads, strains, gain, 400, 1e-6)
@@ -371,7 +371,7 @@ class CosseratRod:
         return None
 
     def tip_pose(self) -> Array:
-        """Return the tip (4, 4) of the solution in the work space."""
+        """Return the tip pose (4, 4) of the solution in the work space."""
         x, y, z, w = self._tip_rotation
         tip = np.eye(4)
         matrix_into(x, y, z, w, tip)
@@ -418,7 +418,7 @@ def _put_law(grid: Grid, segment: int, stiffness: Array, rest: Array) -> None:
 
 
 def _steps_of(grid: Grid, segment: int) -> slice:
-    """Return the steps of a segment: all have as many, counted from the tip."""
+    """Return the steps of a segment, counted from the tip; all segments have equally many."""
     segments = len(grid.n_active)
     each = len(grid.step_length) // segments
     begin = (segments - 1 - segment) * each

@@ -1,4 +1,4 @@
-"""The shape of a Cosserat rod in the terms of `ArmModel`."""
+"""Conversion of a Cosserat rod state to the `Shape` of `ArmModel`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from softarm_ros.models.cosserat.state import RodState
 
 
 def shape_of_state(state: RodState) -> Shape:
-    """Return the shape of a state in the terms of `ArmModel`."""
+    """Return the `Shape` of a state; its configuration holds the segments' rotation vectors."""
     per = state.nodes_per_segment
     turns = [
         log_so3(state.rotations[k * per].T @ state.rotations[(k + 1) * per - 1])

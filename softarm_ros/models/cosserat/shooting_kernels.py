@@ -1,13 +1,13 @@
 """
 Compiled equilibrium of a cable-driven Cosserat rod: shooting from the tip to the base.
 
-With dead loads the force N over a cut through rod and cables together is known before the shape
-is: tip force plus the weight beyond. Moment and pose follow, integrated from the tip (s = L),
+Under dead loads, the force N over a cut through rod and cables does not depend on the shape: it is
+the tip force plus the weight beyond. Moment and pose are integrated from the tip (s = L),
 
     R' = R hat(u),  p' = R v,  M' = -p' x N,  (u, v) = local law of (R^T M, R^T N)
 
-so that only the rotation of the tip (3 numbers) is unknown; the base asks for the identity. The
-variational equations give the derivative Y of the base rotation by the tip rotation,
+so that only the rotation of the tip (3 numbers) is unknown; the base rotation must be the
+identity. The variational equations give the derivative Y of the base rotation by the tip rotation,
 
     dtheta' = du - u x dtheta,  dM' = -d(p') x N - p' x dN,  d(p') = R (dv + dtheta x v)
     d(u, v) = H^-1 (d(R^T M), d(R^T N)),   d(R^T M) = (R^T M) x dtheta + R^T dM
@@ -112,7 +112,7 @@ def _cross_connector(
 def _leave_end(
     trace: Trace, row: int, q: Array, moment: Array, force: Array, point: Array, work: Array
 ) -> None:
-    """Keep the state at one end of a step."""
+    """Write the state at one end of a step into the trace."""
     for i in range(3):
         trace.moments[row, i] = moment[i]
         trace.forces[row, i] = force[i]
@@ -137,9 +137,9 @@ def shoot(
     Integrate from the tip (rotation given as quaternion (4,)) to the base.
 
     `columns`: 0 for the shot alone, 3 for the derivative by the tip rotation, 9 + cables
-    (with `derivatives`) for those by tip force, tip moment and tensions too. `fresh`: the local
-    laws start from the cut before, else from the strains in `trace`. Returns a status and whether
-    Y stayed regular.
+    (with `derivatives`) for those by tip force, tip moment and tensions too. With `fresh`, the
+    local laws start from the strain at the previous cut; without it, from the strains in `trace`.
+    Returns the status, and whether Y stayed regular.
     """
     steps = grid.step_length.shape[0]
     segments = grid.n_active.shape[0]
@@ -173,7 +173,7 @@ def shoot(
     regular = True
     segment, segment_before, n_active = segments, segments, 0
     lengths, slot = np.zeros(cables), np.zeros(cables, dtype=np.int64)
-    # Out of the tuples, whose every use counts references.
+    # Taken out of the tuples once, as every access to a tuple counts references.
     table, active, strains = grid.table, grid.active, trace.strains
     mass_beyond, gravity, step_length = grid.mass_beyond, loads.gravity, grid.step_length
     segment_of_step, curvature_scale = grid.segment_of_step, grid.curvature_scale
@@ -255,7 +255,7 @@ def shoot(
                 if new_segment:
                     _leave_end(trace, end, q, moment, stage_force, point, work)
                 elif j > 0:
-                    # The first stage of this step is at the end of the one before.
+                    # The first stage of this step is at the end of the previous step.
                     for i in range(6):
                         trace.end_strains[end, i] = work[STRAIN + i]
             u0, u1, u2 = work[STRAIN], work[STRAIN + 1], work[STRAIN + 2]
@@ -375,7 +375,7 @@ def shoot(
         for i in range(3):
             stage_force[i] = force[i] + mass_beyond[j, 4] * gravity[i]
         if j + 1 == steps or segment_of_step[j + 1] != segment:
-            # Within a segment the next step finds the strain here.
+            # Within a segment, the next step computes the strain here.
             matrix_into(q[0], q[1], q[2], q[3], r)
             for i in range(3):
                 work[WRENCH + i] = r[0, i] * moment[0] + r[1, i] * moment[1] + r[2, i] * moment[2]

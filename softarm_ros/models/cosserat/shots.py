@@ -1,10 +1,10 @@
 """
-Single shots over a Cosserat rod, for who searches for tensions and the tip's turn at once.
+Single shots over a Cosserat rod, for searches over tensions and tip rotation at once.
 
-`CosseratRod` finds the shape under given tensions. Where shape or lengths of cables are given
-instead, tensions are unknowns beside the rotation of the tip, and one Newton iteration over both
-takes a fraction of the shots. It also gets where tensions alone do not hold the arm: what is
-unstable under dead tensions may be stable on cables of given length.
+`CosseratRod` finds the shape under given tensions. If the shape or the cable lengths are given
+instead, both the tensions and the rotation of the tip are unknown, and one Newton iteration over
+both takes a fraction of the shots. It also finds shapes that dead tensions would not hold: an arm
+that is unstable under dead tensions may be stable on cables of given length.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class DeadLoad:
     gravity: Array
 
     def share(self, share: float) -> DeadLoad:
-        """Return a share of the load."""
+        """Return the load times `share`."""
         return DeadLoad(share * self.tip, share * self.gravity)
 
 
@@ -48,25 +48,25 @@ class Shot:
     Attributes
     ----------
     tip_rotation : (4,)
-        Quaternion x, y, z, w it was shot with.
+        Quaternion x, y, z, w of the tip, at which the shot starts.
     tensions : (cables,)
-        [N].
+        Cable tensions [N].
     turns : (segments + 1, 3, 3)
-        Rotation at the base as it was reached, then at the distal face of each connector.
+        Rotation reached at the base, then that at the distal end of each segment's flexible part.
     turn_slopes : (segments + 1, 3, 3 + cables)
-        Their derivatives, each in its own frame.
+        Derivatives of `turns`, each in its own frame; valid for connectors that do not rotate.
     points : (segments, 3)
-        Distal end of each segment's flexible part from the base [m].
+        Distal end of each segment's flexible part, relative to the base [m].
     tip_slope : (3, 3 + cables)
-        Of the tip's position, for a base that is met.
+        Derivative of the tip position, for a base that is met.
     lengths : (cables,)
-        Of the cables' paths [m].
+        Path lengths of the cables [m].
     length_slopes : (cables, 3 + cables)
-        Their derivatives.
+        Derivatives of `lengths`.
     strains : (steps, 7, 6)
-        A start for neighbours.
+        Strains at the stages of every step; a start for neighbours.
     folds : int
-        How many ways the arm has to fall aside under dead tensions (its Morse index).
+        Number of unstable modes under dead tensions (Morse index).
 
     """
 
@@ -84,12 +84,12 @@ class Shot:
 
 class RodShots:
     """
-    A rod with its tables and work space.
+    Shots over one rod, with its tables and work space.
 
     Parameters
     ----------
     config
-        The arm; its gravity counts for nothing here, every shot states its load.
+        The arm; its gravity is ignored, as every shot gets its own load.
 
     """
 
@@ -100,12 +100,12 @@ class RodShots:
         self._trace = new_trace(len(self._grid.step_length), segments, cables)
         self._connectors = np.zeros((segments, 6))
         per = config.steps + 1
-        # Rows of the trace, from the tip: distal end of each segment, from the base.
+        # Trace rows (counted from the tip) of the segments' distal ends, ordered from the base.
         self._distal = per * np.arange(segments - 1, -1, -1)
         self._columns = np.array([0, 1, 2, *range(9, 9 + cables)])
         self._base_slope = np.zeros((1, 3, 3 + cables))
         nothing = DeadLoad(np.zeros(6), np.zeros(3))
-        # At rest the tip is turned as the base is, seen from the other end.
+        # At rest, the tip rotation is the inverse of the base rotation reached from the identity.
         away = self._reached(_NO_FRAME, np.zeros(cables), nothing)
         x, y, z, w = away
         self.rest_rotation = np.array([-x, -y, -z, w])
@@ -115,12 +115,12 @@ class RodShots:
         self, tip_rotation: Array, tensions: Array, load: DeadLoad, strains: Array | None = None
     ) -> Shot:
         """
-        Return a shot with its derivatives; `strains` are those of a neighbour.
+        Return a shot with its derivatives, started from the `strains` of a neighbour if given.
 
         Raises
         ------
         ModelError
-            If a section carries no such wrench.
+            If a section cannot carry its wrench.
 
         """
         trace, cables = self._trace, len(self.config.cables)
@@ -158,7 +158,7 @@ class RodShots:
         )
 
     def state(self, shot: Shot, load: DeadLoad) -> RodState:
-        """Return all along the rod what a shot that meets the base leaves."""
+        """Return the state along the whole rod, for a shot that meets the base."""
         loads = Loads(shot.tensions, load.tip, load.gravity, self._connectors)
         self._trace.strains[:] = shot.strains
         shoot(self._grid, loads, shot.tip_rotation, 0, False, False, self._trace)

@@ -1,4 +1,4 @@
-"""Compiled solution: Newton on the shots; coarse first, then fine; load steps where that fails."""
+"""Compiled solver: Newton on shots, coarse first, then fine; load steps if that fails."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from softarm_ros.models.cosserat.tables import Grid, Loads, Trace
 
 SINGULAR, TOO_MANY_ITERATIONS = 3, 4
 MAX_SHOTS = 16
-# Error [rad] at the base at which the coarse grid hands over: its own error is not smaller.
+# Error [rad] at the base at which the fine grid takes over: the coarse grid is no more accurate.
 HAND_OVER = 1e-3
 SMALLEST_LOAD_STEP = 0.01
 
 
 @kernel
 def _base_error(q: Array, error: Array) -> float:
-    """Write the rotation vector that leads from the base reached to the identity."""
+    """Write the rotation vector from the reached base to the identity; return its norm."""
     x, y, z, w = q[0], q[1], q[2], q[3]
     if w < 0.0:
         x, y, z, w = -x, -y, -z, -w
@@ -43,11 +43,11 @@ def newton(
     trace: Trace,
 ) -> tuple[int, float, bool, int]:
     """
-    Turn `tip_rotation` until the base is met, by Newton with backtracking; in place.
+    Turn `tip_rotation` in place until the base is met, by Newton's method with backtracking.
 
-    While the error falls fast, Y is not integrated anew but corrected by Broyden's rule. Returns
-    the status, the error at the base [rad], whether Y stayed regular at the last shot that
-    integrated it and the number of shots.
+    While the error falls fast, Y is corrected by Broyden's rule instead of integrated again.
+    Returns the status, the error at the base [rad], whether Y stayed regular in the last shot that
+    integrated it, and the number of shots.
     """
     trial = tip_rotation.copy()
     error, turn, last_error = np.zeros(3), np.zeros(3), np.zeros(3)
@@ -76,7 +76,7 @@ def newton(
                 best = math.inf
                 trial[:] = tip_rotation
                 continue
-            # Worse than where the step began: halve it.
+            # Worse than at the start of the step: halve the step.
             fraction *= 0.5
             if fraction < 0.05 or best == math.inf:
                 return failure, best, integrated_regular, shot + 1
@@ -153,7 +153,7 @@ def equilibrate(
             return status, error, regular, shots, 1.0
     tip_rotation[:] = rest_rotation
     status, _, regular, _ = newton(coarse, loads, tip_rotation, HAND_OVER, 25, True, coarse_trace)
-    # A start that is unstable on the coarse grid may be another branch: walk there in load steps.
+    # A start that is unstable on the coarse grid may lie on another branch: use load steps then.
     if status == OK and regular:
         status, error, regular, count = newton(
             fine, loads, tip_rotation, tolerance, MAX_SHOTS, True, trace

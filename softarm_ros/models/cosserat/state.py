@@ -19,7 +19,7 @@ from softarm_ros.models.cosserat.tables import NODE_OF_STAGE, B, Grid, Trace
 @dataclass(frozen=True)
 class RodStart:
     """
-    Where a search for an equilibrium under similar loads begins.
+    Start of a search for an equilibrium under similar loads.
 
     Attributes
     ----------
@@ -37,20 +37,20 @@ class RodStart:
 @dataclass(frozen=True)
 class RodState:
     """
-    Equilibrium of the arm, or the report that there is none (then every number is NaN).
+    Equilibrium of the arm, or a report that there is none (then every number is NaN).
 
     Attributes
     ----------
     converged : bool
         Whether the arm is in equilibrium.
     stable : bool
-        Whether that is a strict minimum of the energy.
+        Whether the equilibrium is a strict minimum of the energy.
     residual : float
-        Rotation [rad] by which the base is missed.
+        Rotation error at the base [rad].
     shots : int
-        Integrations of the whole arm.
+        Number of integrations of the whole arm.
     message : str
-        What went wrong, or nothing.
+        Remark or reason of failure; empty if there is none.
     tensions : (cables,)
         Cable tensions [N].
     tip_rotation : (4,)
@@ -72,7 +72,7 @@ class RodState:
 
     @property
     def start(self) -> RodStart:
-        """Where the search under similar loads begins."""
+        """Start of a search under similar loads."""
         return RodStart(self.tip_rotation, self.trace.strains)
 
     @property
@@ -84,12 +84,12 @@ class RodState:
 
     @property
     def slack(self) -> NDArray[np.bool_]:
-        """Cables without tension (cables,) bool."""
+        """Whether each cable is without tension (cables,)."""
         return self.tensions <= 0.0
 
     @cached_property
     def points(self) -> Array:
-        """Centreline (nodes, 3) [m] at both ends of every segment's every step, from the base."""
+        """Centreline (nodes, 3) [m] at both ends of every step of every segment, from the base."""
         return self._or_nan(self.trace.points[::-1] - self.trace.base_point)
 
     @cached_property
@@ -150,8 +150,8 @@ class RodState:
         """
         Return (n, 3) points [m] from base to tip, evenly spaced along the arm at rest.
 
-        Between the ends of the steps by a Hermite polynomial of degree 5 (point, tangent and
-        curvature are known there); straight along connectors.
+        Between the ends of a step, interpolate by a Hermite polynomial of degree 5 (point, tangent
+        and curvature are known there); connectors are straight.
         """
         whole = sum(s.length_m + s.connector.length_m for s in self.config.segments)
         return self.points_at(np.linspace(0.0, whole, n))
@@ -195,11 +195,11 @@ class RodDerivatives:
     Attributes
     ----------
     tip_by_tension : (6, cables)
-        [m/N, rad/N].
+        Tip twist by tension [m/N, rad/N].
     compliance : (6, 6)
         Tip twist by tip force and moment, symmetric.
     contraction_by_tension : (cables, cables)
-        [m/N], symmetric.
+        Contraction by tension [m/N], symmetric.
     contraction_by_wrench : (cables, 6)
         The transpose of `tip_by_tension` (Maxwell-Betti).
     stable : bool

@@ -1,8 +1,8 @@
 """
 Compiled local law of a rod with cables: section wrench -> strain.
 
-The rod and its cables are cut together. The wrench (M, N) over such a cut (moment and force in
-the local frame, z along the tangent) is the sum of what the rod carries and what the cables carry
+A cut goes through the rod and its cables. The wrench (M, N) over the cut (moment and force in the
+local frame, z along the tangent) is the sum of the wrenches of the rod and of the cables
 (Rucker & Webster 2011, summed up before differentiation):
 
     M = K_uu (u - u0) + K_uv (v - v0) + sum_i t_i r_i x tau_i
@@ -14,10 +14,10 @@ is convex for t_i >= 0: at most one strain belongs to a wrench, and its Hessian 
 Cholesky. No distributed cable load, no derivative of the strain and no jump where a cable ends is
 needed. Order of strains: u (3) [1/m], then v (3) [-].
 
-A fluid in a bore whose area A in the section is constant has the energy -p V per length,
-V = A e_z: its volume is what the section sweeps, whatever the angle at which the bore crosses it.
-So it is a path with t = -p A and e_z in place of |e|. That is linear in the strains: a bore pushes
-along the section's normal, adds nothing to the Hessian, and the energy stays convex.
+A fluid at pressure p in a bore of constant area A in the section has the energy -p V per length,
+V = A e_z: the section sweeps this volume, whatever the angle at which the bore crosses it. A bore
+is therefore a path with t = -p A and with e_z in place of |e|. This is linear in the strains: the
+bore pushes along the section's normal, adds nothing to the Hessian, and the energy stays convex.
 """
 
 from __future__ import annotations
@@ -28,19 +28,19 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 
 OK, CRUSHED, NO_STRAIN = 0, 1, 2
-# Below this stretch of rod or cable path the law has no meaning: the rod is squeezed to nothing.
+# Below this stretch of rod or cable path, the law has no meaning: the rod is crushed.
 MIN_STRETCH = 0.05
-# One row of the table of an arm: stiffness (36), strain at rest (6), then 6 numbers a path
+# One row of the table of an arm: stiffness (36), strain at rest (6), then 6 numbers per path
 # present: offset r (3), slope r' (2, offsets stay in the section), 1 for a bore or 0 for a cable.
 STIFFNESS, REST, ROUTES = 0, 36, 42
 # Work space, one flat array (separate ones cost more than the arithmetic): wrench, strain, step
-# (6 each), factor (36), then 5 numbers a cable present: tension, tau, |e|.
+# (6 each), factor (36), then 5 numbers per cable present: tension, tau, |e|.
 WRENCH, STRAIN, STEP, FACTOR, CABLES = 0, 6, 12, 18, 54
 
 
 @kernel
 def factorise(work: Array, n: int) -> bool:
-    """Overwrite the lower triangle of FACTOR (rows of 6) by Cholesky's, with 1/diagonal."""
+    """Overwrite the lower triangle of FACTOR (rows of 6) by its Cholesky factor, 1/diagonal."""
     for j in range(n):
         row_j = FACTOR + 6 * j
         pivot = work[row_j + j]
@@ -82,12 +82,12 @@ def local_strain(row: Array, work: Array, n_active: int, n: int, curvature_scale
     Parameters
     ----------
     row : (42 + 6 cables,)
-        Table of this cut; cables and bores alike are meant by cables.
+        Table row of this cut; here, cables include bores.
     work : (54 + 5 cables,)
         In: WRENCH, the start in STRAIN, the tensions. Out: STRAIN, the factor of the Hessian,
         direction and stretch of each cable path.
     n_active : int
-        Cables present.
+        Number of cables present.
     n : int
         6 for a rod that stretches and shears, 3 for one that does not.
     curvature_scale : float
@@ -219,10 +219,10 @@ def local_strain(row: Array, work: Array, n_active: int, n: int, curvature_scale
         for k in range(3, n):
             work[STRAIN + k] += work[STEP + k]
             size = max(size, abs(work[STEP + k]))
-        # Newton squares the error; the last shot starts nearer than this and leaves rounding.
+        # Newton squares the error; the last shot starts closer than this and ends at rounding.
         if size < 1e-5:
-            # The cables' stretch is still that before the step: without it lengths of cables
-            # would be wrong by 1e-8 m, by as much as a neighbour's strains were off.
+            # The stretch of the cables is still that before the last step. Without this update,
+            # cable lengths would be off by 1e-8 m, depending on the strains at the start.
             s0, s1, s2 = work[STEP], work[STEP + 1], work[STEP + 2]
             d3, d4, d5 = 0.0, 0.0, 0.0
             if n == 6:

@@ -1,4 +1,4 @@
-"""Tables, loads and work space of the Cosserat rod kernels, and the scheme they belong to."""
+"""Tables, loads and work space of the Cosserat rod kernels, and their integration scheme."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class Grid(NamedTuple):
     segment_of_step: IntArray  # (steps,)
     step_length: Array  # (steps,) [m]
     table: Array  # (steps, 5, 42 + 6 cables): rows of `local_strain`
-    mass_beyond: Array  # (steps, 5) [kg], from there to the distal end of the segment
-    active: IntArray  # (segments, cables)
-    n_active: IntArray  # (segments,)
+    mass_beyond: Array  # (steps, 5) [kg], from the node to the distal end of the segment
+    active: IntArray  # (segments, cables), indices of the cables present
+    n_active: IntArray  # (segments,), number of cables present
     segment_mass: Array  # (segments,) [kg]
     connectors: Array  # (segments, 16): mass, length, rotation (9), inverse quaternion, centre
     n_strains: int
@@ -42,7 +42,7 @@ class Grid(NamedTuple):
 
 
 class Loads(NamedTuple):
-    """What acts on the arm; forces and moments in the base frame."""
+    """Loads on the arm; forces and moments are in the base frame."""
 
     tensions: Array  # (cables,) [N]
     tip: Array  # (6,) force [N], moment [N m]
@@ -51,7 +51,7 @@ class Loads(NamedTuple):
 
 
 class Trace(NamedTuple):
-    """What a shot leaves behind; poses relative to the tip."""
+    """Results of a shot; poses are relative to the tip."""
 
     strains: Array  # (steps, 7, 6): start of the local law on entry, result on exit
     points: Array  # (steps + segments, 3), at both ends of every step, from tip to base
@@ -64,7 +64,7 @@ class Trace(NamedTuple):
     base_point: Array  # (3,)
     variation: Array  # (9 + cables, columns): dtheta, dM, dp, dlength at the base
     turn_variation: Array  # (segments, 3, columns): dtheta at the distal face of each connector
-    crossings: IntArray  # (1,) how often Y turned singular on the way
+    crossings: IntArray  # (1,) number of times Y became singular on the way
 
 
 def new_trace(steps: int, segments: int, cables: int) -> Trace:
