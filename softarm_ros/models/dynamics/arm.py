@@ -1,5 +1,5 @@
 """
-Newton-Euler dynamics of an arm in sections, each of segments with constant strain.
+Newton-Euler dynamics of an arm of sections, each divided into segments of constant strain.
 
 Generalises Chen et al. (Micromachines 2022, 13, 130): the exact exponential map instead of their
 small-rotation rates, distributed mass, any number of segments at linear cost.
@@ -100,7 +100,7 @@ class ArmDynamics:
         cable_tension_N: ArrayLike | None = None,
     ) -> Loads:
         """
-        Return what acts on the arm; base frame unless said otherwise.
+        Return the checked loads on the arm; they are in the base frame unless stated otherwise.
 
         Parameters
         ----------
@@ -110,19 +110,19 @@ class ArmDynamics:
             Tangential force [N] and moment [N m] of the drive in each segment, material axes; see
             `chamber_drive`.
         tip_force, tip_moment : (3,)
-            At the tip [N, N m].
+            Force and moment at the tip [N, N m].
         node_wrenches : (n, 6), optional
             Force and moment at every node (far end of a segment and its connector) [N, N m].
         added_mass : (n, 6, 6), optional
-            Fluid inertia at every node, its axes, linear rows first; symmetric, not negative.
+            Fluid inertia at every node, node axes, linear rows first; symmetric, not negative.
         node_damping : (n, 6, 6), optional
-            Resistance at every node per its twist, its axes, linear rows first; symmetric. With
-            the drag at the present twist in `node_wrenches`, plus this times that twist, quadratic
-            drag is integrated implicitly.
+            Resistance at every node per node twist, node axes, linear rows first; symmetric.
+            Quadratic drag is integrated implicitly if `node_wrenches` holds the drag at the
+            present twist plus this matrix times that twist.
         cable_offset_m : (n, m, 2), optional
-            Where m cables cross the section of each segment [m].
+            Positions of m cables in the cross-section of each segment [m].
         cable_tension_N : (n, m), optional
-            Tension of each cable in each segment, zero where it does not run.
+            Tension of each cable in each segment, zero in segments that it does not pass.
 
         Raises
         ------
@@ -151,7 +151,7 @@ class ArmDynamics:
         )
 
     def _node_matrices(self, name: str, value: ArrayLike | None) -> Array:
-        """Return symmetric (n, 6, 6), or (0, 6, 6) for None, which the kernels skip."""
+        """Return symmetric matrices (n, 6, 6), or (0, 6, 6) for None, which the kernels skip."""
         if value is None:
             return np.zeros((0, 6, 6))
         matrices = checked(name, value, (self.segments, 6, 6))
@@ -163,7 +163,7 @@ class ArmDynamics:
     def inverse_dynamics(
         self, strains: ArrayLike, rates: ArrayLike, accelerations: ArrayLike, loads: Loads
     ) -> Array:
-        """Return the generalised forces (n, 4) a motion needs beyond the loads."""
+        """Return the generalised forces (n, 4) that a motion needs in addition to the loads."""
         q, v, a = self._checked(strains, rates, accelerations)
         out = np.empty_like(q)
         place_arm(self.body, q, self.scratch)
@@ -187,7 +187,7 @@ class ArmDynamics:
         return out
 
     def mass_matrix(self, strains: ArrayLike, loads: Loads | None = None) -> Array:
-        """Return the mass matrix (4 n, 4 n), with the fluid's if `loads` has added mass."""
+        """Return the mass matrix (4 n, 4 n), including the added mass in `loads`, if any."""
         (q,) = self._checked(strains)
         still = self.loads(ZERO3) if loads is None else loads
         bare = self._without_material(still)
@@ -205,7 +205,7 @@ class ArmDynamics:
         return 0.5 * (matrix + matrix.T)
 
     def _without_material(self, loads: Loads) -> Body:
-        """Return the body without stiffness, so that inertia columns lose no digits."""
+        """Return the body without material forces, beside which inertia would lose digits."""
         zero = np.zeros_like(self.body.stiffness)
         return self.body._replace(stiffness=zero, damping=zero)
 
@@ -218,13 +218,13 @@ class ArmDynamics:
         return out
 
     def energy(self, strains: ArrayLike, rates: ArrayLike, loads: Loads) -> Energy:
-        """Return energies and losses of a state; drive, cables and wrenches have none here."""
+        """Return energies and losses of a state, not counting drive, cables and wrenches."""
         q, v = self._checked(strains, rates)
         place_arm(self.body, q, self.scratch)
         return Energy(*energies(self.body, loads, q, v, self.scratch))
 
     def node_poses(self, strains: ArrayLike) -> Array:
-        """Return the poses (n + 1, 4, 4) of base and nodes, the last is the tip [m]."""
+        """Return the poses (n + 1, 4, 4) of base and nodes [m]; the last node is the tip."""
         (q,) = self._checked(strains)
         place_arm(self.body, q, self.scratch)
         poses = np.zeros((self.segments + 1, 4, 4))

@@ -1,11 +1,11 @@
 """
 Compiled articulated-body solve of (M + a C + b D + c K) x = r, linear in the segments.
 
-M is the mass matrix, C the drag, D and K material damping and stiffness: with (a, b, c) =
-(0, 0, 0) this is forward dynamics, with those of a time step the linear algebra of an implicit
-integrator. Each segment is a rod piece between its two end frames; eliminating its strains from
-the tip to the base carries a (6, 6) inertia inward (Featherstone's algorithm for elastic joints
-with mass of their own).
+M is the mass matrix, C the drag, D and K are material damping and stiffness. With (a, b, c) =
+(0, 0, 0) the solve is forward dynamics; with the factors of a time step, it is the linear algebra
+of an implicit integrator. Each segment is a rod piece between its two end frames. Eliminating the
+strains segment by segment, from the tip to the base, carries a (6, 6) inertia inward
+(Featherstone's algorithm for elastic joints with mass of their own).
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def factorise(
     scratch: Scratch,
 ) -> bool:
     """
-    Factorise M + drag_time C + damping_time D + stiffness_time2 K; False if not positive.
+    Factorise M + drag_time C + damping_time D + stiffness_time2 K; False if not definite.
 
     `place_arm` must have been called for the strains.
     """
@@ -134,7 +134,7 @@ def _own_inertia(
     scratch: Scratch,
     H: Array,
 ) -> None:
-    """Write the lower triangle of the strains' own matrix (4, 4)."""
+    """Write the lower triangle of the matrix (4, 4) of a segment's own strains."""
     P, W = scratch.end_map[k], scratch.end_turn[k]
     C, V = scratch.centre_map[k], scratch.middle_turn[k]
     length, D, K = body.length[k], body.damping[k], body.stiffness[k]

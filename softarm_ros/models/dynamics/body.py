@@ -1,4 +1,4 @@
-"""From configured sections to the constant arrays of the dynamics kernels."""
+"""Conversion of configured sections to the constant arrays of the dynamics kernels."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from softarm_ros.models.dynamics.layout import Body
 
 def build_body(sections: Sequence[DynamicSectionConfig], payload: RigidBodyConfig) -> Body:
     """
-    Return the constants of an arm; the payload sits behind the last section's connector.
+    Return the constants of an arm; the payload is fixed behind the last section's connector.
 
     Raises
     ------
@@ -43,7 +43,7 @@ def build_body(sections: Sequence[DynamicSectionConfig], payload: RigidBodyConfi
 
 
 def empty_body(n: int) -> Body:
-    """Return the arrays of n segments, all zero but the connectors' rotations."""
+    """Return the arrays of n segments, all zero but for the connectors' identity rotations."""
     return Body(
         length=np.zeros(n),
         stiffness=np.zeros((n, 4, 4)),
@@ -86,12 +86,13 @@ def _fill_piece(body: Body, k: int, section: DynamicSectionConfig) -> None:
     body.mass[k] = mass
     body.weight[k] = weight
     body.drag[k] = drag
-    # A straight piece turns about its centre with m l^2 / 12. The same again is a correction:
-    # piecewise constant curvature stiffens a mode of wave number k by (k l)^2 / 12 (Ritz), the
-    # doubled inertia makes it heavier by as much, so frequencies converge with l^4 instead of l^2.
+    # A straight piece has the inertia m l^2 / 12 about its centre. Doubling it is a correction:
+    # piecewise constant curvature stiffens a mode of wave number k by (k l)^2 / 12 (Ritz), and the
+    # doubled inertia makes the mode heavier by the same share, so frequencies converge with l^4
+    # instead of l^2.
     own = (2.0 if section.matched_inertia else 1.0) * length * length / 12.0
     body.rotary[k] = slices + mass * own * np.array([1.0, 1.0, 0.0])
-    # Motion inside a piece: stretching and twisting (doubled likewise); bending without turning.
+    # Motion inside a piece: stretching and twisting (doubled too); bending without turning.
     square = length * length
     body.inner[k, 0] = mass * own
     body.inner[k, 1] = mass * square * square / 720.0 + slices[0] * square / 12.0
@@ -100,7 +101,7 @@ def _fill_piece(body: Body, k: int, section: DynamicSectionConfig) -> None:
 
 
 def _add_body(body: Body, k: int, rigid: RigidBodyConfig, offset: Array, turn: Array) -> None:
-    """Add a rigid body given in a frame at `offset`, `turn` from distal frame k."""
+    """Add a rigid body, given in a frame at `offset` and `turn` from distal frame k."""
     drag = np.array([rigid.drag_N_s_m, rigid.turning_drag_N_m_s])
     inertia = np.array(rigid.inertia_kg_m2)
     if not (rigid.mass_kg or rigid.displaced_fluid_kg or drag.any() or inertia.any()):
@@ -113,7 +114,7 @@ def _add_body(body: Body, k: int, rigid: RigidBodyConfig, offset: Array, turn: A
         common = (mass * body.tip_centre[k] + new * centre) / (mass + new)
     else:
         common = centre
-    # Parallel axes to the common centre of mass.
+    # Parallel-axis theorem, about the common centre of mass.
     for m, c in ((mass, body.tip_centre[k] - common), (new, centre - common)):
         body.tip_inertia[k] += m * (c @ c * np.eye(3) - np.outer(c, c))
     body.tip_inertia[k] += turn @ np.diag(inertia) @ turn.T

@@ -101,7 +101,7 @@ class DynamicSectionConfig(ConfigBlock):
 
 
 def diagonal4(values: tuple[float, float, float, float]) -> Four4:
-    """Return a diagonal 4 x 4 matrix as a configuration block holds it."""
+    """Return a diagonal 4 x 4 matrix in the form of a configuration block."""
     a, b, c, d = values
     return ((a, 0.0, 0.0, 0.0), (0.0, b, 0.0, 0.0), (0.0, 0.0, c, 0.0), (0.0, 0.0, 0.0, d))
 
@@ -132,7 +132,7 @@ def round_section(
     density_kg_m3 : float
         Density of the material.
     segments : int
-        Pieces of constant strain.
+        Number of pieces of constant strain.
     damping_time_s : float
         Kelvin-Voigt time: damping = time * stiffness.
     air_drag_1_s : float

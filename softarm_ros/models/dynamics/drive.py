@@ -1,9 +1,9 @@
 """
-Drives of an arm: soft chambers by pressure, straight cables by tension.
+Drives of an arm: soft chambers under pressure, straight cables under tension.
 
 Chen et al. (Micromachines 2022, 13, 130), eq. 20 and 21: a chamber of bore area A at (r, psi)
-pushes its section apart with A P and bends it with A r P (sin psi, -cos psi, 0). The same numbers
-give the volume it gains per strain, so that pressure and flow carry the same power.
+pushes its section apart with A P and bends it with A r P (sin psi, -cos psi, 0). The same factors
+give the volume that a chamber gains per strain, so pressure and flow transmit the same power.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Chamber:
 
 class ChamberDrive:
     """
-    Chambers of one arm: pressures (m,) [Pa] to drive resultants, strains to chamber volumes.
+    Chambers of one arm: map pressures (m,) [Pa] to drive resultants, and strains to volumes.
 
     Attributes
     ----------
@@ -42,7 +42,7 @@ class ChamberDrive:
     Raises
     ------
     ModelError
-        If a chamber names a section the arm does not have.
+        If a chamber names a section that the arm does not have.
 
     """
 
@@ -62,7 +62,7 @@ class ChamberDrive:
         return self.map @ checked('pressures_Pa', pressures_Pa, (len(self.chambers),))
 
     def volume_change(self, strains: ArrayLike) -> Array:
-        """Return the volume (m,) [m^3] each chamber has gained over the unstrained arm."""
+        """Return the volume (m,) [m^3] that each chamber gains against the unstrained arm."""
         q = checked('strains', strains, (self.arm.segments, 4))
         return np.einsum('k,kji,kj->i', self.arm.body.length, self.map, q)
 
@@ -78,16 +78,16 @@ class CableDrive:
     Parameters
     ----------
     offsets_m : (m, 2)
-        Where each cable crosses the sections, x and y.
+        Position x, y of each cable in the cross-sections.
     end_sections : (m,)
-        Index of the section each cable ends at.
+        Index of the section in which each cable ends.
 
     """
 
     def __init__(
         self, arm: ArmDynamics, offsets_m: ArrayLike, end_sections: Sequence[int]
     ) -> None:
-        """Mark the segments each cable passes."""
+        """Mark the segments that each cable passes."""
         count = len(end_sections)
         self.arm = arm
         self.offset = np.tile(checked('offsets_m', offsets_m, (count, 2)), (arm.segments, 1, 1))
@@ -109,7 +109,7 @@ class CableDrive:
 
 
 def section_slice(arm: ArmDynamics, section: int) -> slice:
-    """Return the segments of a section."""
+    """Return the segments of a section as a slice."""
     if not 0 <= section < len(arm.sections):
         raise ModelError(f'section {section}: the arm has sections 0..{len(arm.sections) - 1}')
     begin = sum(part.segments for part in arm.sections[:section])

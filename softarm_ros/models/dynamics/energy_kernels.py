@@ -16,7 +16,7 @@ def energies(
     """
     Return kinetic, elastic and weight energy [J] and the power lost in damping and drag [W].
 
-    `place_arm` must have been called for `q`. The fluid's kinetic energy is counted.
+    `place_arm` must have been called for `q`. The kinetic energy includes that of the fluid.
     """
     kinetic, elastic, weight, loss = 0.0, 0.0, 0.0, 0.0
     w0, w1, w2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
@@ -78,7 +78,7 @@ def energies(
 
 @kernel
 def node_twists(body: Body, v: Array, scratch: Scratch, out: Array) -> None:
-    """Write the velocity of every node, base axes, linear first (n, 6); needs `place_arm`."""
+    """Write the twists (n, 6) of the nodes, base axes, linear first; call `place_arm` before."""
     w0, w1, w2, u0, u1, u2 = 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
     for k in range(body.length.shape[0]):
         p, P, W = scratch.end[k], scratch.end_map[k], scratch.end_turn[k]

@@ -2,12 +2,12 @@
 Compiled implicit time steps: generalised-alpha with error control, solved by Newton iterations.
 
 Chung & Hulbert (1993) in the form of Arnold & Bruels (2007): the equations of motion hold exactly
-at every step's end, the algorithmic acceleration follows by a filter. spectral_radius = 1 is the
-trapezoidal rule (no numerical damping), smaller values damp what the step cannot resolve. The
-Newton matrix keeps mass, drag, damping and stiffness and leaves out how gravity and inertia turn
-with the arm: it then factorises in linear time, and the iterations still contract quickly because
-what is left out is never stiff. Newton corrections and errors are measured as displacement of
-the nodes [m].
+at the end of every step, and a filter gives the algorithmic acceleration. spectral_radius = 1 is
+the trapezoidal rule (no numerical damping); smaller values damp motion that the step cannot
+resolve. The Newton matrix has mass, drag, damping and stiffness, but not the change of gravity and
+inertia forces as the arm turns. It therefore factorises in linear time, and the iterations still
+contract quickly because the neglected terms are never stiff. Newton corrections and errors are
+measured as displacement of the nodes [m].
 """
 
 from __future__ import annotations
@@ -23,10 +23,11 @@ from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual
 
 REACHED, TOO_SMALL, TOO_MANY = 0, 1, 2
 MAX_ITERATIONS = 8
-# Steps after which the contraction of the iterations is measured again.
+# Number of steps after which the contraction of the iterations is measured again.
 MAX_AGE = 8
-# Newton corrections stop this far below the error tolerance. An error of a correction enters the
-# velocity too and then grows over a swing, so the share must be well below omega h.
+# Newton iterations stop when corrections are below this share of the error tolerance. The error of
+# a correction also enters the velocity and grows over a swing, so the share must be well below
+# omega h.
 NEWTON_SHARE = 0.01
 
 
@@ -69,7 +70,7 @@ def _displacement(
     for k in range(out.shape[0]):
         x, y, z = out[k, 0], out[k, 1], out[k, 2]
         square = x * x + y * y + z * z
-        if not square <= largest:  # NaN passes on
+        if not square <= largest:  # also true of NaN, which is passed on
             largest = square
     return abs(factor) * math.sqrt(largest)
 
@@ -97,25 +98,25 @@ def advance(
     Parameters
     ----------
     body, loads : Body, Loads
-        The arm and what acts on it meanwhile.
+        The arm, and the loads on it over the whole duration.
     duration : float
-        Time to go [s].
+        Time to integrate over [s].
     state : (5, n, 4)
         Strains, rates, accelerations, algorithmic accelerations, jerk (for prediction).
     step, max_step : float
-        First step to try and the longest allowed [s].
+        First step to try, and longest step allowed [s].
     tolerance : float
         Largest local error of any node per step [m].
     radius : float
         Spectral radius at infinity, 0..1.
     contraction : float
-        Newton contraction per step^2 [1/s^2] seen before, negative if unknown.
+        Newton contraction per step^2 [1/s^2] measured before, negative if unknown.
     frozen, moving : Scratch
-        Scratch of the factorised and of the current shape.
+        Scratch space of the factorised and of the current shape.
     work, twists : (5, n, 4), (n, 6)
-        Scratch.
+        Scratch space.
     max_steps : int
-        Steps and rejections allowed.
+        Largest number of steps and rejections together.
 
     Returns
     -------
@@ -217,7 +218,7 @@ def advance(
         time += h
         steps += 1
         age += 1
-        # At most doubled, but a step cut short by the end of the interval is not held against it.
+        # Double the step at most; a step cut short by the end of the interval sets no limit.
         step = max(h * min(max(ratio, 0.5), 2.0), min(step, h * ratio))
     return status, time, step, contraction if known else -1.0, steps, rejected, iterations
 
@@ -234,7 +235,7 @@ def _restart(
     twists: Array,
     step: float,
 ) -> None:
-    """Let the stored accelerations jump to those of new loads, if these differ."""
+    """Replace the stored accelerations by those under new loads, if they differ."""
     q, v, a, b, jerk = state[0], state[1], state[2], state[3], state[4]
     place_arm(body, q, scratch)
     residual(body, loads, q, v, a, scratch, r)

@@ -1,7 +1,7 @@
 """
-Arrays the dynamics kernels work on: the arm's constants, its loads, scratch space.
+Arrays of the dynamics kernels: the arm's constants, its loads, scratch space.
 
-Every array of a kernel stands in one of these tuples, so that hot loops allocate nothing. Strains
+Every array of a kernel is in one of these tuples, so that hot loops allocate nothing. The strains
 of a segment are ordered (eps, kx, ky, kz): stretch, two curvatures, twist per rest length.
 """
 
@@ -27,7 +27,7 @@ class Body(NamedTuple):
     rest : (n, 4)
         Strains without elastic load.
     mass, weight : (n,)
-        Mass of the rod piece [kg] and what gravity pulls on: mass less displaced fluid.
+        Mass of the rod piece, and the mass on which gravity acts: less displaced fluid [kg].
     rotary : (n, 3)
         Inertia of the piece about its middle frame's axes [kg m^2].
     inner : (n, 4)
@@ -36,19 +36,19 @@ class Body(NamedTuple):
         Viscous force of the surroundings per velocity of the piece [N s/m] and moment per its
         rate of turning [N m s].
     tip_mass, tip_weight : (n,)
-        Rigid body at the distal end of each segment [kg].
+        The same two masses of the rigid body at the distal end of each segment [kg].
     tip_centre : (n, 3)
-        Its centre of mass in the distal frame [m].
+        Centre of mass of this body in the distal frame [m].
     tip_inertia : (n, 3, 3)
-        Its inertia about the centre of mass, distal axes [kg m^2].
+        Inertia of this body about its centre of mass, distal axes [kg m^2].
     tip_drag : (n, 2)
         Viscous force and moment coefficients at the distal frame [N s/m, N m s].
     has_body, has_connector : (n,)
-        Whether the distal body, the connector and their loops are needed at all.
+        Whether there is a distal body or a connector; if not, the kernels skip their loops.
     connector : (n, 3)
-        Offset from distal frame to the next segment, distal axes [m].
+        Offset from the distal frame to the next segment, distal axes [m].
     turn : (n, 3, 3)
-        Rotation from distal frame to the next segment.
+        Rotation from the distal frame to the next segment.
 
     """
 
@@ -74,7 +74,7 @@ class Body(NamedTuple):
 
 class Loads(NamedTuple):
     """
-    What acts on an arm of n segments, held constant over a step.
+    Loads on an arm of n segments, constant over a step.
 
     Attributes
     ----------
@@ -88,11 +88,11 @@ class Loads(NamedTuple):
     added_mass : (n, 6, 6) or (0, 6, 6)
         Fluid inertia at each node, linear rows first, node axes.
     node_damping : (n, 6, 6) or (0, 6, 6)
-        Wrench against the node's twist per twist, linear rows first, node axes.
+        Resisting wrench at each node per node twist, linear rows first, node axes.
     cable_offset : (n, m, 2)
-        Where m cables cross the section [m].
+        Positions of m cables in the cross-section of each segment [m].
     cable_tension : (n, m)
-        Tension of each cable in each segment [N], zero where it does not run.
+        Tension of each cable in each segment [N], zero in segments that it does not pass.
 
     """
 
@@ -107,7 +107,7 @@ class Loads(NamedTuple):
 
 class Scratch(NamedTuple):
     """
-    Per segment results of the passes; local means the frame at the segment's proximal end.
+    Results of the passes for each segment; local means the frame at its proximal end.
 
     Attributes
     ----------
@@ -118,19 +118,19 @@ class Scratch(NamedTuple):
     end, centre : (n, 3)
         Local positions of the distal frame and of the centre of mass [m].
     end_map, centre_map : (n, 3, 4)
-        Their derivatives by the strains.
+        Derivatives of `end` and `centre` by the strains.
     end_turn, middle_turn : (n, 3, 3)
         Local angular velocity of distal and middle frame per curvature rate.
     inertia : (n, 3, 3)
         Inertia of the rod piece in local axes.
     force, moment : (n, 3)
-        What the rod piece needs at its centre of mass, local axes.
+        Force and moment that the rod piece needs at its centre of mass, local axes.
     tip_force, tip_moment : (n, 3)
-        What hangs on the distal frame needs (without the next segment), distal axes.
+        Force and moment needed at the distal frame (without the next segment), distal axes.
     gain : (n, 6, 4)
         Wrench per generalised load, F H^-1 of the articulated-body pass.
     inverse : (n, 4, 4)
-        H^-1 of that pass.
+        H^-1 of the articulated-body pass.
     load : (n, 4)
         Working column of the solves.
 
@@ -156,7 +156,7 @@ class Scratch(NamedTuple):
 
 
 def allocate_scratch(n: int, dtype: type = np.float64) -> Scratch:
-    """Return scratch space for n segments; complex for derivatives by complex steps."""
+    """Return scratch space for n segments; a complex dtype allows complex-step derivatives."""
 
     def zeros(*shape: int) -> Array:
         return np.zeros(shape, dtype)

@@ -98,7 +98,7 @@ def residual(
     body: Body, loads: Loads, q: Numbers, v: Numbers, a: Numbers, scratch: Scratch, out: Numbers
 ) -> None:
     """
-    Write what strains `q`, rates `v`, accelerations `a` need beyond the loads, all (n, 4).
+    Write the forces that strains `q`, rates `v`, accelerations `a` need, all (n, 4).
 
     out = M a + coriolis + elastic + damping - weight - drive - cables - node wrenches, in
     N m per unit stretch and N m^2 per curvature. `place_arm` must have been called for `q`.
@@ -183,7 +183,7 @@ def _add_material(body: Body, loads: Loads, q: Numbers, v: Numbers, k: int, out:
 def _outward(
     body: Body, loads: Loads, q: Numbers, v: Numbers, a: Numbers, scratch: Scratch
 ) -> None:
-    """Write the wrenches the pieces and the bodies on the distal frames need."""
+    """Write the wrenches that the rod pieces and the loads on the distal frames need."""
     zero = q[0, 0] * 0.0
     w0, w1, w2, u0, u1, u2 = zero, zero, zero, zero, zero, zero
     b0, b1, b2, a0, a1, a2 = zero, zero, zero, zero, zero, zero
@@ -258,7 +258,7 @@ def _outward(
             w0, w1, w2 = turn_back(T, w0, w1, w2)
             b0, b1, b2 = turn_back(T, b0, b1, b2)
             g0, g1, g2 = turn_back(T, g0, g1, g2)
-        # Whole tuples of arrays are not passed on: that costs more than the rest of the pass.
+        # Pass single arrays: passing whole tuples of arrays costs more than the rest of the pass.
         R, F = scratch.rotation, loads.wrench
         fx, fy, fz = _turn_back_at(R, k + 1, -F[k, 0], -F[k, 1], -F[k, 2])
         mx, my, mz = _turn_back_at(R, k + 1, -F[k, 3], -F[k, 4], -F[k, 5])
@@ -308,7 +308,7 @@ def _distal_body(
     force: Array,
     moment: Array,
 ) -> None:
-    """Add what the rigid body on the distal frame needs, and the viscous load there."""
+    """Add the wrench that the rigid body on the distal frame needs, and the viscous load there."""
     mass, weight, c, J = (
         body.tip_mass[k],
         body.tip_weight[k],
@@ -336,7 +336,7 @@ def _distal_body(
 
 @kernel
 def _fluid_wrench(A: Array, w: Triple, u: Triple, b: Triple, a: Triple) -> tuple[Triple, Triple]:
-    """Return force and moment that accelerate the fluid of a node, added mass A (6, 6)."""
+    """Return the force and moment that accelerate the added mass A (6, 6) of a node."""
     # Spatial momentum h = A (u, w) and A (u', w'), u' the rate of the node-axes velocity.
     x, y, z = cross(w[0], w[1], w[2], u[0], u[1], u[2])
     ax, ay, az = a[0] - x, a[1] - y, a[2] - z

@@ -131,7 +131,7 @@ def place_segment(
     middle_turn: Array,
     inertia: Array,
 ) -> None:
-    """Write everything that depends on the strains `q[k]` alone; see `Scratch`."""
+    """Write all arrays that depend only on the strains `q[k]`; see `Scratch`."""
     x, y, z = length * q[k, 1], length * q[k, 2], length * q[k, 3]
     rho = length * (1.0 + q[k, 0])
     u = x * x + y * y + z * z
@@ -192,7 +192,7 @@ def _point_drift(
     ddb: float,
     ddc: float,
 ) -> tuple[float, ...]:
-    """Return first rate and unforced second rate of a e3 + b phi x e3 + c phi_z phi."""
+    """Return the first and the unforced second rate of a e3 + b phi x e3 + c phi_z phi."""
     ux, uy, uz = db * y + dc * z * x, dc * z * y - db * x, da + dc * z * z
     wx, wy, wz = ddb * y + ddc * z * x, ddc * z * y - ddb * x, dda + ddc * z * z
     gx, gy, gz = fz * x + z * fx, fz * y + z * fy, 2.0 * fz * z
@@ -222,7 +222,7 @@ def _turning_drift(
     c4: float,
     c5: float,
 ) -> tuple[float, ...]:
-    """Return angular velocity and unforced angular acceleration of exp(phi), phi' = f."""
+    """Return the angular velocity and unforced angular acceleration of exp(phi), phi' = f."""
     kx, ky, kz = y * fz - z * fy, z * fx - x * fz, x * fy - y * fx
     e1 = s * (c3 - c2)
     e2 = s * (2.0 * c4 - c3)

@@ -1,4 +1,4 @@
-"""Time integration of an arm's dynamics with steps chosen from the wanted accuracy."""
+"""Time integration of an arm's dynamics, with steps adapted to the required accuracy."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class DynamicState:
 
 @dataclass(frozen=True)
 class Advance:
-    """A new state and how it was reached; `state` is the last good one if not converged."""
+    """Result of an integration; `state` is the last good state if not converged."""
 
     state: DynamicState
     converged: bool
@@ -87,13 +87,13 @@ class ArmIntegrator:
     Parameters
     ----------
     tolerance_m : float
-        Largest displacement error of any node that one step may make. The error of a whole motion
-        is larger, about 50 times for a fall of a sagging cantilever (docs/models_dynamics.md).
+        Largest displacement error of any node in one step. The error of a whole motion is larger,
+        about 50 times for a fall of a sagging cantilever (docs/models_dynamics.md).
     spectral_radius : float
-        How much of a fast vibration a step leaves: 1 conserves energy, 0 removes what the step
-        cannot resolve.
+        Share of a fast vibration that remains after a step: 1 conserves energy, 0 removes
+        vibrations that the step cannot resolve.
     max_step_s : float
-        Longest step.
+        Longest step allowed.
 
     Raises
     ------
@@ -133,7 +133,7 @@ class ArmIntegrator:
         rates: ArrayLike | None = None,
         time_s: float = 0.0,
     ) -> DynamicState:
-        """Return the state to start from, at rest in the unloaded shape unless given."""
+        """Return a start state; by default, the arm is at rest in its unloaded shape."""
         shape = (self.arm.segments, 4)
         memory = np.zeros((5, *shape))
         memory[0] = self.arm.straight if strains is None else checked('strains', strains, shape)
@@ -144,9 +144,9 @@ class ArmIntegrator:
 
     def advance(self, state: DynamicState, loads: Loads, duration_s: float) -> Advance:
         """
-        Return the state `duration_s` later, under loads held constant meanwhile.
+        Return the state `duration_s` later, under constant loads.
 
-        A step that cannot be solved is reported, with the last good state.
+        If a step cannot be solved, the result says so and holds the last good state.
         """
         if not 0.0 < duration_s < np.inf:
             raise ModelError(f'duration_s {duration_s} must be above 0')
@@ -183,9 +183,10 @@ class ArmIntegrator:
         times_s: Sequence[float] | Array,
     ) -> Trajectory:
         """
-        Return the motion at increasing times, the first of them that of `state`.
+        Return the motion at increasing times, the first of which is the time of `state`.
 
-        Loads given as a function of time are held over each interval, at its middle.
+        Loads given as a function of time are evaluated at the middle of each interval and held
+        constant over it.
         """
         times = np.asarray(times_s, dtype=np.float64)
         if times.ndim != 1 or times.size < 1 or (np.diff(times) <= 0.0).any():

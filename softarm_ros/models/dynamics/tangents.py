@@ -1,8 +1,9 @@
 """
 Derivatives of the equations of motion: static equilibrium and linearisation for control.
 
-The recursion is differentiated by complex steps (Squire & Trapp 1998): exact to rounding, no step
-to choose, quadratic cost in the segments (n passes of a linear recursion).
+The recursion is differentiated by complex steps (Squire & Trapp 1998). They are exact to rounding,
+need no choice of a step size, and cost the square of the number of segments (n passes of a linear
+recursion).
 """
 
 from __future__ import annotations
@@ -92,16 +93,16 @@ class Equilibrium:
     strains : (n, 4)
         Strains; those of the last iterate if not converged.
     residual : float
-        Largest unbalanced generalised force, as strain it would cause [-, 1/m].
+        Largest unbalanced generalised force, as the strain that it would cause [-, 1/m].
     converged, stable : bool
-        Whether forces balance; whether the stiffness (4 n, 4 n) is positive definite (its
-        symmetric part, for follower loads): not beyond a buckling load.
+        Whether the forces balance; whether the stiffness (4 n, 4 n) is positive definite (for
+        follower loads, its symmetric part), that is, the load is not beyond a buckling load.
     iterations : int
-        Newton iterations.
+        Number of Newton iterations.
     stiffness : (4 n, 4 n)
         Derivative of the unbalanced forces by the strains.
     message : str
-        What went wrong.
+        Reason of failure or instability, otherwise empty.
 
     """
 
@@ -123,21 +124,21 @@ def equilibrium(
     max_iterations: int = 200,
 ) -> Equilibrium:
     """
-    Return the static equilibrium: Newton from a guess, else following the loads from rest.
+    Return the static equilibrium, by Newton from a guess or by increasing the loads from rest.
 
     Parameters
     ----------
     arm : ArmDynamics
         The arm.
     loads : Loads
-        What acts on it.
+        Loads on the arm.
     guess : (n, 4), optional
         Strains to start from, such as those of a neighbouring load.
     tolerance : float
         Largest unbalanced strain, relative to the inverse rest length of a segment for curvatures
         (so that it bounds angles [rad] and stretches).
     max_iterations : int
-        Newton iterations in all.
+        Largest total number of Newton iterations.
 
     """
     scale = _strain_scale(arm)
@@ -153,7 +154,7 @@ def equilibrium(
     last = q
     while fraction < 1.0 and iterations < max_iterations:
         target = min(1.0, fraction + step)
-        # Tangent predictor along the loads by the secant of the last two equilibria.
+        # Predict along the loads by the secant of the last two equilibria.
         begin = q + (q - last) * ((target - fraction) / last_step)
         share = _share(loads, target)
         found, trial, left, used, K = _newton(arm, share, begin, tolerance, 12, scale)
@@ -188,7 +189,7 @@ def _equilibrium(
 
 
 def _strain_scale(arm: ArmDynamics) -> Array:
-    """Return (n, 4) factors from generalised forces to dimensionless strains."""
+    """Return the factors (n, 4) from generalised forces to dimensionless strains."""
     length = arm.body.length
     stiffness = np.diagonal(arm.body.stiffness, axis1=1, axis2=2)
     scale = 1.0 / (stiffness * length[:, None])
@@ -209,7 +210,7 @@ def _share(loads: Loads, fraction: float) -> Loads:
 def _newton(
     arm: ArmDynamics, loads: Loads, start: Array, tolerance: float, limit: int, scale: Array
 ) -> tuple[bool, Array, float, int, Array]:
-    """Return whether damped Newton converged, strains, residual, iterations, stiffness."""
+    """Run damped Newton; return (converged, strains, residual, iterations, stiffness)."""
     n = arm.segments
     q = start.copy()
     still = np.zeros_like(q)
@@ -222,7 +223,7 @@ def _newton(
         return False, q, left, 0, K
     fresh, slow = False, False
     for iteration in range(limit + 1):
-        # A stiffness serves on as long as its steps contract well: it costs more than they do.
+        # Reuse a stiffness as long as its steps contract well: it costs more than they do.
         if not fresh and (iteration == 0 or slow or left <= tolerance):
             complex_q = q.astype(np.complex128)
             strain_tangent_into(arm.body, loads, complex_q, zero, zero, scratch, column, K)
@@ -258,14 +259,14 @@ def _newton(
 @dataclass(frozen=True)
 class LinearModel:
     """
-    x' = A x + B command about a state, x = (strains, rates) flat (8 n,).
+    Linear model x' = A x + B command about a state, x = (strains, rates) flat (8 n,).
 
     Attributes
     ----------
     a, b : (8 n, 8 n), (8 n, m)
         System and input matrix.
     tip : (6, 8 n)
-        Tip twist displacement [m, rad] per state, base axes, linear rows first.
+        Small displacement of the tip [m, rad] per state, base axes, linear rows first.
     drift : (8 n,)
         x' at the state itself, zero at an equilibrium.
 
@@ -294,10 +295,10 @@ def linearise(
     strains, rates : (n, 4)
         The state; it need not be an equilibrium.
     loads : Loads
-        What acts on the arm.
+        Loads on the arm.
     inputs : (n, 4, m), optional
-        Drive resultants per command, as `loads(drive=...)` takes them; each segment's four
-        resultants themselves if not given (m = 4 n).
+        Drive resultants per command, as for `loads(drive=...)`. If not given, the commands are
+        the four resultants of each segment (m = 4 n).
 
     Raises
     ------
