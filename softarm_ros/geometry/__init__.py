@@ -1,1 +1,1 @@
-"""Rotations and poses: pure functions."""
+"""Foundations: rotations, poses, arrays, compiled kernels, configuration blocks and parts."""

@@ -1,4 +1,4 @@
-"""What a part answers: whether it is an array as it has to be, and how to tell what it is."""
+"""Checks of arrays that parts return, and their description in error messages."""
 
 from __future__ import annotations
 
@@ -7,27 +7,27 @@ from typing import Any
 
 import numpy as np
 
-_LONGEST = 200  # letters
+_LONGEST = 200  # characters
 
 
 def has_floats(value: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether a value is an array of this shape, of float64 as kernels are compiled for."""
+    """Return whether a value is a float64 array of this shape, as the kernels require."""
     return type(value) is np.ndarray and value.dtype == np.float64 and value.shape == shape
 
 
 def has_finite_floats(value: Any, shape: tuple[int, ...]) -> bool:
-    """Return whether it is so, and all of them finite."""
-    # The product with itself: one call for what is looked at several times a step.
+    """Return whether a value is a float64 array of this shape with finite elements only."""
+    # A product with itself takes a single call; this check runs several times per step.
     return has_floats(value, shape) and math.isfinite(np.vdot(value, value))
 
 
 def misfit(whose: str, name: str, value: Any, expected: str) -> str:
-    """Return what was answered in place of so many numbers."""
+    """Return the error text for a wrong value that a part returned."""
     return f'{whose} returned {name} {described(value)}; expected {expected} numbers, float64'
 
 
 def described(value: Any) -> str:
-    """Return an answer in words: values of an array, its type where that is not float64."""
+    """Return a value as text: the elements of an array, and its type if not float64."""
     if isinstance(value, np.ndarray):
         kind = '' if value.dtype == np.float64 else f' ({value.dtype})'
         text = f'{value.tolist()}{kind}'
@@ -37,5 +37,5 @@ def described(value: Any) -> str:
 
 
 def numbers(shape: tuple[int, ...]) -> str:
-    """Return how many numbers an array of a shape has: '3 x 2'."""
+    """Return the size of an array as text, such as '3 x 2'."""
     return ' x '.join(map(str, shape))

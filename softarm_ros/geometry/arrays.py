@@ -1,4 +1,4 @@
-"""Arrays from users, checked where they enter."""
+"""Conversion and checks of arrays that users pass in."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ IntArray = NDArray[np.int64]
 
 def real_array(value: ArrayLike, what: str) -> Array:
     """
-    Return a contiguous, writable copy as real numbers; masked ones are NaN.
+    Return a contiguous, writable copy as real numbers; masked elements become NaN.
 
     Raises
     ------
     ValueError
-        For what is no array of real numbers; names `what`.
+        If the value is no array of real numbers; names `what`.
 
     """
     if type(value) is np.ndarray and value.dtype == np.float64:
@@ -35,12 +35,12 @@ def real_array(value: ArrayLike, what: str) -> Array:
 
 def finite_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:
     """
-    Return a contiguous, writable copy of the right shape, the only kind kernels compile for.
+    Return a contiguous, writable copy of the given shape, as the kernels require.
 
     Raises
     ------
     ValueError
-        For another shape or a value that is not finite; names `what`.
+        If the shape differs or an element is not finite; names `what`.
 
     """
     array = real_array(value, what)

@@ -23,7 +23,7 @@ _LONGEST_NAME = 253
 
 
 def checked_host(text: str) -> str:
-    """Return the name or address of a computer; ValueError if it can be neither."""
+    """Return the name or address of a computer; raise ValueError if the text is neither."""
     try:
         ipaddress.ip_address(text)
     except ValueError:
@@ -36,20 +36,20 @@ def checked_host(text: str) -> str:
             "expected a computer's name or address alone, as 192.168.1.10 or motive.lab: its "
             'port has a field of its own'
         )
-    if labels[-1].isdigit():  # no domain is a number
+    if labels[-1].isdigit():  # no top-level domain is a number
         raise ValueError('expected four numbers of 0 to 255, as 192.168.1.10')
     return text
 
 
 def checked_ipv4_host(text: str) -> str:
-    """Return the name or IPv4 address of a computer; ValueError if it can be neither."""
+    """Return the name or IPv4 address of a computer; raise ValueError if the text is neither."""
     if ':' in checked_host(text):
         raise ValueError('expected a name or an IPv4 address, as 192.168.1.10')
     return text
 
 
 def checked_group(text: str) -> str:
-    """Return an IPv4 multicast address; ValueError if it is none."""
+    """Return an IPv4 multicast address; raise ValueError if the text is none."""
     try:
         if ipaddress.IPv4Address(text).is_multicast:
             return text
@@ -66,14 +66,14 @@ MulticastGroup = Annotated[str, AfterValidator(checked_group)]
 class ConfigBlock(BaseModel):
     """Immutable block of a rig file: unknown keys, NaN and infinities are refused."""
 
-    # Deferred: of a hundred blocks a rig has a few, and building one takes pydantic a millisecond.
+    # Deferred: a rig has few of a hundred blocks, and pydantic needs a millisecond to build each.
     model_config = ConfigDict(
         extra='forbid', frozen=True, strict=False, allow_inf_nan=False, defer_build=True
     )
 
 
 def first_mistake(error: ValidationError) -> str:
-    """Return the first of what is wrong with fields in one line: name, value, and why."""
+    """Return the first validation error in one line: name of the field, value, and reason."""
     first = error.errors()[0]
     name = '.'.join(str(part) for part in first['loc'])
     value = '' if first['type'] == 'missing' else f' = {first["input"]!r}'
@@ -82,9 +82,9 @@ def first_mistake(error: ValidationError) -> str:
 
 class PartBlock(ConfigBlock):
     """
-    Names a part by its kind; the fields of the part stand in the same block.
+    Block that names a part by its kind and also holds the fields of the part.
 
-    A kind alone may stand in place of the block: `model: cosserat`.
+    The kind alone may replace the block: `model: cosserat`.
     """
 
     model_config = ConfigDict(extra='allow')

@@ -1,4 +1,4 @@
-"""The one way in which functions are compiled."""
+"""Compilation of functions with numba; every kernel is compiled here."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _made: list[Any] = []  # all kernels of this process
 
 
 def _shapes_differ(source: Any, target: Any) -> None:
-    """Raise what is raised where an array goes into a slice of another shape."""
+    """Raise the error for an array assigned to a slice of another shape."""
 
 
 @overload(_shapes_differ)
@@ -36,9 +36,9 @@ def _compiled_shapes_differ(source: Any, target: Any) -> Any:
     return say
 
 
-# Numba's own message has both shapes in it: it compiles text into each kernel with such a line and
-# each that calls it, a third of the time that all kernels of a model take. The name is none of
-# numba's public interface: a numba without it compiles for longer.
+# Numba's own message contains both shapes. It compiles this text into each kernel that assigns to
+# a slice and into each caller, which takes a third of the compile time of a model's kernels. The
+# name is not part of numba's public interface; a numba without it only compiles longer.
 arrayobj.raise_with_shape_context = _shapes_differ
 
 
@@ -52,14 +52,14 @@ def kernel(*, allocates: bool) -> Callable[[Function], Function]: ...
 
 def kernel(function: Function | None = None, *, allocates: bool = True) -> Any:
     """
-    Compile a function on its first call, once for each kind of arguments, and keep it on disk.
+    Compile a function on its first call, once per set of argument types, and cache it on disk.
 
-    Constants in a call from another kernel count as what they are an example of: numba would
-    compile the function again for `True`, for `False`, for `16` and for an int.
+    A constant in a call from another kernel counts as any value of its type; otherwise, numba
+    would compile the function again for `True`, for `False`, for `16` and for an int.
 
-    `allocates=False`: the function makes no array (a slice is none), so numba need not count who
-    holds those it is given. In the plants' steps, over dozens of arrays, counting took a quarter
-    of the time. A function that makes one all the same does not compile.
+    `allocates=False`: the function creates no array (a slice is none), so numba can skip reference
+    counting for its arguments. In the plants' steps, with dozens of arrays, counting took a
+    quarter of the time. A function that does create an array then fails to compile.
     """
     if function is None:
         return lambda one: _compiled(one, allocates)
@@ -68,13 +68,13 @@ def kernel(function: Function | None = None, *, allocates: bool = True) -> Any:
 
 def _compiled(function: Callable[..., Any], allocates: bool) -> Any:
     """
-    Return what Python calls, compiled with a wrapper that unpacks Python's objects.
+    Return the dispatcher for Python, which compiles with a wrapper that unpacks Python objects.
 
-    Kernels call a second one without wrappers, which over dozens of arrays take as long to compile
-    as the function. A function that both call with the same kinds is compiled for both, unless
-    Python was first.
+    Kernels call a second dispatcher, which compiles without wrappers: for dozens of arrays, these
+    take as long to compile as the function. If both are called with the same argument types, the
+    function is compiled twice, unless Python called it first.
     """
-    # Said either way: numba would compile a callee as it does the function that calls it.
+    # Always given: without them, numba would compile a callee with the options of its caller.
     options = {**_OPTIONS, '_nrt': allocates, 'no_cfunc_wrapper': True}
     dispatcher: Any = _njit(**options)(function)
     inner: Any = _njit(**options, no_cpython_wrapper=True)(function)
@@ -116,7 +116,7 @@ def _keep_on_disk(dispatcher: Any) -> None:
 
 
 def kept_files() -> set[Path]:
-    """Return the files on disk of all kernels that this process has compiled or loaded."""
+    """Return the cache files of all kernels that this process has compiled or loaded."""
     return {Path(_on_disk(one)._index_path) for one in _made if one.overloads}
 
 
@@ -126,16 +126,16 @@ def kernel_packages() -> set[str]:
 
 
 def kept_beside(function: Any) -> Path:
-    """Return the folder on disk in which a kernel is kept."""
+    """Return the folder of a kernel's cache files."""
     return Path(_on_disk(function)._cache_path)
 
 
 def _take_turns(file: Any) -> None:
     """
-    Let one process at a time read or write what is kept of a function.
+    Let only one process at a time read or write the cache files of a function.
 
-    Numba writes an index and data, one after the other, and numbers the data by the index it has
-    read: processes that compile at the same time would lose entries, or run each other's.
+    Numba writes an index and then a data file, which it numbers by the index it has read.
+    Processes that compile at the same time would lose entries, or run each other's code.
     """
     load, save = file.load, file.save
 
@@ -151,7 +151,7 @@ def _take_turns(file: Any) -> None:
 
 
 class _CacheLock:
-    """A lock of all processes on a folder; one that is held may be taken again."""
+    """Lock on a folder against other processes and threads; its holder may take it again."""
 
     def __init__(self) -> None:
         self._mine = threading.RLock()
@@ -161,9 +161,9 @@ class _CacheLock:
     def held(self, folder: Path) -> Iterator[None]:
         with self._mine:
             try:
-                # One inside another, whatever the folder, needs no second lock.
+                # A nested call, for any folder, needs no second lock.
                 file = None if self._depth else (folder / 'kernels.lock').open('a')
-            except OSError:  # there is nothing yet, or nobody may write here
+            except OSError:  # the folder does not exist yet, or is not writable
                 file = None
             self._depth += 1
             try:
@@ -181,10 +181,10 @@ _LOCK = _CacheLock()
 
 def _depend_on_callees(dispatcher: Any) -> None:
     """
-    Have what is on disk go stale with the kernels and numbers that its module imports.
+    Make the cache entry depend on the kernels and constants in the function's module.
 
-    Numba looks at the file of the function alone: after an update a kernel whose callee in another
-    file has changed would go on with the old one, or look for a module that is gone.
+    Numba checks only the file of the function itself. After an update, a kernel whose callee in
+    another file has changed would still run the old callee, or look for a module that is gone.
     """
     parts = [repr(_on_disk(dispatcher)._source_stamp)]
     for name, value in sorted(dispatcher.py_func.__globals__.items()):
@@ -196,18 +196,18 @@ def _depend_on_callees(dispatcher: Any) -> None:
 
 
 def _on_disk(dispatcher: Any) -> Any:
-    """Return numba's file of what a function was compiled to."""
+    """Return numba's object for the cache files of a function."""
     return dispatcher._cache._cache_file
 
 
 def _leave_scipy_out() -> None:
     """
-    Have numba not import scipy.linalg with its first function.
+    Keep numba from importing scipy.linalg with its first function.
 
-    Numba asks there whether this computer has a BLAS; scipy, which we require, has one. The
-    import took a sixth of a node's start. Kernels with products of matrices or linear systems are
-    compiled as before, and import it when they first run. The question is none of numba's public
-    interface: a numba without it is left as it is.
+    Numba imports it to check whether this computer has a BLAS; scipy, which we require, has one.
+    The import took a sixth of a node's start time. Kernels with products of matrices or linear
+    systems are compiled as before, and import it when they first run. `ensure_blas` is not part of
+    numba's public interface; a numba without it is left unchanged.
     """
     ask = getattr(linalg, 'ensure_blas', None)
     if ask is None:

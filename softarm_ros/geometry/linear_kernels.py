@@ -8,7 +8,7 @@ from softarm_ros.geometry.kernels import kernel
 
 @kernel(allocates=False)
 def solve_small(matrix: Array, right: Array) -> None:
-    """Solve matrix x = right in place, Gauss with pivoting; both are overwritten."""
+    """Solve matrix x = right in place, by Gauss with pivoting; both arrays are overwritten."""
     m = right.shape[0]
     for i in range(m):
         pivot = i
@@ -31,7 +31,7 @@ def solve_small(matrix: Array, right: Array) -> None:
 
 @kernel(allocates=False)
 def solve_by_factor(factor: Array, right: Array) -> None:
-    """Solve factor factor^T x = right (n,) in place, `factor` a lower triangle (Cholesky)."""
+    """Solve factor factor^T x = right (n,) in place; `factor` is lower triangular (Cholesky)."""
     n = right.shape[0]
     for i in range(n):
         for k in range(i):

@@ -1,4 +1,4 @@
-"""What a part is: a small typed config and one builder per role, under one name."""
+"""Parts of an arm: each has a name, a small typed config and one builder per role."""
 
 from __future__ import annotations
 
@@ -29,32 +29,33 @@ class PartError(ValueError):
 @dataclass(frozen=True)
 class Part:
     """
-    One thing an arm may be composed of; it does not know which arm it is in.
+    Component of which arms are composed; it does not depend on any particular arm.
 
     Attributes
     ----------
     family : str
         One of `FAMILIES`.
     kind : str
-        Its name within the family, as rig files write it.
+        Name within the family, as written in rig files.
     config : type of ConfigBlock
-        The fields that a rig file gives it.
+        Class of the part's fields in a rig file.
     builders : mapping
-        Role -> 'module:function'; a module is imported when its role is built, not before.
+        Role -> 'module:function'; a module is imported only when its role is built.
     summary : str
         One line for users who choose among parts.
     checks : tuple of str
-        'module:NAME' of what must hold between its fields and the rest of a rig: a tuple of
-        `softarm_ros.rigs.checks.Check`.
+        'module:NAME' of a tuple of `softarm_ros.rigs.checks.Check`: conditions between the part's
+        fields and the rest of a rig.
     needs, takes : mapping
-        Of drives: the devices beside theirs that they cannot be without, and those that they may
-        have; name in the block `drives` -> 'module:Config'. The driver's builder takes them all.
-        Of a gripper, `takes`: block of a rig (`drives`, `plant`) -> fields of `gripper` in it.
+        For drives: the further devices that they require, and those that they may have, as name in
+        the block `drives` -> 'module:Config'; the driver's builder takes all of them. For a
+        gripper, `takes`: block of a rig (`drives`, `plant`) -> fields of `gripper` in it.
 
     Raises
     ------
     PartError
-        If the family is none of `FAMILIES`, or a field is of another type.
+        If the family is not in `FAMILIES`, `config` is no `ConfigBlock`, or a builder is not
+        written as 'module:function'.
 
     """
 
@@ -86,14 +87,14 @@ class Part:
 
     def builder(self, role: str) -> Callable[..., Any]:
         """
-        Import and return what builds this part in a role.
+        Import and return the builder of this part for a role.
 
         Raises
         ------
         PartError
-            If the part has no such role, or its module no such function.
+            If the part has no such role, or if its module lacks the function.
         ImportError
-            If the module cannot be imported: what it needs is not installed.
+            If the module cannot be imported because a package it needs is not installed.
 
         """
         if role not in self.builders:

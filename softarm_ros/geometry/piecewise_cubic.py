@@ -1,7 +1,7 @@
 """
-Cubic pieces through points, as those of scipy.interpolate.
+Piecewise cubic interpolation, as in scipy.interpolate.
 
-Of our own because importing that takes a node as long as all else it imports.
+Implemented here because importing scipy.interpolate takes as long as all other imports of a node.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from softarm_ros.geometry.arrays import Array
 
 class PiecewiseCubic:
     """
-    Cubic function from each of rising places to the next; the outer ones go on beyond them.
+    Piecewise cubic function of x; the outer pieces continue beyond the first and last x.
 
     Parameters
     ----------
     x : (m,), m >= 2
-        Rising places.
+        Ends of the pieces, increasing.
     coefficients : (4, m - 1, ...)
-        Of the cube, the square, the distance itself and 1; the distance counts from each x.
+        Factors of d^3, d^2, d and 1, where d is the distance from the start of the piece.
 
     """
 
@@ -30,20 +30,20 @@ class PiecewiseCubic:
         self._extra = (1,) * (coefficients.ndim - 2)
 
     def __call__(self, x: ArrayLike) -> Array:
-        """Return the values at x, of the shape of x and one value."""
+        """Return the values at x, of the shape of x followed by that of one value."""
         at, (cube, square, slope, constant) = self._pieces(x)
         at_2 = at * at
         value: Array = constant + slope * at + square * at_2 + cube * (at_2 * at)
         return value
 
     def slope(self, x: ArrayLike) -> Array:
-        """Return the derivatives at x, of the shape of x and one value."""
+        """Return the derivatives at x, of the shape of x followed by that of one value."""
         at, (cube, square, slope, _) = self._pieces(x)
         value: Array = slope + 2.0 * square * at + 3.0 * cube * (at * at)
         return value
 
     def _pieces(self, x: ArrayLike) -> tuple[Array, Array]:
-        """Return distances from the beginnings of pieces, and the coefficients of these."""
+        """Return the distances from the starts of the pieces at x, and their coefficients."""
         places = np.asarray(x, dtype=np.float64)
         piece = np.searchsorted(self.x[1:-1], places, side='right')
         at = places - self.x[piece]
@@ -57,7 +57,7 @@ def monotone_cubic(x: Array, y: Array) -> PiecewiseCubic:
     Parameters
     ----------
     x, y : (m,), m >= 2
-        x rising.
+        The points; x increases.
 
     """
     dx = np.diff(x)
@@ -77,7 +77,7 @@ def monotone_cubic(x: Array, y: Array) -> PiecewiseCubic:
 
 
 def _end_slope(first_dx: float, next_dx: float, first: float, following: float) -> float:
-    """Return the slope at an end: of the parabola through three points, kept monotone."""
+    """Return the slope at an end: that of a parabola through three points, kept monotone."""
     slope = ((2.0 * first_dx + next_dx) * first - first_dx * following) / (first_dx + next_dx)
     if np.sign(slope) != np.sign(first):
         return 0.0
@@ -88,12 +88,12 @@ def _end_slope(first_dx: float, next_dx: float, first: float, following: float) 
 
 def natural_spline(x: Array, y: Array) -> PiecewiseCubic:
     """
-    Return the C2 function through points that is straight at both ends.
+    Return the C2 function through points that has no curvature at both ends.
 
     Parameters
     ----------
     x, y : (m,) and (m, k), m >= 2
-        x rising.
+        The points; x increases.
 
     """
     dx, secant = _steps(x, y)
@@ -107,16 +107,16 @@ def natural_spline(x: Array, y: Array) -> PiecewiseCubic:
 
 def periodic_spline(x: Array, y: Array) -> PiecewiseCubic:
     """
-    Return the C2 function through points that ends as it begins.
+    Return the periodic C2 function through points.
 
     Parameters
     ----------
     x, y : (m,) and (m, k), m >= 4
-        x rising; the last of y is the first.
+        The points; x increases, and the last y equals the first.
 
     """
     dx, secant = _steps(x, y)
-    # The slope of the first point stands last: the others depend on it and on their neighbours.
+    # Solve the inner slopes as linear functions of the slope at the first point, then that slope.
     below, diagonal, above, right = _inner_equations(dx, secant)
     ends = np.zeros(len(right))
     ends[0], ends[-1] = -dx[1], -dx[-2]
@@ -130,16 +130,17 @@ def periodic_spline(x: Array, y: Array) -> PiecewiseCubic:
 
 
 def _steps(x: Array, y: Array) -> tuple[Array, Array]:
-    """Return the lengths (m - 1,) of pieces and the slopes (m - 1, k) from point to point."""
+    """Return the lengths (m - 1,) of the pieces and the secant slopes (m - 1, k)."""
     dx = np.diff(x)
     return dx, np.diff(y, axis=0) / dx[:, None]
 
 
 def _inner_equations(dx: Array, secant: Array) -> tuple[Array, Array, Array, Array]:
     """
-    Return what makes slopes give continuous second derivatives at all points but the ends.
+    Return the equations for slopes with continuous second derivatives at the inner points.
 
-    Factors of the slopes before, at and after each (m - 2,), and the right side (m - 2, k).
+    They are the factors of the slopes before, at and after each point (m - 2,), and the right side
+    (m - 2, k).
     """
     before, after = dx[:-1], dx[1:]
     right = 3.0 * (after[:, None] * secant[:-1] + before[:, None] * secant[1:])
@@ -147,7 +148,7 @@ def _inner_equations(dx: Array, secant: Array) -> tuple[Array, Array, Array, Arr
 
 
 def _tridiagonal(below: Array, diagonal: Array, above: Array, right: Array) -> Array:
-    """Return the solution (n, k); the diagonal dominates, so that nothing need be exchanged."""
+    """Return the solution (n, k) of a tridiagonal system; its diagonal must dominate."""
     pivots, solved = diagonal.tolist(), right.copy()
     for i, (under, over) in enumerate(zip(below.tolist(), above.tolist())):
         share = under / pivots[i]
@@ -160,7 +161,7 @@ def _tridiagonal(below: Array, diagonal: Array, above: Array, right: Array) -> A
 
 
 def _hermite(x: Array, y: Array, slope: Array) -> PiecewiseCubic:
-    """Return the cubics through points (m, ...) with the slopes (m, ...) there."""
+    """Return the cubics through points (m, ...) with given slopes (m, ...)."""
     dx = np.diff(x).reshape((-1,) + (1,) * (y.ndim - 1))
     secant = np.diff(y, axis=0) / dx
     bend = (slope[:-1] + slope[1:] - 2.0 * secant) / dx

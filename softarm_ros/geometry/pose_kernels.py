@@ -1,4 +1,4 @@
-"""Compiled products of poses, and conversions of many into rows of position and quaternion."""
+"""Compiled products of poses, and conversions from and to rows of position and quaternion."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def matrix_of_quaternion(q: Array, rotation: Array) -> None:
 
 @kernel(allocates=False)
 def compose_into(first: Array, second: Array, out: Array) -> None:
-    """Write the product of two transforms (4, 4) into `out`, which is neither of them."""
+    """Write the product of two transforms (4, 4) into `out`, which must be a third array."""
     for i in range(3):
         for j in range(4):
             value = first[i, 3] if j == 3 else 0.0
@@ -42,7 +42,7 @@ def transforms_kernel(rows: Array) -> Array:
     """
     Return transforms (n, 4, 4) of rows (n, 7): position [m], quaternion x, y, z, w.
 
-    Quaternions have any length but zero.
+    Quaternions may have any length but zero.
     """
     count = len(rows)
     transforms = np.zeros((count, 4, 4))

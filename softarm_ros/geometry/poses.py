@@ -27,7 +27,7 @@ def inverse_pose(transform: ArrayLike) -> Array:
 
 def transforms_from_rows(rows: ArrayLike) -> Array:
     """
-    Return transforms (n, 4, 4) of poses as messages carry them.
+    Return transforms (n, 4, 4) of poses given in the format of messages.
 
     Parameters
     ----------
@@ -37,7 +37,8 @@ def transforms_from_rows(rows: ArrayLike) -> Array:
     Raises
     ------
     ValueError
-        If a position is not finite, or a quaternion is not or has length zero; gives it.
+        If a position or quaternion is not finite, or if a quaternion has length zero; the text
+        shows it.
 
     """
     given = np.array(rows, dtype=np.float64, order='C').reshape(-1, 7)
@@ -53,7 +54,7 @@ def transforms_from_rows(rows: ArrayLike) -> Array:
 
 def rows_from_transforms(transforms: ArrayLike) -> Array:
     """
-    Return poses (n, 7) as messages carry them: position [m], unit quaternion x, y, z, w.
+    Return poses (n, 7) in the format of messages: position [m], unit quaternion x, y, z, w.
 
     Raises
     ------
@@ -71,8 +72,9 @@ def displacement(start: ArrayLike, end: ArrayLike) -> Array:
     """
     Return the small-motion twist (6,) that leads from one pose to the other.
 
-    Linear part first [m], then the rotation vector [rad], both in the frame the poses are given
-    in. For vanishing displacement this is the differential twist of the Jacobians of the models.
+    The linear part [m] comes first, then the rotation vector [rad], both in the frame in which the
+    poses are given. For a vanishing displacement, this is the differential twist of the models'
+    Jacobians.
     """
     first = np.asarray(start, dtype=np.float64)
     second = np.asarray(end, dtype=np.float64)

@@ -1,8 +1,8 @@
 """
 Compiled rotation functions, called by other kernels and wrapped by `rotations`.
 
-The entire functions c1..c4 of u = angle^2 (Stumpff functions) carry every rotation and every
-constant-curvature arc, so that nothing divides by an angle:
+Rotations and constant-curvature arcs are written with the entire functions c1..c4 of u = angle^2
+(Stumpff functions), which avoids divisions by an angle:
 c1 = sin(t)/t, c2 = (1 - cos t)/t^2, c3 = (t - sin t)/t^3, c4 = (t^2/2 - 1 + cos t)/t^4, u = t^2.
 """
 
@@ -93,7 +93,7 @@ def log_so3_of(rotation: Array) -> tuple[float, float, float]:
     """
     Return the rotation vector (x, y, z) [rad] of a rotation matrix, of length 0..pi.
 
-    Smooth at the identity and right at pi, where the two axes +-n are both valid and one is
+    It is smooth at the identity. At pi, both axes +-n describe the rotation and one of them is
     returned.
     """
     x, y, z, w = quaternion_of(rotation)

@@ -16,7 +16,7 @@ from softarm_ros.geometry.rotation_kernels import (
 
 
 def hat(vector: ArrayLike) -> Array:
-    """Return the skew matrix (3, 3) of a, whose product with b is a x b."""
+    """Return the skew matrix (3, 3) of a vector a (3,); its product with b is a x b."""
     x, y, z = np.asarray(vector, dtype=np.float64)
     return np.array([[0.0, -z, y], [z, 0.0, -x], [-y, x, 0.0]])
 
@@ -48,8 +48,8 @@ def log_so3(rotation: ArrayLike) -> Array:
     """
     Return the rotation vector (3,) [rad] of a rotation matrix (3, 3).
 
-    Its length lies in 0..pi. Smooth at the identity; at pi both axes +-n describe the rotation
-    and one of them is returned.
+    Its length is in 0..pi. It is smooth at the identity; at pi, both axes +-n describe the
+    rotation and one of them is returned.
     """
     return log_so3_kernel(finite_array(rotation, (3, 3), 'rotation matrix'))
 

@@ -1,4 +1,4 @@
-"""Poses along a section between the poses of its ends."""
+"""Poses along a section, interpolated between the poses of its ends."""
 
 from __future__ import annotations
 
@@ -12,17 +12,18 @@ def along_sections(section_tips: Array, index: int, fraction: Array) -> Array:
     """
     Return poses (n, 4, 4) along a section, between the tips before and after it.
 
-    Positions on the cubic with the tips' tangents, of the length of their chord; frames turn
-    evenly from one to the other. An arc between two tips, where nothing is known of its mechanics.
+    Positions lie on the cubic through both tips with the tips' tangents, scaled to the length of
+    the arc that has the same chord. Frames turn evenly from one tip to the other. This is nearly
+    an arc, and needs no mechanical model of the section.
 
     Parameters
     ----------
     section_tips : (sections, 4, 4)
-        In the base frame.
+        Section tips in the base frame.
     index : int
-        Of the section.
+        Index of the section.
     fraction : (n,)
-        0 at its base, 1 at its tip.
+        Fraction of the section, 0 at its base, 1 at its tip.
 
     """
     start = np.eye(4) if index == 0 else section_tips[index - 1]
@@ -31,7 +32,7 @@ def along_sections(section_tips: Array, index: int, fraction: Array) -> Array:
     chord = np.linalg.norm(end[:3, 3] - start[:3, 3])
     turn = log_so3(start[:3, :3].T @ end[:3, :3])
     angle = float(np.linalg.norm(turn))
-    # Of an arc: its length by its chord.
+    # Length of the arc that has this chord and angle.
     length = chord * (0.5 * angle / np.sin(0.5 * angle) if 1e-6 < angle < 6.0 else 1.0)
     p, q = start[:3, 3], end[:3, 3]
     u, v = length * start[:3, 2], length * end[:3, 2]

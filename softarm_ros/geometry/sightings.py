@@ -1,4 +1,4 @@
-"""What sensors of poses see: the bodies and points of one exposure, and where they sit."""
+"""Measurements of pose sensors: bodies and points of one exposure, and their places on the arm."""
 
 from __future__ import annotations
 
@@ -12,16 +12,17 @@ from softarm_ros.geometry.arrays import Array
 @dataclass(frozen=True)
 class Place:
     """
-    Where on the arm a body or point is fixed.
+    Place on the arm where a body or point is fixed.
 
     Attributes
     ----------
     section : int
-        Index of the section; -1: the base, which does not move.
+        Index of the section; -1 is the base, which does not move.
     fraction : float
-        Along the section, 0 (its base) to 1 (its tip), in arc length at rest.
+        Position along the section, 0 (its base) to 1 (its tip), in arc length at rest.
     offset : (4, 4)
-        Pose of the body in the cross-section's frame there; for a point only its last column.
+        Pose of the body in the frame of the cross-section there; for a point, only the last column
+        counts.
 
     """
 
@@ -33,16 +34,17 @@ class Place:
 @dataclass(frozen=True)
 class BodySighting:
     """
-    A rigid body, as a sensor saw it.
+    Rigid body, as seen by a sensor.
 
     Attributes
     ----------
     name : str
-        That the sensor has for it.
+        Name of the body in the sensor.
     pose : (4, 4)
-        In the frame of the sighting.
+        Pose in the frame of the sighting.
     covariance : (6, 6), optional
-        Of position [m2], then of a rotation vector [rad2], both along the axes of that frame.
+        Covariance of the position [m2], then of a rotation vector [rad2], both along the axes of
+        that frame.
 
     """
 
@@ -54,16 +56,16 @@ class BodySighting:
 @dataclass(frozen=True)
 class PointSighting:
     """
-    A marker of which only the position is known.
+    Marker whose position alone is known.
 
     Attributes
     ----------
     name : str
-        That the sensor has for it; empty where it does not tell markers apart.
+        Name of the marker in the sensor; empty if the sensor does not tell markers apart.
     position : (3,)
-        In the frame of the sighting [m].
+        Position in the frame of the sighting [m].
     covariance : (3, 3), optional
-        [m2], along the axes of that frame.
+        Covariance of the position [m2], along the axes of that frame.
 
     """
 
@@ -75,7 +77,7 @@ class PointSighting:
 @dataclass(frozen=True)
 class Sighting:
     """
-    What a sensor saw in one exposure; what it did not see is not in it.
+    Bodies and points that a sensor saw in one exposure.
 
     Attributes
     ----------
@@ -84,7 +86,7 @@ class Sighting:
     frame_id : str
         Frame of all poses and positions.
     bodies, points
-        Seen in this exposure.
+        Those seen in this exposure; unseen ones are absent.
 
     """
 

@@ -11,12 +11,12 @@ from softarm_ros.geometry.kernels import kernel
 @kernel(allocates=False)
 def invert_symmetric_4(D: Array) -> bool:
     """
-    Replace a positive definite (4, 4), lower triangle given, by its full inverse.
+    Replace a positive definite matrix (4, 4), given by its lower triangle, by its full inverse.
 
-    Return whether it is positive definite; if not, it is filled with NaN.
+    If it is not positive definite, fill it with NaN and return False.
     """
     # D = L diag(d) L^T with ones on the diagonal of L, then L^-T diag(1/d) L^-1; c is d times l.
-    # Numbers of its own instead of elements in place: each of those would wait for the last store.
+    # Local scalars instead of elements in place: each of those would wait for the last store.
     d0, c10, c20, c30 = D[0, 0], D[1, 0], D[2, 0], D[3, 0]
     r0 = 1.0 / d0
     l10, l20, l30 = c10 * r0, c20 * r0, c30 * r0
@@ -34,7 +34,7 @@ def invert_symmetric_4(D: Array) -> bool:
         D[:] = math.nan
         return False
     r3 = 1.0 / d3
-    # L^-1: -l10, -l21 and -l32 beside the diagonal, these below.
+    # L^-1: -l10, -l21 and -l32 beside the diagonal, then m20, m31 and m30 below.
     m20, m31 = l21 * l10 - l20, l32 * l21 - l31
     m30 = l31 * l10 - l30 - l32 * m20
     s20, s21 = r2 * m20, -r2 * l21

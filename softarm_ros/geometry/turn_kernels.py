@@ -1,4 +1,4 @@
-"""Turns from pose to pose, compiled."""
+"""Compiled rotations from pose to pose."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softarm_ros.geometry.rotation_kernels import log_so3_of
 def turns_between(poses: Array) -> Array:
     """Return the rotation vectors (n, 3) [rad] from each pose (n, 4, 4) to the next.
 
-    The first is from the identity; each is along the axes of the pose it begins at.
+    The first starts at the identity; each is expressed in the axes of the pose it starts from.
     """
     turns, relative = np.empty((len(poses), 3)), np.empty((3, 3))
     for k in range(len(poses)):
