@@ -86,7 +86,7 @@ class Sighting:
     frame_id : str
         Frame of all poses and positions.
     bodies, points
-        Those seen in this exposure; unseen ones are absent.
+        Bodies and points seen in this exposure; unseen ones are absent.
 
     """
 

@@ -27,7 +27,7 @@ _LITTLE_RAD = 5e-3  # a section whose cables limit its lean to less is nearly gu
 _MAX_ROUNDS, _MAX_HALVINGS = 60, 30
 _FOUND = 1e-10  # rad, tolerance of the Newton step
 _MAX_STEP_RAD = 0.5
-_FIRST_SHARE, _LEAST_SHARE = 0.5, 1e-3  # steps in which the load is applied
+_FIRST_SHARE, _LEAST_SHARE = 0.5, 1e-3  # first and smallest step of the load, as shares of it
 
 
 class HeavyPosture(HeldPosture):

@@ -78,7 +78,7 @@ class BendProblem:
         ]
 
     def starts(self, target: PoseTarget) -> Iterable[Array]:
-        """Return starts with sections bent alone, together and in opposite directions."""
+        """Return bends towards the target: sections alone, together and in opposite directions."""
         sections = len(self._limits)
         towards = math.atan2(target.position[1], target.position[0])
         patterns = [np.ones(sections)]

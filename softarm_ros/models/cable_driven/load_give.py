@@ -22,7 +22,7 @@ def section_tips(bends: Array, lengths: Array) -> Array:
     """
     Return the section tips (n, sections, 4, 4) of bends (n, 2 sections) [rad].
 
-    `lengths` (sections, 2) are those of the arc and of one endcap [m].
+    `lengths` (sections, 2) are the lengths of the arc and of one endcap [m].
     """
     frames = np.empty((len(bends), len(lengths), 4, 4))
     frame = np.broadcast_to(np.eye(4), (len(bends), 4, 4))

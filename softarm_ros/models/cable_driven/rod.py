@@ -25,7 +25,7 @@ from softarm_ros.models.config import CableConfig, SectionConfig
 from softarm_ros.models.cosserat.shots import DeadLoad
 from softarm_ros.models.inverse import PoseTarget, find_pose
 
-_NEAR_M = 1e-3  # rows whose contractions differ by less start from each other
+_NEAR_M = 1e-3  # a row whose contractions differ by less starts from the previous row
 
 
 class RodPosture(HeldPosture):

@@ -100,7 +100,7 @@ def cut_in_into(
     Parameters
     ----------
     bends : (2 sections,)
-        [rad].
+        Bends of the sections [rad].
     tensions : (n,)
         T cos(alpha) [N], the component along the guides.
     own : (n,)

@@ -22,7 +22,7 @@ HELD, UNSTABLE, NOT_FOUND = 0, 1, 2
 _STEP = 1e-5  # rad, step of the differences of the gradient
 _BALANCED = 1e-12  # tolerance of the free moments, in K_b / L
 _MAX_STEP_RAD = 0.5
-_ROUNDED = 1e3  # accepted multiple of the tolerance where no step lowers the energy
+_ROUNDED = 1e3  # accepted multiple of the tolerance where no step improves the balance
 _ROUNDS, _CHORD_ROUNDS = 100, 15
 
 
