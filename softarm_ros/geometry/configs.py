@@ -89,7 +89,7 @@ class PartBlock(ConfigBlock):
 
     model_config = ConfigDict(extra='allow')
 
-    kind: str = Field(description='which part')
+    kind: str = Field(description='name of the part')
 
     @model_validator(mode='before')
     @classmethod

@@ -10,15 +10,15 @@ from typing import Any
 from softarm_ros.geometry.configs import ConfigBlock
 
 FAMILIES: Mapping[str, str] = {
-    'arm': 'sections and actuators: what models and drives are built on',
-    'model': 'mechanics the controller believes: actuation, configuration, shape',
+    'arm': 'sections and actuators, from which models and drives are built',
+    'model': 'mechanics assumed by the controller: actuation, configuration, shape',
     'drives': 'a group of actuators on one device',
-    'sensors': 'what measures the arm',
-    'estimator': 'from measurements to the state of the arm',
-    'controller': 'from state and reference to the motion of the actuators',
-    'body': 'of the simulated arm: what moves under the drives',
-    'medium': 'of the simulated arm: what surrounds it',
-    'gripper': 'what the tip carries to take hold of things',
+    'sensors': 'devices that measure the arm',
+    'estimator': 'computes the state of the arm from measurements',
+    'controller': 'computes the motion of the actuators from state and reference',
+    'body': 'mechanics of the simulated arm, moved by the drives',
+    'medium': 'surroundings of the simulated arm, such as water',
+    'gripper': 'device at the tip that grasps objects',
 }
 
 

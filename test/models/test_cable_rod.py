@@ -314,7 +314,7 @@ def test_a_pair_that_stretches_bends_other_sections_too():
 
 def test_bad_arms_and_input_are_named():
     sections, cables = arm_parts()
-    with pytest.raises(ModelError, match=r'pretension_m = 0\.002: nothing gives way'):
+    with pytest.raises(ModelError, match=r'pretension_m = 0\.002: neither sections nor'):
         CableRodArm(sections, cables, pretension_m=2e-3)
     mixed = [*cables[1:], cables[0].model_copy(update={'pair': True})]
     with pytest.raises(ValueError, match='expected all or none'):

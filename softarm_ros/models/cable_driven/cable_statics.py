@@ -242,8 +242,8 @@ class CableSection:
             )
         if status == TOO_BENT:
             return ModelError(
-                f'section {name}: a bend of about {theta:.1f} deg is asked for, beyond {limit:g} '
-                f'deg, where the model ends: {pulled}'
+                f'section {name}: a bend of about {theta:.1f} deg is beyond {limit:g} deg, the '
+                f'limit of the model: {pulled}'
             )
         if status == OVERPULLED:
             return ModelError(

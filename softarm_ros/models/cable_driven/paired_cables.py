@@ -72,7 +72,7 @@ class PairedCablesArm(BendingArm):
         self._sags = bool(np.any(self._gives) and np.any(self._tip_weight))
         for cable in self.cables:
             if not cable.pair:
-                raise ValueError(f'cable {cable.name} is no pair; expected all of them or none')
+                raise ValueError(f'cable {cable.name} is no pair; expected pairs only')
         self._rest = np.radians([s.rest_bend_deg for s in self.sections]).reshape(-1)
         identified = [cable.name for cable in self.cables if cable.bends]
         if identified and len(identified) < len(self.cables):

@@ -112,8 +112,8 @@ class CableRodArm(HeldBendingArm):
         )
         if pretension_m > 0.0 and not gives:
             raise ModelError(
-                f'pretension_m = {pretension_m:g}: nothing gives way; expected 0, or '
-                'axial_stiffness_N of sections, or stretch_m_N of cables'
+                f'pretension_m = {pretension_m:g}: neither sections nor cables give way; expected '
+                '0, or axial_stiffness_N of a section, or stretch_m_N of all cables'
             )
         still = np.zeros(len(self.cables))
         rest = self._rest(still)
@@ -127,9 +127,9 @@ class CableRodArm(HeldBendingArm):
             return self.rod.under(self.rod.wound(still), self._own_load, self._start_bend(still))
         except ModelError as error:
             raise ModelError(
-                f'the arm does not stand at rest: {error}; cables that are wound in beyond rest '
-                'hold it, model: {kind: cosserat, pretension_m: 0.002} (where axial_stiffness_N '
-                'of sections or stretch_m_N of cables is stated)'
+                f'the arm does not stand at rest: {error}; pretension may hold it: '
+                'model: {kind: cosserat, pretension_m: 0.002} (needs axial_stiffness_N '
+                'of a section or stretch_m_N of all cables)'
             ) from error
 
     def _cable_paths(self, k: int) -> Array:

@@ -101,7 +101,7 @@ class RodStatics:
         self._base = np.array([0.0, 0.0, self._caps[0]])
         if self.paired and len(cables) != self.dof:
             raise ValueError(
-                f'{len(cables)} pairs of cables bend {self.dof} coordinates; a rod needs one each'
+                f'{len(cables)} pairs of cables bend {self.dof} coordinates; expected as many'
             )
         if self.paired:
             nominal = nominal_contractions(sections, cables)
@@ -475,7 +475,7 @@ class RodStatics:
             i, j, share_i, share_j, holdable = holding_shares(x, y, path)
             if not holdable and (x != 0.0 or y != 0.0):
                 raise ModelError(
-                    f'section {self.sections[k].name}: its cables hold no moment towards '
+                    f'section {self.sections[k].name}: its cables cannot hold a moment towards '
                     f'{math.degrees(math.atan2(y, x)):.0f} deg'
                 )
             tensions[own[i]] += share_i

@@ -22,7 +22,7 @@ class _Elastic(ConfigBlock):
     young_modulus_Pa: Positive
     poisson_ratio: float = Field(gt=-1.0, le=0.5, default=0.5)
     density_kg_m3: NonNegative = 0.0
-    shear_factor: Positive = Field(default=1.0, description='effective over whole shear area')
+    shear_factor: Positive = Field(default=1.0, description='effective / whole shear area')
 
     @property
     def shear_modulus_Pa(self) -> float:
@@ -222,7 +222,7 @@ class RodCableConfig(ConfigBlock):
 
     name: Name
     routes: tuple[CableRoute, ...] = Field(min_length=1)
-    max_tension_N: Positive = Field(default=1e3, description='of a bore its largest push, or pull')
+    max_tension_N: Positive = Field(default=1e3, description='for a bore, largest push or pull')
     bore: bool = False
 
     @property

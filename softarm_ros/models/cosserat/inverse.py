@@ -37,7 +37,7 @@ class LeastTensions(SteppedProblem):
     def __init__(self, rod: CosseratRod, tip_force: Vector3) -> None:
         cables = rod.config.cables
         if not cables:
-            raise ModelError('inverse of an arm without cables')
+            raise ModelError('the arm has no cables, so it has no inverse')
         self._rod, self._tip_force = rod, tip_force
         self._names = [cable.name for cable in cables]
         self.scale = np.ones(len(cables))
@@ -114,7 +114,7 @@ def tensions_of_lengths(
     from scipy.optimize import lsq_linear  # imported late: half of a node's import time
 
     if any(cable.bore for cable in rod.config.cables):
-        raise ModelError('cables by length: a bore is no cable, which goes slack')
+        raise ModelError('cable lengths given: a bore is no cable, it cannot go slack')
     wanted = np.asarray(contractions, dtype=np.float64)
     limits = np.array([cable.max_tension_N for cable in rod.config.cables])
     if wanted.shape != limits.shape or not np.isfinite(wanted).all():
@@ -127,7 +127,7 @@ def tensions_of_lengths(
         return excess, float(np.max(np.where(taut, np.abs(excess), np.maximum(-excess, 0.0))))
 
     state = rod.solve(tensions, tip_force, tip_moment)
-    message = 'the lengths do not fit together, or a limit of the tensions'
+    message = 'the lengths do not fit together, or a tension is at its limit'
     if not state.stable:
         return TensionSolution(tensions, state, np.inf, False, f'at the start: {state.message}')
     excess, worst = violation(state)

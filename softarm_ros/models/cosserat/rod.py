@@ -31,14 +31,14 @@ BUCKLING_STEPS = 40
 RELAXATION_STEPS = 12
 RELAXATION_TRIES = 10
 _MIDDLE_STAGE = 5  # stage of the scheme half-way along a step
-SNAPPED = 'one of several stable shapes: the way from rest ends at a limit load before'
+SNAPPED = 'one of several stable shapes: loading from rest ends at a limit load before it'
 BUCKLED = 'buckled: one of several stable shapes under these loads'
 UNSTABLE = 'the equilibrium is not stable: the arm would buckle away from it'
 _REASONS = {
     CRUSHED: 'the loads crush the rod or a cable path to nothing (singular routing)',
-    NO_STRAIN: 'a section carries no such wrench',
+    NO_STRAIN: 'a section cannot carry its wrench',
     SINGULAR: 'the equilibrium is singular: a buckling load',
-    TOO_MANY_ITERATIONS: 'no convergence: no equilibrium near, or a limit load',
+    TOO_MANY_ITERATIONS: 'no convergence: no equilibrium nearby, or a limit load',
 }
 
 

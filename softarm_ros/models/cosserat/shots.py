@@ -134,7 +134,7 @@ class RodShots:
             status, _ = shoot(self._grid, loads, tip_rotation, count, True, True, trace)
         if status != OK:
             raise ModelError(
-                'the loads crush the arm or a cable, or a section carries no such wrench: '
+                'the loads crush the arm or a cable, or a section cannot carry its wrench: '
                 f'tensions {np.round(tensions, 3).tolist()} N'
             )
         columns = self._columns

@@ -172,7 +172,7 @@ class ArmIntegrator:
         )
         message = ''
         if not good:
-            why = 'too many steps' if status == TOO_MANY else 'no step is small enough'
+            why = 'too many steps' if status == TOO_MANY else 'the step became too small'
             message = f'stopped at {new.time_s:.6g} s: {why}'
         return Advance(new, good, steps, rejected, iterations, message)
 
