@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from pair_cases import cables, sections, some_bends
+from scipy.linalg import null_space
 
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven.load_give import (
@@ -97,6 +98,17 @@ def test_derivatives_of_a_loaded_arm_are_those_of_differences():
         for d in step * np.eye(len(contraction))
     ]
     np.testing.assert_allclose(arm.jacobian(contraction)[:3], np.stack(columns, axis=1), atol=1e-5)
+
+
+def test_inverse_of_a_loaded_arm_takes_the_least_contractions():
+    """Along the motions that keep the tip, no small step makes them less."""
+    arm = soft_arm(WEIGHT, 0.6)
+    for row in some_contractions(4):
+        found = arm.inverse(arm.forward(row).tip[:3, 3])
+        assert found.converged, found.message
+        free = null_space(arm.jacobian(found.actuation)[:3])
+        slope = free.T @ found.actuation / np.linalg.norm(found.actuation)
+        assert np.abs(slope).max() < 5e-3
 
 
 def test_without_a_give_loads_are_refused_as_before():

@@ -38,11 +38,10 @@ class LeastContractions(SteppedProblem):
 
     def __init__(self, arm: PairedCablesArm, bends: BendProblem) -> None:
         self._arm, self._bends = arm, bends
-        self._matrix = arm.bends_per_contraction
         self._limits = np.radians([s.max_bending_angle_deg for s in arm.sections])
         count = len(arm.cables)
         # One radian of bending moves the tip by about the length of the arm.
-        self.scale = np.full(count, 1.0 / float(np.linalg.norm(self._matrix, 2)))
+        self.scale = np.full(count, 1.0 / float(np.linalg.norm(arm.bends_per_contraction, 2)))
         self.max_step = np.full(count, np.inf)
         self.ranges = (bounds_of(arm.within, count),)
 
@@ -61,12 +60,13 @@ class LeastContractions(SteppedProblem):
         """Return the `Place` of contractions (m,) [m]."""
         arm = self._arm
         bend = arm.configuration_of(unknowns)
+        slope = arm.bend_slope(bend)
 
         def derivative() -> Array:
-            return np.asarray(arm.twist_jacobian(bend) @ self._matrix)
+            return np.asarray(arm.twist_jacobian(bend) @ slope)
 
         tip = arm.shape_of(bend).tip
-        return Place(unknowns, tip, derivative, np.zeros(len(unknowns)), self._rows(bend))
+        return Place(unknowns, tip, derivative, np.zeros(len(unknowns)), self._rows(bend, slope))
 
     def effort(self, end: End) -> float:
         """Return the norm of the contractions, in units of their scale."""
@@ -88,13 +88,13 @@ class LeastContractions(SteppedProblem):
         bend = self._arm.configuration_of(end.unknowns)
         return self._bends.limits_met(End(bend, end.residual_m))
 
-    def _rows(self, bend: Array) -> Rows:
+    def _rows(self, bend: Array, slope: Array) -> Rows:
         """Return the rows that keep the bends within their limits, in shares of the limits."""
         sides, room = np.zeros((len(self._limits), len(self.scale))), np.ones(len(self._limits))
         for k, most in enumerate(self._limits):
             two = slice(2 * k, 2 * k + 2)
             size = float(np.linalg.norm(bend[two]))
             if size > 1e-6:
-                sides[k] = (bend[two] / (size * most)) @ self._matrix[two]
+                sides[k] = (bend[two] / (size * most)) @ slope[two]
                 room[k] = 1.0 - size / most
         return Rows(sides, np.full(len(room), -np.inf), room)

@@ -168,10 +168,14 @@ class PairedCablesArm(BendingArm):
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per contraction (6, m), base frame, linear first [m/m, rad/m]."""
         bend = self.configuration_of(self._commanded(actuation))
+        return np.asarray(self.twist_jacobian(bend) @ self.bend_slope(bend))
+
+    def bend_slope(self, bend: Array) -> Array:
+        """Return d bend / d contraction (dof, m) [rad/m] at bends (dof,), with the tip weight."""
         if not self._sags:
-            return np.asarray(self.twist_jacobian(bend) @ self._bends)
-        by_contraction = np.linalg.solve(np.eye(bend.size) - self._sag_slope(bend), self._bends)
-        return np.asarray(self.twist_jacobian(bend) @ by_contraction)
+            return self._bends
+        held = np.eye(bend.size) - self._sag_slope(bend)
+        return np.asarray(np.linalg.solve(held, self._bends))
 
     def inverse(
         self,
@@ -223,11 +227,14 @@ class PairedCablesArm(BendingArm):
 
     def _sag_slope(self, bend: Array) -> Array:
         """Return the derivative (dof, dof) of `_sag`, by finite differences."""
-        slope = np.zeros((bend.size, bend.size))
-        if self._sags:
-            for i, step in enumerate(_STEP_RAD * np.eye(bend.size)):
-                slope[:, i] = (self._sag(bend + step) - self._sag(bend - step)) / (2.0 * _STEP_RAD)
-        return slope
+        if not self._sags:
+            return np.zeros((bend.size, bend.size))
+        steps = _STEP_RAD * np.eye(bend.size)
+        near = np.concatenate([bend + steps, bend - steps])
+        weights = np.tile(self._tip_weight, (len(near), 1))
+        sag = give_of_load(near, self._lengths, self._gives, weights, np.zeros_like(weights))
+        ahead, behind = np.split(sag, 2)
+        return np.asarray((ahead - behind).T / (2.0 * _STEP_RAD))
 
     @staticmethod
     def _closing(section: SectionConfig) -> float:
