@@ -91,7 +91,7 @@ class Estimate:
         Configuration of every section in a form common to all arms: the logarithm of the transform
         from its base to its tip (linear part [m], then rotation vector [rad], section frame).
     strain_rates : (sections, 6), optional
-        Time derivatives of the strains [1/s].
+        Time derivatives of the strains [m/s, rad/s].
     strain_covariance : (6 sections, 6 sections), optional
     configuration : (dof,), optional
         In the model's coordinates, if section tips determine it.

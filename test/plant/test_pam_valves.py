@@ -95,7 +95,7 @@ def test_a_busy_muscle_takes_no_pulse():
 
 @pytest.mark.parametrize('ticks', [0, 19, 201])
 def test_pulses_too_short_or_too_long_are_refused(ticks):
-    with pytest.raises(ValueError, match=f'muscle 0: pulse of {ticks} ms'):
+    with pytest.raises(ValueError, match=f'muscle 0: pulse of {0.001 * ticks:g} s'):
         board().fire(0.0, 0, True, ticks)
 
 

@@ -86,7 +86,8 @@ class ValveBoard:
         shortest, longest = self.drive.shortest_pulse_s, self.drive.longest_pulse_s
         if not shortest - 0.5 * TICK_S <= ticks * TICK_S <= longest + 0.5 * TICK_S:
             raise ValueError(
-                f'muscle {muscle}: pulse of {ticks} ms; expected {shortest} to {longest} s'
+                f'muscle {muscle}: pulse of {ticks * TICK_S:g} s; '
+                f'expected {shortest:g} to {longest:g} s'
             )
         off = on + ticks * TICK_S
         to_open, to_close = self.relays.delays_s[muscle, int(inflate)]

@@ -45,7 +45,7 @@ def _ranges(rig: Any) -> Iterator[Problem]:
         if wanted and part.low > 0.0:
             yield Problem(
                 ('drives', 'daq', 'outputs', i, 'low'),
-                'expected 0, where the valve is shut',
+                'expected at most 0, where the valve is shut',
                 f'{part.low:g}',
             )
     for i, part in enumerate(daq.inputs):
