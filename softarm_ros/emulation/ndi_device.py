@@ -10,20 +10,26 @@ import select
 import tty
 from collections.abc import Sequence
 
+import numpy as np
+
 from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
+from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
 from softarm_ros.plant.mocap import PoseMeasurement
 
 WAIT_S = 0.05
-OWN_FAULTS = ('corrupt', 'die')
+OWN_FAULTS = ('corrupt', 'die', 'outside')
 VERSION = (
     'Northern Digital Inc.\nAURORA Control Firmware\nNDI S/N: 0000\n'
     'Freeze Tag: AURORA Rev 007\nFreeze Date: 00/00/00\n'
 )
 _PORT_STATUS = 0x31  # occupied, initialised, enabled
 _EARLY = 1e-3  # share of a period: rounding of the clock must not shift a frame
+_OUT_OF_VOLUME = 0x40
+_NOT_VOUCHED_FOR = 0x0800  # option of TX: also send poses outside the measurement volume
+_OUTSIDE_M = 0.03  # error of such a pose
 
 
 def crc16(data: bytes) -> int:
@@ -41,7 +47,7 @@ class NdiDevice:
     Answers like an Aurora with one coil per body of a scene; an `EmulatedSensor`.
 
     Its own faults, in addition to those of the scene: `corrupt` (bits of replies are flipped),
-    `die` (it does not answer).
+    `die` (it does not answer), `outside` (the last coil is outside the measurement volume).
     """
 
     def __init__(self, config: EmTrackerConfig, scene: TrackedScene) -> None:
@@ -149,7 +155,7 @@ class NdiDevice:
             (self._initialised if word == 'PINIT' else self._enabled).add(handle)
             return 'OKAY'
         if word == 'TX':
-            return self._frame() if self._tracking else 'ERROR0C'
+            return self._frame(int(rest or '0001', 16)) if self._tracking else 'ERROR0C'
         return 'ERROR01'
 
     def _handles(self, which: str) -> str:
@@ -163,13 +169,18 @@ class NdiDevice:
         found = known.get(which, names)
         return f'{len(found):02X}' + ''.join(f'{name}001' for name in found)
 
-    def _frame(self) -> str:
+    def _frame(self, options: int) -> str:
         number, scene = self._newest or (0, None)
         enabled = sorted(self._enabled)
         lines = f'{len(enabled):02X}'
         for handle in enabled:
             seen = None if scene is None else scene.bodies.get(handle)
             lines += handle
+            status = _PORT_STATUS
+            if 'outside' in self.scene.faults and handle == self.scene.names[-1]:
+                status |= _OUT_OF_VOLUME
+                wrong = pose(np.eye(3), [_OUTSIDE_M, 0.0, 0.0])
+                seen = wrong @ seen if seen is not None and options & _NOT_VOUCHED_FOR else None
             if seen is None:
                 lines += 'MISSING'
             else:
@@ -177,7 +188,7 @@ class NdiDevice:
                 lines += ''.join(f'{round(1e4 * part):+06d}' for part in (w, x, y, z))
                 lines += ''.join(f'{round(1e5 * part):+07d}' for part in seen[:3, 3])
                 lines += f'{2000:+06d}'
-            lines += f'{_PORT_STATUS:08X}{number:08X}\n'
+            lines += f'{status:08X}{number:08X}\n'
         return lines + '0000'
 
 

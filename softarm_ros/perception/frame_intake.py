@@ -245,7 +245,7 @@ class FrameIntake:
                 continue
             if name in frame.lost:
                 text = f'not seen for {now - since:.1f} s'
-                advice = 'look whether its markers are hidden or have come off'
+                advice = 'look whether it is hidden, outside the measured volume, or has come off'
             else:
                 known = ', '.join(sorted({*seen, *frame.lost})) or 'nothing'
                 text = f'for {now - since:.1f} s the device has not had this name; it has {known}'

@@ -81,7 +81,7 @@ def test_poses_are_where_the_arm_was_when_it_was_exposed() -> None:
 @pytest.mark.parametrize(
     ('fault', 'code', 'subject'),
     [
-        ('hide', 'body-lost', '0C'),
+        ('outside', 'body-lost', '0C'),
         ('flip', 'flip', '0C'),
         ('corrupt', 'corrupt', 'device'),
         ('blind', 'no-frames', 'device'),

@@ -20,6 +20,7 @@ import time
 from typing import Any
 
 _ORDINARY = (0, 0)  # SCHED_OTHER
+_EVERY_POSE, _VOUCHED_POSES = ':0801', ':0001'  # reply options of BX and TX
 POLL_S = 0.004  # between two questions while there is no new frame
 IDLE_S = 0.5  # without a new frame, until that is said
 GIVE_UP = 3  # replies that cannot be read, one after the other
@@ -47,6 +48,9 @@ def _track(port: str, out: Any, priority: tuple[int, int]) -> int:
     from sksurgerynditracker.nditracker import NDITracker
 
     tracker = NDITracker({'tracker type': 'aurora', 'serial port': port, 'use quaternions': True})
+    # The library asks for poses that the device does not vouch for too: of coils outside its
+    # measurement volume, centimetres off, with a mark that the library does not hand on.
+    tracker._capture_string = tracker._capture_string.replace(_EVERY_POSE, _VOUCHED_POSES)
     tracker.start_tracking()
     _set_priority(priority)
     last, failures, heard_s = None, 0, time.monotonic()
