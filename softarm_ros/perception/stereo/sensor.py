@@ -269,11 +269,14 @@ class StereoCameraSensor:
         """
         Return whether an image is the one before it again, whatever its time stamp says.
 
-        No two exposures of a real camera are alike to the last grey level.
+        No two exposures of a real camera are alike to the last grey level, but where all is
+        black (a lens cap) or white (exposed too long).
         """
         before = self._shown.get(side)
         self._shown[side] = image
-        same = before is not None and bool(np.array_equal(image[::_ROWS], before[::_ROWS]))
+        rows = image[::_ROWS]
+        same = before is not None and bool(np.array_equal(rows, before[::_ROWS]))
+        same = same and bool(np.any(rows != rows[0, 0]))
         self._same[side] = self._same[side] + 1 if same else 0
         if self._same[side] >= _FROZEN_AFTER:
             self._problems.report(

@@ -27,7 +27,7 @@ from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_a
 from softarm_ros.geometry.rotations import angle_between
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.perception.stereo.calibration_file import write_calibration
-from softarm_ros.perception.stereo.frame_source import Frame
+from softarm_ros.perception.stereo.frame_source import Frame, PushedFrames
 from softarm_ros.perception.stereo.network_frames import MjpegFrames
 from softarm_ros.perception.stereo.pairing import PairByStamp
 from softarm_ros.perception.stereo.sensor import StereoCameraSensor
@@ -203,6 +203,26 @@ def test_cameras_that_send_fewer_images_than_expected_are_named(tmp_path, rate_h
     assert tuple(p.code for p in slow) == told
     assert all('5 pairs of images a second come (expected 10)' in p.text for p in slow)
     sensor.close()
+
+
+@pytest.mark.parametrize('level', [0, 255])
+def test_a_camera_that_is_black_or_white_all_over_is_not_frozen(tmp_path, level):
+    cameras = cameras_around(0.3)
+    write_calibration(tmp_path / 'cameras.yaml', calibration_of(cameras))
+    sources = {side: PushedFrames(side) for side in ('left', 'right')}
+    config = a_config(base_calibration=str(tmp_path / 'cameras.yaml'))
+    sensor = StereoCameraSensor(config, 'base', ManualClock(), sources)
+    sensor.open()
+    width, height = cameras.left.size
+    for k in range(6):
+        images = {side: np.full((height, width), level, np.uint8) for side in sources}
+        images['right'][:, ::9] = k
+        for side, source in sources.items():
+            source.push(Frame(k * 33_000_000, images[side]))
+        sensor.read(0.0)
+    found = [(p.code, p.subject) for p in sensor.health().problems]
+    assert ('no-marker', 'left camera') in found
+    assert 'frozen' not in codes(sensor.health())
 
 
 def both_disks(seen, health):
