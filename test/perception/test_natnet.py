@@ -118,6 +118,22 @@ def test_a_server_that_starts_anew_may_number_its_bodies_otherwise() -> None:
     assert max(running.errors_m(found)) < 8e-3
 
 
+def test_a_program_that_takes_over_a_stream_that_stopped_is_told() -> None:
+    with streaming(timeout_s=0.2) as running:
+        settle(running)
+        first = running.device
+        second = NatNetServer(running.sensor.config, first.scene)
+        port = second.start()['command_port']
+        try:
+            second._clients, running.device = first._clients, second
+            before = running.sensor.config.command_port
+            told = f'port {port}; until they stopped they came from port {before}'
+            running.wait_for(lambda: told in str(running.sensor.health().problems), 3.0)
+        finally:
+            running.device = first
+            second.close()
+
+
 def test_an_old_version_is_refused_with_what_to_do() -> None:
     with streaming((2, 9)) as running:
         running.wait_for(lambda: 'version' in running.codes())

@@ -27,6 +27,12 @@ class Receiver:
     UDP sockets for commands and, with multicast, for data.
 
     Data come from one address and port; while they do, those of any other are another sender's.
+
+    Attributes
+    ----------
+    before : (str, int), optional
+        From whom they came before that one had been silent.
+
     """
 
     def __init__(self, config: NatNetConfig, clock: Clock = MONOTONIC) -> None:
@@ -48,6 +54,7 @@ class Receiver:
         self._next_question_s = 0.0
         self._next_keep_alive_s = 0.0
         self._sender: Sender | None = None
+        self.before: Sender | None = None
         self._heard_s = 0.0
 
     def ask(self, message: int) -> None:
@@ -91,6 +98,7 @@ class Receiver:
         """Return whether a frame comes from the sender that is listened to."""
         silent = now_s - self._heard_s > self._config.timeout_s
         if self.is_servers(sender) and (self._sender is None or silent):
+            self.before = self._sender if sender != self._sender else None
             self._sender = sender
         if sender != self._sender:
             return False

@@ -142,6 +142,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         if not receiver.is_stream(sender, arrived_s):
             self._report_second(sender, arrived_s)
             return None
+        self._report_other_port(receiver, sender, arrived_s)
         last_s = self._intake.last_arrival_s()
         if arrived_s - last_s > self.config.timeout_s and self._model_s <= last_s:
             # A server that was started anew may number its bodies otherwise.
@@ -167,6 +168,23 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
                 'network',
                 f'{sender[0]} port {sender[1]} sends NatNet as well; it is not listened to',
                 'end the second Motive (or replay), or give it another multicast group',
+            ),
+        )
+
+    def _report_other_port(self, receiver: Receiver, sender: Sender, arrived_s: float) -> None:
+        """Say once that frames come from another port of the server than before the silence."""
+        before, receiver.before = receiver.before, None
+        if before is None:
+            return
+        self._intake.problems.report(
+            arrived_s,
+            2,
+            SensorProblem(
+                'second-sender',
+                'network',
+                f'frames come from {sender[0]} port {sender[1]}; until they stopped they came '
+                f'from port {before[1]}',
+                'if Motive was not started anew, end the program there that sends NatNet as well',
             ),
         )
 
