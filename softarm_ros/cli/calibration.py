@@ -64,6 +64,14 @@ class Images:
             raise UsageError('--left and --right are both needed')
         return self.left, self.right
 
+    def files(self) -> tuple[Path, Path]:
+        """Return one image file of each camera; UsageError where a source is something else."""
+        left, right = self.both()
+        for side, place in zip(SIDES, (left, right)):
+            if not Path(place).is_file():
+                raise UsageError(f'--{side} {place}: expected one image file, with --markers')
+        return Path(left), Path(right)
+
     def collected(
         self, board: Board, places: Sequence[str], *, one_place: bool = False
     ) -> Collected:
@@ -194,9 +202,10 @@ def base(
     threshold: int,
 ) -> list[str]:
     """Find the base by a board on it, or by markers on it, and add it to the file."""
+    shown = None if markers is None else images.files()
     calibration = read_calibration(known)
     cameras = calibration.stereo_cameras()
-    if markers is None:
+    if markers is None or shown is None:
         found = images.collected(board, images.both(), one_place=True)
         _require_sizes(known, (cameras.left, cameras.right), found.sizes)
         at = np.asarray(board_at)
@@ -205,7 +214,7 @@ def base(
     else:
         from softarm_ros.perception.stereo.base_markers import read_markers, seen_markers
 
-        left, right = (read_image(Path(place)) for place in images.both())
+        left, right = map(read_image, shown)
         sizes = [(image.shape[1], image.shape[0]) for image in (left, right)]
         _require_sizes(known, (cameras.left, cameras.right), sizes)
         places = read_markers(markers)

@@ -220,6 +220,7 @@ def test_a_board_to_print_is_found_in_its_own_picture(tmp_path):
         (('camera', '--left', 'nowhere', '--square-mm', '-1'), 'square = -1 mm'),
         (('window', '--left', 'x', '--right', 'y'), '--window DISTANCE,THICKNESS is missing'),
         (('base', '--left', 'x', '--right', 'y', '--output', 'none.yaml'), 'none.yaml'),
+        (('base', '--left', 'l*.png', '--right', 'y', '--markers', 'm.yaml'), 'one image file'),
         (('board', '--output', 'board.pdf'), 'ends in .png'),
         (('camera', '--left', 'x', '--output', '/proc/c.yaml'), '/proc/c.yaml: cannot be written'),
     ],
