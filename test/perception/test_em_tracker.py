@@ -133,6 +133,12 @@ def test_a_port_that_another_program_has_is_said_to_be_in_use() -> None:
     os.close(port)
     assert done.returncode == 1
     assert json.loads(done.stdout) == {'error': 'in use by another program'}
+    given = {'port': '/dev/none', 'rate_hz': 40.0, 'bodies': COILS}
+    sensor = EmTrackerSensor(EmTrackerConfig.model_validate(given), FRAME_ID)
+    assert sensor._take(done.stdout.rstrip()) is None
+    # No reply was corrupt: there was none.
+    assert [p.code for p in sensor.health().problems] == ['no-server']
+    assert '(in use by another program)' in sensor.health().problems[0].text
 
 
 def test_a_device_that_is_slower_than_the_simulated_cameras_counts_its_own_frames() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import select
@@ -21,6 +22,7 @@ RESTART_S = 1.0
 END_S = 2.0
 SILENT_S = 5.0  # an unplugged device holds the library for as long
 IDLE = b'{"idle"'
+ERROR = b'{"error"'
 LONGEST_LINE = 65_536
 _MM = 1.0e-3
 
@@ -143,6 +145,10 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         return False
 
     def _take(self, line: bytes) -> Sighting | None:
+        if line.startswith(ERROR):  # why the process ends: no reply was corrupt
+            with contextlib.suppress(ValueError, KeyError):
+                self._said = str(json.loads(line)['error'])
+            return None
         try:
             frame = self.frame_of(line)
             frame.check()
@@ -151,7 +157,8 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
                 self._clock.now_s(),
                 'device',
                 f'a reply was not used: {error}',
-                'look at the cable, and keep it away from those of motors',
+                'look at the cable, and keep it away from those of motors; a device that was '
+                'switched off and on is begun anew',
             )
             return None
         self._said = ''
@@ -164,13 +171,13 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         Raises
         ------
         CorruptFrameError
-            If it says an error, or what is no frame.
+            If it says that a reply was not read, or what is no frame.
 
         """
         try:
             said = json.loads(line)
-            if 'error' in said:
-                self._said = str(said['error'])
+            if 'unread' in said:
+                self._said = str(said['unread'])
                 raise CorruptFrameError(self._said)
             return self._frame(int(said['frame']), float(said['time_s']), said['tools'])
         except (ValueError, KeyError, TypeError, IndexError, OverflowError) as error:

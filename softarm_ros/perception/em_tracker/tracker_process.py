@@ -4,8 +4,9 @@ Reads an NDI tracker by the library scikit-surgerynditracker, in a process of it
 The library keeps the interpreter to itself while it waits for the device, five seconds where none
 answers; a node must not stand still meanwhile. `python -m ... PORT` writes a JSON object a line to
 its standard output: `frame`, `time_s` (monotonic), `tools` (handle, quality, then w, x, y, z [-]
-and x, y, z [mm], null for a coil that is not seen), or `error`, or `idle` while the device answers
-and counts no frames. It ends when nobody reads.
+and x, y, z [mm], null for a coil that is not seen), or `unread` for a reply that cannot be used,
+or `idle` while the device answers and counts no frames, or `error`, why it ends. It ends when
+nobody reads, too.
 """
 
 from __future__ import annotations
@@ -62,7 +63,7 @@ def _track(port: str, out: Any, priority: tuple[int, int]) -> int:
             failures += 1
             if failures >= GIVE_UP:
                 raise
-            _write(out, {'error': str(error)})
+            _write(out, {'unread': str(error)})
             continue
         now = time.monotonic()
         if frame == last:
