@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from diagnostic_msgs.msg import DiagnosticStatus
+from rclpy.duration import Duration
 from rclpy.node import Node
 
 from softarm_ros.control.goals.goal import (
@@ -25,6 +26,7 @@ from softarm_ros.nodes.wire import TrajectoryValues, status_bytes
 from softarm_ros.runtime.goal_loop import GoalLoop
 
 STATUS = 'goal/status'
+_HEARD_S = 0.5  # for the last reports of a node that ends, at most
 _LEVELS = {
     GoalState.REACHED: OK,
     GoalState.ACTIVE: OK,
@@ -106,6 +108,12 @@ class GoalIntake:
         given_up = self._loop.cancel('on request', number)
         self.publish()
         return given_up
+
+    def end(self) -> None:
+        """Give up all goals as the node ends, and let those who listen hear it."""
+        if self._loop.cancel('the tracker has ended'):
+            self.publish()
+            self._status.wait_for_all_acked(Duration(seconds=_HEARD_S))
 
     def publish(self) -> None:
         """Send what the loop has reported since the last call."""

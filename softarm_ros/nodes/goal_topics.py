@@ -72,7 +72,8 @@ class GoalTopics:
         return self._intake.under_way
 
     def close(self) -> None:
-        """Take no more goals of the action."""
+        """Report that no goal goes on, and take no more goals of the action."""
+        self._intake.end()
         if self._action is not None:
             self._action.close()
 

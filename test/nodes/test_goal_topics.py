@@ -506,3 +506,35 @@ def test_of_a_stream_nothing_is_kept_but_the_first_target(context):
     intake.publish()
     assert not intake._stamps
     node.destroy_node()
+
+
+def test_goals_of_a_tracker_that_ends_are_said_to_be_cancelled(context):
+    from diagnostic_msgs.msg import DiagnosticStatus
+    from rclpy.node import Node
+
+    from softarm_ros.control.goals.goal import GoalKind, point_goal
+    from softarm_ros.nodes.goal_intake import STATUS, GoalIntake
+    from softarm_ros.nodes.qos import REPORTS, make_executor, newest
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.runtime.assembly import build_goal_loop
+
+    loop = build_goal_loop(load_rig('cable_arm'))
+    loop.start(0.0)
+    tracker, listener = Node('ends', context=context), Node('listens', context=context)
+    said = []
+    listener.create_subscription(DiagnosticStatus, STATUS, said.append, newest(REPORTS))
+    executor = make_executor(context)
+    executor.add_node(listener)
+    intake = GoalIntake(tracker, 'cable_arm', loop)
+    while not intake._status.get_subscription_count():
+        executor.spin_once(timeout_sec=0.05)
+    intake.take(GoalKind.POSE, 5, lambda number: point_goal(number, SOMEWHERE))
+    intake.end()
+    tracker.destroy_node()
+    while len(said) < 2:
+        executor.spin_once(timeout_sec=0.05)
+    values = [{pair.key: pair.value for pair in report.values} for report in said]
+    assert [value['state'] for value in values] == ['planning', 'cancelled']
+    assert said[-1].message == 'the tracker has ended' and intake.under_way == ''
+    executor.shutdown()
+    listener.destroy_node()
