@@ -78,6 +78,7 @@ class ViewFeed(GraphListener):
         self._position: Array | None = None
         self._effort: Array | None = None
         self._latency_ms: float | None = None
+        self._command_ns = 0  # stamp of the newest
         self._sections: Array | None = None
         for name in [known for known in self.health if not self.fresh(known, _SILENT_S)]:
             del self.health[name]
@@ -91,7 +92,7 @@ class ViewFeed(GraphListener):
         configuration = self._commanded if self._measured is None else self._measured
         stamp_ns, tip = _newest(self._tips)
         return ViewState(
-            time_s=1e-9 * stamp_ns,
+            time_s=1e-9 * max(stamp_ns, self._command_ns),
             configuration=configuration,
             measured=self._measured is not None,
             tip=tip,
@@ -152,6 +153,7 @@ class ViewFeed(GraphListener):
 
     def _on_command(self, values: JointValues, sent: int) -> None:
         self._command = self._ordered(values, self._actuators)
+        self._command_ns = values.stamp_ns
         self._latency_ms = latency_ms(1e-6 * (sent - values.stamp_ns))
 
     def _on_reference(self, reference: StampedPoses, sent: int) -> None:

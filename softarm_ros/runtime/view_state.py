@@ -28,7 +28,7 @@ class ViewState:
     Attributes
     ----------
     time_s : float
-        Stamp of the newest measurement [s].
+        Stamp of the newest measurement or command [s].
     configuration : (dof,), optional
         Measured, or the commanded one if sensors do not determine it.
     measured : bool

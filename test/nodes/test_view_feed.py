@@ -51,3 +51,12 @@ def test_poses_in_another_frame_are_not_drawn_as_those_of_the_base():
             state = feed.state()
             assert state.tip[0] == (4 if frame == 'base' else 14)
             assert (state.sections is None) == (frame == 'room')
+
+
+def test_time_goes_on_with_commands_where_no_tip_is_measured():
+    rig = load_rig('cable_arm')
+    with ViewFeed(rig) as feed:
+        for second in (5, 6):
+            zeros = np.zeros(len(rig.actuator_names))
+            feed._on_command(JointValues(second * 10**9, rig.actuator_names, zeros, NONE, NONE), 0)
+            assert feed.state().time_s == pytest.approx(second)

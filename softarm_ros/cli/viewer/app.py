@@ -111,7 +111,7 @@ class Viewer:
         with self._server.atomic():
             self.scene.show(state)
             self.panel.show(state)
-            if state.phase:
+            if state.tip is not None or state.command is not None:
                 self.history.add(now_s, state)
             now = time.monotonic()
             if now >= self._plot_s:

@@ -158,3 +158,9 @@ def test_measured_sections_and_the_rings_at_their_ends(viewer, rig):
         assert np.max(np.abs(away - 1.06 * radius)) < 0.15 * radius
     viewer.show(ViewState(configuration=configuration), 0.1)
     assert not viewer.scene._measured.visible
+
+
+def test_plots_need_no_heartbeat_of_a_tracker(viewer):
+    for k in range(3):
+        viewer.show(ViewState(command=np.full(6, 1e-3 * k), state='recorded'), 0.2 * k)
+    assert len(viewer.history.columns().times) == 3
