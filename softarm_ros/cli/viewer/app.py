@@ -159,8 +159,9 @@ def view_graph(
         path = None
         while not stopped():
             feed.spin(FRAME_S)
-            while not asked.empty():
-                name = asked.get()
+            due: list[str] = []
+            while due := in_order([*due, *_taken(asked)]):
+                name = due.pop(0)
                 _, answer = feed.call(f'supervisor/{name}')
                 viewer.panel.say(f'{name}: {answer}')
             for report in feed.take_reports():
@@ -175,6 +176,17 @@ def view_graph(
                 begun.update(bool(state.state))
             viewer.show(state, state.time_s)
             goals.show(feed.takes_goals, feed.goal, state.reference, feed.commanded)
+
+
+def in_order(asked: list[str]) -> list[str]:
+    """Return what is to be asked of a supervisor: an emergency stop voids all before it."""
+    stops = [place for place, name in enumerate(asked) if name == 'estop']
+    return asked[stops[-1] :] if stops else asked
+
+
+def _taken(asked: queue.SimpleQueue[str]) -> list[str]:
+    """Return all that is in a queue, oldest first."""
+    return [asked.get() for _ in range(asked.qsize())]
 
 
 def view_bag(

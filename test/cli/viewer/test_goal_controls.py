@@ -8,6 +8,7 @@ import pytest
 
 viser = pytest.importorskip('viser', reason='needs viser')
 
+from softarm_ros.cli.viewer.app import in_order
 from softarm_ros.cli.viewer.goals import GoalControls
 from softarm_ros.rigs.loader import load_rig
 
@@ -131,3 +132,9 @@ def test_a_trajectory_of_the_rig_is_driven_as_a_path(controls):
     away = np.linalg.norm(points - np.array(circle.center), axis=1)
     np.testing.assert_allclose(away, circle.radius, atol=1e-9)
     np.testing.assert_allclose(points[0], points[-1], atol=1e-9)
+
+
+def test_an_emergency_stop_goes_before_all_that_was_asked_earlier():
+    assert in_order(['start', 'stop']) == ['start', 'stop']
+    assert in_order(['start', 'estop', 'reset']) == ['estop', 'reset']
+    assert in_order(['estop', 'reset', 'start', 'estop']) == ['estop']
