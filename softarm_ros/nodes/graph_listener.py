@@ -21,6 +21,8 @@ from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest, set_up_dds
 from softarm_ros.nodes.wire import listen, read_status
 
+# Nodes that may live where no arm runs: whoever else does follows what is said or played.
+ONLOOKERS = ('player', 'recorder', 'markers')
 ListenerT = TypeVar('ListenerT', bound='GraphListener')
 
 OVERDUE_S = 0.2  # by which a look may come late before its process counts as kept from looking

@@ -17,6 +17,7 @@ from rosgraph_msgs.msg import Clock
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.bag_messages import BagMessage, messages_of, topics_of
+from softarm_ros.nodes.graph_listener import ONLOOKERS
 from softarm_ros.nodes.node_base import (
     NodeFailedError,
     RefusedError,
@@ -52,8 +53,6 @@ SAID_BY = {
         '/tf_static',
     ),
 }
-# Whoever of an arm is there and not among these would take what is played for what is said now.
-ONLOOKERS = ('player', 'recorder', 'markers')
 LOOK_S = 0.2
 NEVER = ('/clock', '/rosout', '/parameter_events')
 CLOCK_S = 0.005  # of recorded time, between two of /clock

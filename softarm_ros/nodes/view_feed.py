@@ -15,7 +15,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.goal_intake import STATUS
-from softarm_ros.nodes.graph_listener import GraphListener
+from softarm_ros.nodes.graph_listener import ONLOOKERS, GraphListener
 from softarm_ros.nodes.qos import LATCHED, REPORTS, listening, newest
 from softarm_ros.nodes.wire import (
     JointValues,
@@ -27,7 +27,7 @@ from softarm_ros.nodes.wire import (
     read_status,
 )
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.view_state import NodeHealth, ViewState, latency_ms
+from softarm_ros.runtime.view_state import NO_SUPERVISOR, NodeHealth, ViewState, latency_ms
 
 # Of messages between two looks; a viewer that is late loses the oldest.
 _DEPTH = 50
@@ -103,8 +103,8 @@ class ViewFeed(GraphListener):
             effort=self._effort,
             sections=self._sections,
             latency_ms=self._latency_ms,
-            state=self.value(SUPERVISOR, 'state') if live else '',
-            reason=self.value(SUPERVISOR, 'reason'),
+            state=self.value(SUPERVISOR, 'state') if live else self._unsupervised(),
+            reason=self.value(SUPERVISOR, 'reason') if live else '',
             phase=self.value(TRACKER, 'phase'),
             lap=int(self.value(TRACKER, 'lap', '0')),
             progress=float(self.value(TRACKER, 'progress', '0')),
@@ -116,10 +116,16 @@ class ViewFeed(GraphListener):
             ),
         )
 
+    def _unsupervised(self) -> str:
+        """Return the state of a graph whose supervisor is not heard; empty without any graph."""
+        alive = any(self.fresh(name, _SILENT_S) for name in self.health.keys() - {*ONLOOKERS})
+        return NO_SUPERVISOR if alive else ''
+
     @property
     def takes_goals(self) -> bool:
         """Whether the arm waits for goals, and may move."""
-        allowed = self.value(SUPERVISOR, 'state') == 'running' and self.fresh(TRACKER, _SILENT_S)
+        heard = all(self.fresh(name, _SILENT_S) for name in (SUPERVISOR, TRACKER))
+        allowed = heard and self.value(SUPERVISOR, 'state') == 'running'
         return allowed and self.value(TRACKER, 'takes_goals') == 'true'
 
     @property

@@ -8,6 +8,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.led_to_tip import configuration_at_tip
 
+NO_SUPERVISOR = 'no supervisor'  # the state of a graph that lives without one
 _NO_LATENCY_MS = 1e4
 
 
@@ -44,7 +45,8 @@ class ViewState:
     latency_ms : float, optional
         From the stamp of a pose to the sending of the command computed from it.
     state, reason : str
-        State of the supervisor and its reason; empty before its first message.
+        State of the supervisor and its reason; `NO_SUPERVISOR` if only other nodes are heard,
+        empty if no node is.
     phase, lap, progress
         Values of the tracker.
     nodes : tuple of NodeHealth

@@ -9,6 +9,7 @@ from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.view_feed import ViewFeed
 from softarm_ros.nodes.wire import JointValues, StampedPoses
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.view_state import NO_SUPERVISOR
 
 pytestmark = pytest.mark.ros
 NONE = np.zeros(0)
@@ -41,6 +42,24 @@ def test_a_graph_that_begins_again_is_not_shown_with_what_the_last_one_said():
         assert again.state == 'running' and not again.measured
         assert again.tip is None and again.error_m is None
         assert [node.name for node in again.nodes] == ['supervisor']
+
+
+def test_a_graph_without_its_supervisor_is_no_absent_one_and_takes_no_goals():
+    def hear(**states):
+        for node, state in states.items():
+            values = {'state': state, 'takes_goals': 'true'}
+            feed._on_heartbeat(Health(node, 0, 'well', values))
+
+    with ViewFeed(load_rig('cable_arm')) as feed:
+        hear(recorder='', markers='')  # they live where no arm runs, too
+        assert feed.state().state == ''
+        hear(supervisor='running', tracker='')
+        assert feed.state().state == 'running' and feed.takes_goals
+        feed._listened_s += 2.0
+        hear(tracker='', plant='')
+        assert feed.state().state == NO_SUPERVISOR and not feed.takes_goals
+        hear(supervisor='ready')
+        assert feed.state().state == 'ready'
 
 
 def test_poses_in_another_frame_are_not_drawn_as_those_of_the_base():

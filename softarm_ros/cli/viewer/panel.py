@@ -11,7 +11,7 @@ import numpy as np
 from softarm_ros.cli.viewer.history import History
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.runtime.view_state import NodeHealth, ViewState
+from softarm_ros.runtime.view_state import NO_SUPERVISOR, NodeHealth, ViewState
 
 _COLOURS = {
     'running': '#2b8a3e',
@@ -20,6 +20,7 @@ _COLOURS = {
     'held': '#e67700',
     'stopped': '#e67700',
     'fault': '#c92a2a',
+    NO_SUPERVISOR: '#c92a2a',
 }
 _LEVELS = ('#2b8a3e', '#e67700', '#c92a2a', '#c92a2a')
 _LINES = ('#e8590c', '#1971c2', '#2f9e44', '#9c36b5', '#c2255c', '#0c8599')
@@ -172,6 +173,8 @@ def _words(name: str, argument: str, state: ViewState, reached: Sequence[str]) -
     colour = _COLOURS.get(state.state, '#868e96')
     title = state.state or 'no graph is running'
     lines = [state.reason] if state.reason and state.state != 'running' else []
+    if state.state == NO_SUPERVISOR:
+        lines = ['nodes of a graph live, but no supervisor is heard: the arm may not move']
     if state.phase:
         lines.append(f'{state.phase}, lap {state.lap + 1}, {100.0 * state.progress:.0f} %')
     if state.error_m is not None:

@@ -54,7 +54,7 @@ class RunControls:
         self._shown = True
 
     def update(self, heard: bool) -> None:
-        """Do what was asked for; `heard`: a graph of the rig says that it lives."""
+        """Do what was asked for; `heard`: nodes of a graph say that they live."""
         self._watch()
         shown = self._process is not None or not heard
         if shown != self._shown:

@@ -7,7 +7,7 @@ viser = pytest.importorskip('viser', reason='needs viser')
 
 from softarm_ros.cli.viewer.app import Viewer
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.runtime.view_state import NodeHealth, ViewState
+from softarm_ros.runtime.view_state import NO_SUPERVISOR, NodeHealth, ViewState
 
 
 @pytest.fixture(scope='module')
@@ -117,6 +117,9 @@ def test_state_in_words_and_health(viewer):
     assert 'tracker' in viewer.panel._nodes.content
     viewer.show(ViewState(), 0.1)
     assert 'softarm run cable_arm' in viewer.panel._state.content
+    viewer.show(ViewState(state=NO_SUPERVISOR), 2.0)
+    words = viewer.panel._state.content
+    assert 'no supervisor is heard' in words and 'softarm run' not in words
 
 
 def test_plots_leave_out_what_is_not_known(viewer, rig):
