@@ -127,12 +127,20 @@ def film_of_bag(bag: Path, rig: Rig) -> Motion:
         errors.append(np.nan if moment.error_m is None else moment.error_m)
     if len(times) < 2:
         raise UsageError(f'{bag}: {_missing(tracked, rig)}')
-    path = np.zeros((0, 3)) if states.path is None else states.path
+    path = _reference(states, tracked)
     at = np.array(times) - times[0]
     open_loop = about_of(bag).get('open_loop')
     loop = {'true': 'open loop', 'false': 'closed loop'}.get(open_loop or '', '')
     notes = tuple(states.notes)
     return Motion(at, np.array(bodies), np.array(tips), np.array(errors), path, loop, notes)
+
+
+def _reference(states: BagStates, moments: Sequence[ViewState]) -> Array:
+    """Return the reference (p, 3) [m]: its path, or the way that one goal after another led it."""
+    path = states.path_at(0.0)
+    if states.paths > 1:
+        path = np.array([m.reference for m in moments if m.reference is not None])
+    return np.zeros((0, 3)) if path is None else path.reshape(-1, 3)
 
 
 def _missing(moments: Sequence[ViewState], rig: Rig) -> str:

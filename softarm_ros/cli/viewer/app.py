@@ -199,13 +199,12 @@ def view_bag(
     for note in states.notes:
         console.print(f'{bag}: {note}', markup=False)
     with Viewer(states.rig, port, None) as viewer:
-        viewer.scene.show_path(states.path)
         playing = viewer.server.gui.add_checkbox('play', initial_value=True, order=-2.0)
         slider = viewer.server.gui.add_slider(
             'time [s]', 0.0, max(round(states.duration_s, 2), 0.01), 0.01, 0.0, order=-1.0
         )
         console.print(f'{bag}: {viewer.address}  (Ctrl-C ends the viewer)')
-        shown = -1.0
+        shown, path = -1.0, None
         while not stopped():
             time.sleep(FRAME_S)
             if playing.value:
@@ -217,4 +216,7 @@ def view_bag(
             if not shown <= now_s <= shown + 1.0:
                 viewer.scene.forget_trail()
             shown = now_s
+            if states.path_at(now_s) is not path:
+                path = states.path_at(now_s)
+                viewer.scene.show_path(path)
             viewer.show(states.at(now_s), now_s)

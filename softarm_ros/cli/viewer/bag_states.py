@@ -76,7 +76,7 @@ class BagStates:
 
     def __init__(self, rig: Rig) -> None:
         self.rig = rig
-        self.path: Array | None = None
+        self._paths = _Track()
         self.duration_s = 0.0
         self.notes: list[str] = []
         self._tracks: dict[str, _Track] = {}
@@ -153,6 +153,17 @@ class BagStates:
             ),
         )
 
+    @property
+    def paths(self) -> int:
+        """How many reference paths there were: one of a trajectory, one more with each goal."""
+        return len(self._paths.values)
+
+    def path_at(self, time_s: float) -> Array | None:
+        """Return the reference path (n, 3) [m] of a time [s]; None without any."""
+        # The first is older than what a recorder that comes later receives before it.
+        path: Array | None = self._paths.at(time_s)
+        return paths[0] if path is None and (paths := self._paths.values) else path
+
     def _at(self, topic: str, time_s: float) -> Any:
         track = self._tracks.get(topic)
         return None if track is None else track.at(time_s)
@@ -195,7 +206,7 @@ class BagStates:
                 name, health = value
                 self._nodes.setdefault(name, _Track()).add(time_s, _Health(time_s, *health))
             elif topic == 'reference/path' and value is not None:
-                self.path = value
+                self._paths.add(time_s, value)
             elif value is not None:
                 self._tracks.setdefault(topic, _Track()).add(time_s, value)
                 if topic == 'reference/pose':

@@ -1,6 +1,7 @@
 """A bag, written here topic by topic, read back as states of the arm."""
 
 import gc
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -14,10 +15,11 @@ from softarm_ros.cli.recorded_rig import rig_of_bag
 from softarm_ros.cli.viewer.bag_states import BagStates
 from softarm_ros.models.led_to_tip import configuration_at_tip
 from softarm_ros.nodes.bag_about import about_run
-from softarm_ros.nodes.bag_messages import messages_of
+from softarm_ros.nodes.bag_messages import BagMessage, messages_of
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.nodes.bag_writer import BagError, BagWriter
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.view_state import ViewState
 
 STORE = get_typestore(Stores.LATEST)
 T0 = 1_700_000_000_000_000_000
@@ -317,3 +319,21 @@ def refused(read, bag):
 def test_no_bag(tmp_path):
     with pytest.raises(BagError, match=r'not a bag: no metadata\.yaml$'):
         drawn(tmp_path)
+
+
+def test_a_bag_of_goals_has_the_path_of_each(rig):
+    from softarm_ros.cli.motion import _reference
+
+    def path(at_s, *points):
+        poses = [pose(T0, point) for point in points]
+        kind = 'nav_msgs/msg/Path'
+        whole = of(kind, header=header(T0), poses=poses)
+        at_ns, topic = T0 + round(1e9 * at_s), '/cable_arm/reference/path'
+        return BagMessage(Path('bag'), topic, kind, at_ns, b'', lambda: whole)
+
+    states = BagStates(rig)
+    assert states.path_at(0.0) is None
+    states._fill([path(0.0, (0, 0, 0.2)), path(1.0, (0, 0, 0.2), (0.1, 0, 0.2))])
+    assert [len(states.path_at(at)) for at in (-1.0, 0.5, 1.5)] == [1, 1, 2]
+    moments = [ViewState(reference=np.array([0.01 * k, 0.0, 0.2])) for k in range(4)]
+    assert len(_reference(states, [*moments, ViewState()])) == 4
