@@ -189,6 +189,31 @@ def _taken(asked: queue.SimpleQueue[str]) -> list[str]:
     return [asked.get() for _ in range(asked.qsize())]
 
 
+class Place:
+    """
+    Where a recorded run of a duration [s] is looked at, from its beginning; after its end, again.
+
+    Attributes
+    ----------
+    shown_s : float
+        As the slider shows it, in hundredths.
+
+    """
+
+    def __init__(self, duration_s: float) -> None:
+        self._duration_s = duration_s
+        self._place_s = self.shown_s = 0.0
+
+    def go_on(self, slider_s: float, passed_s: float) -> None:
+        """Go to where the slider was moved, if it was, and on by what passed while playing [s]."""
+        if slider_s != self.shown_s:
+            self._place_s = slider_s
+        self._place_s += passed_s
+        if self._place_s > self._duration_s:
+            self._place_s = 0.0
+        self.shown_s = round(self._place_s, 2)
+
+
 def view_bag(
     bag: Path, rig: Rig, port: int, console: Console, stopped: Callable[[], bool]
 ) -> None:
@@ -205,12 +230,16 @@ def view_bag(
         )
         console.print(f'{bag}: {viewer.address}  (Ctrl-C ends the viewer)')
         shown, path = -1.0, None
+        place = Place(slider.max)
+        looked_at = time.monotonic()
         while not stopped():
             time.sleep(FRAME_S)
+            now = time.monotonic()
+            place.go_on(float(slider.value), now - looked_at if playing.value else 0.0)
+            looked_at = now
             if playing.value:
-                after = slider.value + FRAME_S
-                slider.value = 0.0 if after > slider.max else round(after, 2)
-            now_s = float(slider.value)
+                slider.value = place.shown_s
+            now_s = place.shown_s
             if now_s == shown:
                 continue
             if not shown <= now_s <= shown + 1.0:

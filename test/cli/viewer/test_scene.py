@@ -5,7 +5,7 @@ import pytest
 
 viser = pytest.importorskip('viser', reason='needs viser')
 
-from softarm_ros.cli.viewer.app import Viewer
+from softarm_ros.cli.viewer.app import Place, Viewer
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.view_state import NO_SUPERVISOR, NodeHealth, ViewState
 
@@ -167,3 +167,16 @@ def test_plots_need_no_heartbeat_of_a_tracker(viewer):
     for k in range(3):
         viewer.show(ViewState(command=np.full(6, 1e-3 * k), state='recorded'), 0.2 * k)
     assert len(viewer.history.columns().times) == 3
+
+
+def test_a_run_plays_at_its_own_speed_however_long_a_frame_takes():
+    place = Place(10.0)
+    for _ in range(90):
+        place.go_on(place.shown_s, 1.0 / 30.0)
+    assert place.shown_s == pytest.approx(3.0)
+    place.go_on(place.shown_s, 0.4)
+    assert place.shown_s == pytest.approx(3.4)
+    place.go_on(7.5, 0.0)  # moved while it does not play
+    assert place.shown_s == 7.5
+    place.go_on(7.5, 2.6)
+    assert place.shown_s == 0.0
