@@ -1,1 +1,1 @@
-"""Thin rclpy nodes; the only room that imports ROS."""
+"""Thin rclpy nodes; the only package of softarm_ros that imports ROS."""

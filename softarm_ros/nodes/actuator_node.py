@@ -1,4 +1,4 @@
-"""The device that moves the arm as a node: commands in, through the gate, measured state out."""
+"""Node of the device that moves the arm: takes gated commands, publishes the measured state."""
 
 from __future__ import annotations
 
@@ -29,16 +29,16 @@ from softarm_ros.runtime.addresses import may_have_moved, note_moved
 from softarm_ros.runtime.arm_assembly import build_driver
 from softarm_ros.runtime.assembly import build_command_gate
 
-RATE_OVER_S = 1.0  # over which it is counted how often the device measures
+RATE_OVER_S = 1.0  # time over which the measurement rate of the device is averaged
 
 
 class ActuatorNode(DriverNode):
     """
     Follows actuators/command while it is valid, fresh and allowed by the supervisor; else holds.
 
-    Publishes actuators/state with the time of the measurement. `~/home` takes the arm to be at
-    rest (or brings its actuators there, as the driver says); nobody else does that, unless the
-    parameter `home` says so for the start.
+    Publishes actuators/state with the time of the measurement. The service `~/home` declares the
+    present state to be the arm's rest, or drives the actuators to rest, depending on the driver.
+    Nothing else homes the arm, unless the parameter `home` asks for homing at the start.
     """
 
     driver: ActuatorDriver | None
@@ -49,7 +49,7 @@ class ActuatorNode(DriverNode):
             self, 'home', False, 'take the arm to be at rest when the device is first reached'
         )
         self._gate = build_command_gate(self.rig)
-        self._allowed = False  # to move, by the supervisor's last word
+        self._allowed = False  # motion, by the supervisor's last permit
         self._held = 'not active'
         self._received = self._refused = 0
         self._last_stamp_s = -np.inf
@@ -58,7 +58,7 @@ class ActuatorNode(DriverNode):
         self._measured_hz = 0.0
         self._next_home_s = 0.0
         self._pressure = np.full(len(self.rig.actuators), np.nan)
-        self._fed = False  # with pressures; what is subscribed to stays
+        self._fed = False  # pressures are subscribed to; the subscription outlives the driver
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
         listen(
             self,
@@ -72,7 +72,7 @@ class ActuatorNode(DriverNode):
     def build(self, devices: Devices) -> ActuatorDriver:
         """Return the driver of all actuators."""
         if self._folder and may_have_moved(self._device, self._folder):
-            self._homing = False  # under a driver before this one
+            self._homing = False  # an earlier driver may have moved the arm
         driver = build_driver(self.rig, devices)
         if isinstance(driver, FedByPressures) and not self._fed:
             self._fed = True
@@ -84,11 +84,11 @@ class ActuatorNode(DriverNode):
         return f'held: {self._held}' if self._held else 'following commands'
 
     def waits_for(self) -> str:
-        """Return that no command has come yet: its sender may not know this node."""
+        """Return why no command can be followed yet, or '': the sender may not know this node."""
         return self._gate.not_ready()
 
     def values(self) -> dict[str, str]:
-        """Return counts of commands."""
+        """Return why the node holds, its command counts and its measurement rate."""
         return {
             'held': self._held,
             'unheard': self._gate.unheard(time.monotonic()),
@@ -112,10 +112,10 @@ class ActuatorNode(DriverNode):
         if refusal is not None:
             self._refused += 1
             self.get_logger().error(refusal, throttle_duration_sec=1.0)
-        self._move(now)  # at once: a tick later is a tick more of latency
+        self._move(now)  # at once: waiting for the next tick would add latency
 
     def on_permit(self, allowed: bool) -> None:
-        """Take the supervisor's word."""
+        """Pass the supervisor's permit to the gate; note that emulated devices may now move."""
         super().on_permit(allowed)
         if self._folder and allowed and not self._allowed:
             note_moved(self._device, self._folder)
@@ -128,21 +128,21 @@ class ActuatorNode(DriverNode):
         try:
             index = self._gate.limits.names.index(value.name)
         except ValueError:
-            return  # of something that is no actuator
+            return  # not the pressure of an actuator
         self._pressure[index] = value.pressure_Pa
-        if index == len(self._pressure) - 1:  # they come together, in order
+        if index == len(self._pressure) - 1:  # pressures of one time arrive together, in order
             age = 1e-9 * (self.get_clock().now().nanoseconds - value.stamp_ns)
             self.driver.set_pressures(self._pressure.copy(), time.monotonic() - age)
 
     # -- work
 
     def tick(self, now_s: float) -> None:
-        """Home if asked to for the start, follow or hold, publish what is new."""
+        """Follow the command or hold, home at the start if asked to, publish a new reading."""
         if self.driver is None:
             return
         self._move(now_s)
         if self._folder and not self.starting_up:
-            self._homing = False  # once it has moved, only a person knows where it is
+            self._homing = False  # once the arm has moved, only a person knows its posture
         if self._homing and self.active and now_s >= self._next_home_s:
             self._next_home_s = now_s + RETRY_S
             self._home_once(self.driver)
@@ -192,7 +192,7 @@ class ActuatorNode(DriverNode):
         except DriverError as error:
             self.get_logger().info(f'homing waits: {error}', throttle_duration_sec=5.0)
             return
-        self._homing = self.starting_up  # what busy machines undo is done again
+        self._homing = self.starting_up  # a reset on a busy computer may undo it: home again
 
     def _on_home(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
         reply.success = False

@@ -1,4 +1,4 @@
-"""What is drawn of an arm: frames along its body and the run of its cables, as arrays."""
+"""Drawing of an arm as arrays: cylinders along its body and lines along its cables."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ class ArmDrawing(Protocol):
 
 
 def drawing_of(rig: Rig) -> ArmDrawing:
-    """Return what draws a rig."""
+    """Return the drawing of a rig's arm: with cables if its sections are circular arcs."""
     outline = rig.outline()
     if outline.arcs is None:
         return CentrelineDrawing(rig)
@@ -48,7 +48,7 @@ def drawing_of(rig: Rig) -> ArmDrawing:
 
 
 class CentrelineDrawing:
-    """An arm by its centreline and the radii of its sections; no cables."""
+    """Draws an arm from its centreline and the radii of its sections, without cables."""
 
     def __init__(self, rig: Rig, pieces_per_section: int = 10) -> None:
         self._model = rig.model()
@@ -86,8 +86,8 @@ class CableArmDrawing:
         """
         Return, for each section, the frames (pieces + 3, 4, 4) along it in the base frame.
 
-        Outer face of the first endcap, both ends of every piece of the arc, outer face of the
-        second endcap.
+        They lie at the outer face of the first endcap, at both ends of every piece of the arc, and
+        at the outer face of the second endcap.
         """
         start = np.eye(4)
         sections = []
@@ -119,7 +119,7 @@ class CableArmDrawing:
         return parts
 
     def cables(self, configuration: Array) -> list[Array]:
-        """Return a line (n, 3) [m] per actuator: through the centre, then along its section."""
+        """Return a line (n, 3) [m] per cable: along the centre, then offset in its own section."""
         sections = self.frames(configuration)
         lines = []
         for section, angle in self._cables:

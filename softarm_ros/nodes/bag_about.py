@@ -1,4 +1,4 @@
-"""What a bag is of: the rig's file, how the run was started, with which versions."""
+"""Metadata of a bag: the rig file, the command that started the run, and versions."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def about_run(rig: Rig, run: Mapping[str, str]) -> dict[str, str]:
     """
     Return names and values for the metadata of a bag.
 
-    `run` is what only the starting process knows (backend, trajectory, seed, ...); empty values
-    are left out.
+    `run` holds the values that only the starting process knows (backend, trajectory, seed, ...).
+    Empty values are left out.
     """
     source = rig.source
     stated = {
@@ -47,7 +47,7 @@ def about_run(rig: Rig, run: Mapping[str, str]) -> dict[str, str]:
 
 
 def command_line() -> list[str]:
-    """Return how this process was called; for a node of a run, how the run was."""
+    """Return the command line of this process; for a node of a run, that of its parent."""
     process = psutil.Process()
     try:
         if any(
@@ -60,7 +60,7 @@ def command_line() -> list[str]:
 
 
 def git_revision(folder: Path) -> str:
-    """Return the revision a folder is at, `-dirty` behind it with changes; empty without git."""
+    """Return the git revision of a folder, with `-dirty` if it has changes; '' without git."""
     command = ['git', '-C', str(folder), 'describe', '--always', '--dirty', '--abbrev=40']
     try:
         answer = subprocess.run(

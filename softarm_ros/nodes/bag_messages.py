@@ -1,4 +1,4 @@
-"""Messages of a bag in the order they were received; needs no ROS."""
+"""Messages of a bag, in the order they were received; needs no ROS."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ from softarm_ros.nodes.bag_writer import BagError
 @dataclass(frozen=True)
 class BagMessage:
     """
-    One message of a bag as on the wire: topic, type as `geometry_msgs/msg/Pose`, when received.
+    One serialised message of a bag, with its topic, type and time of receipt [ns].
 
-    `decode`, and with it `decoded`, works only while the bag is being read.
+    `type_name` has the form `geometry_msgs/msg/Pose`. `decode` and `decoded` work only while the
+    bag is being read.
     """
 
     bag: Path
@@ -28,12 +29,12 @@ class BagMessage:
     decode: Callable[[], Any] = field(repr=False, compare=False)
 
     def decoded(self, expected: str = '') -> Any:
-        """Return its fields; BagError if it is not of the expected type, or none at all."""
+        """Return the decoded message; BagError if its type or its bytes are not as expected."""
         if expected and self.type_name != expected:
             raise BagError(f'{self.bag}: {self.topic} is of {self.type_name}; expected {expected}')
         try:
             return self.decode()
-        except Exception as error:  # of damaged bytes: of whatever unpacks them
+        except Exception as error:  # damaged bytes: each decoder raises errors of its own
             raise BagError(
                 f'{self.bag}: a message on {self.topic} cannot be decoded: {error}'
             ) from None
@@ -46,7 +47,8 @@ def messages_of(bag: Path) -> Iterator[BagMessage]:
     Raises
     ------
     BagError
-        If it cannot be read to its end; says what to do where its recorder was killed.
+        If the bag cannot be read to its end; the message says how to repair a bag whose recorder
+        was killed.
 
     """
     with _reader(bag) as reader:
@@ -58,7 +60,7 @@ def messages_of(bag: Path) -> Iterator[BagMessage]:
 
 
 def topics_of(bag: Path) -> dict[str, tuple[str, list[Any]]]:
-    """Return type and offered profiles (as rosbags has them) of every topic of a bag."""
+    """Return the type and the offered QoS profiles (of rosbags) of every topic of a bag."""
     with _reader(bag) as reader:
         return {
             c.topic: (c.msgtype, list(getattr(c.ext, 'offered_qos_profiles', ())))
@@ -67,27 +69,27 @@ def topics_of(bag: Path) -> dict[str, tuple[str, list[Any]]]:
 
 
 def is_bag(path: Path) -> bool:
-    """Return whether a path names a bag, whatever is in it: a folder, or the file in one."""
+    """Return whether a path looks like a bag, whatever its content: a folder, or a bag file."""
     return path.is_dir() or path.suffix in ('.mcap', '.db3')
 
 
 def custom_data_of(bag: Path) -> dict[str, str]:
-    """Return `custom_data` of the metadata of a bag; BagError as `messages_of`."""
+    """Return `custom_data` from the metadata of a bag; raise BagError as `messages_of` does."""
     from ruamel.yaml import YAML
 
     folder = bag.parent if bag.is_file() else bag
-    with _reader(bag):  # whatever is wrong with the file is told in its way
+    with _reader(bag):  # raises BagError if anything is wrong with the bag
         stated = YAML(typ='safe').load(folder / 'metadata.yaml')
         found = stated['rosbag2_bagfile_information'].get('custom_data') or {}
         return {str(name): str(value) for name, value in found.items()}
 
 
 class _BagFolder(PosixPath):
-    """A folder of ROS 2, whatever its name: the reader takes `run.bag` for a file of ROS 1."""
+    """Folder of a ROS 2 bag, whatever its name: rosbags takes `run.bag` for a ROS 1 file."""
 
     @property
     def suffix(self) -> str:
-        """The suffix of its name, but for `.bag`."""
+        """The suffix of the folder's name, or '' for `.bag`."""
         return super().suffix.replace('.bag', '')
 
 
@@ -113,7 +115,7 @@ def _reader(bag: Path) -> Iterator[Any]:
             [_BagFolder(folder)], default_typestore=get_typestore(Stores.LATEST)
         ) as reader:
             yield reader
-    except Exception as error:  # of a damaged file: of the reader, of YAML, of whatever unpacks it
+    except Exception as error:  # damaged file: rosbags, YAML and decoders raise their own errors
         raise BagError(f'{bag}: cannot be read: {error}{repair}') from None
 
 
@@ -140,12 +142,12 @@ def pose_row(pose: Any) -> list[float]:
 
 class BaseFramePoses:
     """
-    Tells the poses of a bag that are in the base frame from others, and counts these.
+    Filters the poses of a bag that are in the base frame, and counts all others.
 
     Parameters
     ----------
     names : sequence of str
-        Of the base frame (`Rig.base_frames`).
+        Names of the base frame (`Rig.base_frames`).
 
     """
 
@@ -162,7 +164,7 @@ class BaseFramePoses:
         return False
 
     def notes(self) -> list[str]:
-        """Return how many messages of each topic were in which other frame."""
+        """Return, as text, how many messages of each topic were in each other frame."""
         expected = ' or '.join(repr(name) for name in self._names)
         return [
             f'left out: {count} messages on {topic} in frame {frame!r}; expected {expected}'

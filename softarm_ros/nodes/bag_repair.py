@@ -1,9 +1,9 @@
 """
-Reads bags that were never completed, or are damaged, and writes what can be read with an index.
+Copies the readable messages of an incomplete or damaged bag into a new bag with an index.
 
 A recorder that is killed leaves a file of whole chunks without index and `metadata.yaml`, which
-rosbag2 and rosbags refuse. Everything up to its last flush is there. A chunk that a disk or a
-copy has damaged is left out, and those behind it are not (`mcap_records`).
+rosbag2 and rosbags refuse. The file holds everything up to the last flush. A chunk that a disk or
+a copy has damaged is left out; the chunks after it are read (`mcap_records`).
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from softarm_ros.nodes.mcap_records import Damaged, records_of
 @dataclass(frozen=True)
 class Repaired:
     """
-    What was saved: the new bag, its messages, topics left out since their type is unknown.
+    Result of a repair: the new bag, its number of messages, and topics of unknown type.
 
-    `damaged` are begin and end [s], from the first message, of what cannot be read; `lost`
-    are messages of topics that only these had announced.
+    `left_out` are these topics. `damaged` are begin and end [s], from the first message, of the
+    unreadable parts. `lost` counts messages whose topic only an unreadable part had announced.
     """
 
     folder: Path
@@ -36,7 +36,7 @@ class Repaired:
 
 
 def find_mcap(bag: Path) -> Path:
-    """Return the one MCAP file of a bag, given by its folder or the file itself."""
+    """Return the only MCAP file of a bag; `bag` is its folder or the file itself."""
     if bag.is_file():
         return bag
     found = sorted(bag.glob('*.mcap'))
@@ -47,9 +47,9 @@ def find_mcap(bag: Path) -> Path:
 
 def about_of(bag: Path) -> dict[str, str]:
     """
-    Return what the recorder stated about a bag; empty where another program recorded it.
+    Return the values of `about_run` that a bag holds; empty if another program recorded it.
 
-    A bag that was converted (to SQLite, into several files) states it in `metadata.yaml` alone.
+    A bag that was converted (to SQLite, into several files) has them in `metadata.yaml` only.
     """
     folder = bag.parent if bag.is_file() else bag
     files = [bag] if bag.suffix == '.mcap' else sorted(folder.glob('*.mcap'))
@@ -58,28 +58,28 @@ def about_of(bag: Path) -> dict[str, str]:
         if kind == 'Metadata' and record.name == ABOUT:
             return dict(record.metadata)
         if kind in ('Schema', 'Channel', 'Message'):
-            break  # it stands before all of them
+            break  # the metadata record precedes all of these
     if files and not (folder / 'metadata.yaml').exists():
-        return {}  # its recorder was killed
+        return {}  # the recorder was killed, and it was another program
     return custom_data_of(bag)
 
 
 def repair(bag: Path, folder: Path) -> Repaired:
     """
-    Copy every readable message of a bag, in whole chunks, into a new one with an index.
+    Copy the messages of every readable chunk of a bag into a new bag with an index.
 
     Raises
     ------
     BagError
-        If the bag has no MCAP file, it is not one of ROS 2, or `folder` cannot be written; then
-        nothing is left of that.
+        If the bag has no MCAP file, the file is not MCAP, or `folder` cannot be written. An
+        unfinished new bag is removed.
 
     """
     mcap = find_mcap(bag)
-    next(records_of(mcap, in_chunks=False), None)  # BagError of what is no MCAP file
+    next(records_of(mcap, in_chunks=False), None)  # raises BagError if it is no MCAP file
     try:
         about = about_of(bag)
-    except BagError:  # of metadata that nothing can read either
+    except BagError:  # metadata.yaml is damaged as well
         about = {}
     check_bag_folder(folder)
     try:
@@ -116,8 +116,8 @@ def _copied(mcap: Path, folder: Path, about: Mapping[str, str]) -> Repaired:
 
     try:
         writer = BagWriter(folder, about)
-        # The index of a completed bag repeats what a damaged chunk may have announced. It has no
-        # checksum: what chunks announce stands above it.
+        # The index of a completed bag repeats the topics that a damaged chunk may have announced.
+        # It has no checksum, so topics announced in chunks (below) override it.
         for record in records_of(mcap, in_chunks=False):
             announce(writer, record)
         for record in records_of(mcap):
@@ -132,7 +132,7 @@ def _copied(mcap: Path, folder: Path, about: Mapping[str, str]) -> Repaired:
                 elif topic not in left_out:
                     writer.write(topic, record.log_time, record.data)
         writer.close()
-    except BaseException:  # Ctrl-C as well: half a bag would stand in the way of the next attempt
+    except BaseException:  # Ctrl-C as well: half a bag would block the next attempt
         shutil.rmtree(folder, ignore_errors=True)
         raise
     begin_ns = min(

@@ -1,4 +1,4 @@
-"""A rosbag2 MCAP bag written with rosbags; needs no ROS, so the command line can check with it."""
+"""Writes rosbag2 MCAP bags with rosbags; needs no ROS, so the command line can use its checks."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from zlib import crc32
 
 _METADATA = 0x0C  # opcode of an MCAP metadata record
 _CRC_AT = 33  # bytes from the start of an MCAP chunk record: opcode, length, times, size
-ABOUT = 'softarm_ros'  # its name
+ABOUT = 'softarm_ros'  # name of the metadata record
 
 
 class BagError(ValueError):
-    """The bag cannot be written; the message names the folder and the reason."""
+    """A bag cannot be written or read; the message names the bag and the reason."""
 
 
 def check_bag_folder(folder: Path) -> None:
     """
-    Make sure that a bag can be created as `folder`, and leave nothing behind.
+    Check that a bag can be created as `folder`, and leave nothing behind.
 
     Raises
     ------
     BagError
-        If the folder holds something already, or cannot be created and written.
+        If the folder is not empty, is a file, or cannot be created and written.
 
     """
     if folder.is_dir() and any(folder.iterdir()):
@@ -53,7 +53,7 @@ class BagWriter:
     """
     Writes serialised messages to a new bag.
 
-    What has been flushed can be read whatever happens to this process (`bag_repair`); only `close`
+    Flushed messages can be read whatever happens to this process (`bag_repair`); only `close`
     completes the bag with its index. `close` may be called more than once.
 
     Parameters
@@ -61,7 +61,7 @@ class BagWriter:
     folder : Path
         New or empty.
     about : mapping of str to str
-        What the bag is of: in `custom_data` of its metadata, and at the beginning of the file.
+        Description of the bag, for `custom_data` of its metadata and the beginning of the file.
 
     """
 
@@ -75,42 +75,42 @@ class BagWriter:
             ) from None
         check_bag_folder(folder)
         if folder.exists():
-            folder.rmdir()  # empty; the writer insists on creating it
+            folder.rmdir()  # empty; the writer of rosbags must create it
         distro = os.environ.get('ROS_DISTRO', 'kilted').upper()
         self._store = get_typestore(getattr(Stores, f'ROS2_{distro}', Stores.LATEST))
         self._writer: Any = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
-        # Chunks, not the file or single messages: it stays seekable, and `ros2 bag` reads it.
+        # Compress chunks, not file or messages: the bag stays seekable and `ros2 bag` reads it.
         self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
         for key, value in (about or {}).items():
             self._writer.set_custom_data(key, value)
         self._writer.open()
         self._open = True
         self._connections: dict[str, Any] = {}
-        self._began_s: float | None = None  # the call that writes
+        self._began_s: float | None = None  # when the present write call began
         self.messages = 0
-        self.flushed = 0  # of them
+        self.flushed = 0  # number of these messages that are flushed
         self._storage: Any = self._writer.storage
         _state_crcs(self._storage)
-        self._whole = 0  # bytes of the file that can be read
+        self._whole = 0  # readable bytes of the file: it ends with a whole chunk there
         self._guarded(self._begin, about or {})
 
     @property
     def topics(self) -> frozenset[str]:
-        """What has been announced."""
+        """The announced topics."""
         return frozenset(self._connections)
 
     @property
     def writing_s(self) -> float:
-        """For how long [s] the present call writes; 0: none does. For another thread."""
+        """How long [s] the present call has been writing; 0 if none is. For another thread."""
         began = self._began_s
         return 0.0 if began is None else time.monotonic() - began
 
     def add_topic(self, topic: str, type_name: str, qos: Any = None) -> bool:
-        """Announce a topic with its type and rclpy profile; return False for an unknown type."""
+        """Announce a topic with its type and rclpy QoS profile; return False for unknown types."""
         return self.copy_topic(topic, type_name, [] if qos is None else [_profile(qos)])
 
     def copy_topic(self, topic: str, type_name: str, profiles: Sequence[Any]) -> bool:
-        """Announce a topic with its profiles as rosbags has them; False for an unknown type."""
+        """Announce a topic with its QoS profiles of rosbags; return False for an unknown type."""
         if type_name not in self._store.types:
             return False
         self._connections[topic] = self._writer.add_connection(
@@ -125,7 +125,7 @@ class BagWriter:
         Raises
         ------
         OSError
-            If the file cannot grow. The bag ends with what has been flushed before.
+            If the file cannot grow. The bag then ends with the last flushed message.
 
         """
         if self._open:
@@ -133,7 +133,7 @@ class BagWriter:
             self.messages += 1
 
     def flush(self) -> None:
-        """Make all so far readable without the rest; may raise as `write`."""
+        """Make all messages so far readable, whatever follows; may raise as `write`."""
         if self._open:
             self._guarded(self._flush)
 
@@ -143,7 +143,7 @@ class BagWriter:
             self._guarded(self._close)
 
     def _begin(self, about: Mapping[str, str]) -> None:
-        """State at once what the bag is of: metadata of rosbag2 comes with the end only."""
+        """Write the bag's description at once: rosbag2 writes its metadata at the end only."""
         if about:
             values = b''.join(_text(key) + _text(value) for key, value in about.items())
             record = _text(ABOUT) + struct.pack('<I', len(values)) + values
@@ -154,7 +154,7 @@ class BagWriter:
         if self._storage.chunk.msgs:
             self._storage.close_chunk()
         self._storage.bio.flush()
-        if not Path(self._storage.path).exists():  # what is written goes nowhere
+        if not Path(self._storage.path).exists():  # writes succeed, but nobody could read them
             raise FileNotFoundError(errno.ENOENT, 'its file was moved or deleted')
         self._whole, self.flushed = self._storage.bio.tell(), self.messages
 
@@ -164,14 +164,14 @@ class BagWriter:
         self._open = False
 
     def _guarded(self, write: Any, *arguments: Any) -> None:
-        """Write; where that fails, leave a file that ends with a whole chunk."""
+        """Write; if that fails, truncate the file to whole chunks."""
         self._began_s = time.monotonic()
         try:
             write(*arguments)
         except OSError:
             self._open = False
             with contextlib.suppress(OSError):
-                self._writer.abort()  # it cannot write what it still holds either
+                self._writer.abort()  # its buffered messages cannot be written either
             with contextlib.suppress(FileNotFoundError):
                 os.truncate(self._storage.path, self._whole)
             raise
@@ -180,7 +180,7 @@ class BagWriter:
 
 
 def _state_crcs(storage: Any) -> None:
-    """Have chunks state their checksum: rosbags leaves it out, and readers check it."""
+    """Add checksums to the chunks: rosbags leaves them out, and readers check them."""
     close_chunk = storage.close_chunk
 
     def close() -> None:
@@ -191,11 +191,11 @@ def _state_crcs(storage: Any) -> None:
         storage.bio.write(struct.pack('<I', crc))
         storage.bio.seek(end)
 
-    storage.close_chunk = close  # the storage calls it too, whenever a chunk is full
+    storage.close_chunk = close  # also called by the storage, whenever a chunk is full
 
 
 def _text(text: str) -> bytes:
-    """Return a string as MCAP has it: length, UTF-8."""
+    """Return a string as MCAP encodes it: its length, then its UTF-8 bytes."""
     data = text.encode()
     return struct.pack('<I', len(data)) + data
 
@@ -214,7 +214,7 @@ def _profile(qos: Any) -> Any:
         return QosTime(*divmod(int(duration.nanoseconds), 1_000_000_000))
 
     return Qos(
-        # The history of a publisher is not visible in the graph; a player needs some.
+        # The graph does not show the history of a publisher, but a player needs one.
         QosHistory.KEEP_LAST,
         max(int(qos.depth), 1),
         QosReliability(int(qos.reliability)),

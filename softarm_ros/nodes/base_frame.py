@@ -1,4 +1,4 @@
-"""Measured poses in the base frame: as they are, or brought there by TF where TF knows how."""
+"""Transforms measured poses to the base frame with TF, if they are in another frame."""
 
 from __future__ import annotations
 
@@ -15,32 +15,32 @@ from softarm_ros.geometry.rotations import matrix_from_quaternion
 from softarm_ros.nodes.conversions import nanoseconds_of
 from softarm_ros.nodes.wire import StampedPoses
 
-MAX_AGE_S = 1.0  # of a transform that is not static: who published it has fallen silent
+MAX_AGE_S = 1.0  # of a transform that is not static: older ones have lost their publisher
 
 
 class BaseFrame:
     """
-    Brings poses of foreign frames into the base frame.
+    Transforms poses of foreign frames to the base frame.
 
-    TF is listened to from `listen` or the first foreign frame on, where tf2_ros is installed. A
-    frame that TF does not know (yet), or whose transform is older than `MAX_AGE_S` or lies further
-    in the future than poses may, stays foreign: whoever reads the pose refuses it. A static
-    transform has no age.
+    If tf2_ros is installed, listening to TF starts with `listen` or the first foreign frame. A
+    pose stays in its foreign frame, and its reader refuses it, if TF does not know the frame
+    (yet), or if the transform is older than `MAX_AGE_S` or more than `max_ahead_s` in the future.
+    A static transform has no age.
 
     Parameters
     ----------
     node : Node
-        That listens.
+        Node that listens to TF.
     names : sequence of str
-        Of the base frame.
+        Names of the base frame.
     max_ahead_s : float
-        By which the stamp of a transform may lie in the future: who published it may fall silent,
-        and that is noticed later by as much.
+        Largest time [s] by which the stamp of a transform may lie in the future. If its publisher
+        falls silent, this is noticed later by as much.
 
     Attributes
     ----------
     unused : str
-        Why the last foreign frame was not transformed though TF knows it; otherwise empty.
+        Why the last foreign frame was not transformed although TF knows it; otherwise empty.
 
     """
 
@@ -54,7 +54,7 @@ class BaseFrame:
         self.unused = ''
 
     def listen(self) -> None:
-        """Listen to TF from now on, where tf2_ros is installed: a single pose cannot wait."""
+        """Listen to TF from now on if tf2_ros is installed: a pose that comes once cannot wait."""
         if self._looked:
             return
         self._looked = True
@@ -81,7 +81,7 @@ class BaseFrame:
         return (frame, transforms) if X_BF is None else (self._names[0], X_BF @ transforms)
 
     def _to_base(self, frame: str) -> Array | None:
-        """Return the transform (4, 4) of a foreign frame to the base, None if there is none."""
+        """Return the transform (4, 4) of a foreign frame to the base frame, or None."""
         self.unused = ''
         if not frame or frame in self._names:
             return None
@@ -106,7 +106,7 @@ class BaseFrame:
         return None
 
     def _wrong_time(self, frame: str, stamp_ns: int) -> str:
-        """Return what is wrong with the stamp of a transform; 0: it is static."""
+        """Return what is wrong with the stamp of a transform, or ''; stamp 0 means static."""
         age_s = 1e-9 * (self._node.get_clock().now().nanoseconds - stamp_ns)
         if stamp_ns == 0 or -self._max_ahead_s <= age_s <= MAX_AGE_S:
             return ''

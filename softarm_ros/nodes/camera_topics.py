@@ -1,4 +1,4 @@
-"""Images and calibrations of cameras that another ROS driver publishes."""
+"""Reads images and calibrations of cameras from topics of another ROS driver."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.frame_source import Frame, PushedFrames
 from softarm_ros.perception.stereo.images import opencv
 
-# Encoding: channels, bytes of each, and where blue, green, red are.
+# Encoding: number of channels, bytes per channel, and the indices of blue, green and red.
 _ENCODINGS = {
     'mono8': (1, 1, None),
     '8UC1': (1, 1, None),
@@ -31,8 +31,8 @@ def subscribe(node: Any, topic: str, *, compressed: bool) -> PushedFrames:
     """
     Return the images of a topic as a source for `StereoCameraSensor`.
 
-    An image that cannot be read is logged and left out. The source has the lens that `camera_info`
-    beside the topic states; drivers of cameras that are not calibrated state zeros.
+    An image that cannot be read is logged and left out. The source takes its lens from the topic
+    `camera_info` beside the images; drivers of uncalibrated cameras send zeros, which are ignored.
     """
     frames = PushedFrames(topic)
 
@@ -61,7 +61,7 @@ def subscribe(node: Any, topic: str, *, compressed: bool) -> PushedFrames:
 
 
 def info_topic(topic: str) -> str:
-    """Return the topic of the CameraInfo beside that of images, as image_transport has them."""
+    """Return the CameraInfo topic beside an image topic, as image_transport names it."""
     return f'{topic.removesuffix("/compressed").rpartition("/")[0]}/camera_info'
 
 
@@ -72,7 +72,7 @@ def frame_of_image(message: Any) -> Frame:
     Raises
     ------
     CameraError
-        If the encoding is not known, or the data are shorter than its size says.
+        If the encoding is not known, or the data are shorter than the image size requires.
 
     """
     if message.encoding not in _ENCODINGS:
@@ -88,7 +88,7 @@ def frame_of_image(message: Any) -> Frame:
             f'{data.size} bytes, step {step}: expected {width} x {height} of {message.encoding}'
         )
     rows = data[: height * step].reshape(height, step)[:, :used]
-    if size == 2:  # the high byte of each
+    if size == 2:  # keep the high byte of each pixel
         return Frame(_stamp_ns(message), rows[:, 0 if message.is_bigendian else 1 :: 2].copy())
     if order is None:
         return Frame(_stamp_ns(message), rows.copy())
@@ -97,7 +97,7 @@ def frame_of_image(message: Any) -> Frame:
 
 
 def frame_of_compressed(message: Any) -> Frame:
-    """Return the frame of a sensor_msgs/CompressedImage; CameraError if it is no image."""
+    """Return the frame of a sensor_msgs/CompressedImage; CameraError if it cannot be decoded."""
     cv2 = opencv()
     data = np.frombuffer(bytes(message.data), dtype=np.uint8)
     image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
@@ -113,7 +113,7 @@ def camera_of_info(message: CameraInfo, name: str) -> Camera:
     Raises
     ------
     CameraError
-        If it is not calibrated, or its lens is of another kind than this package's.
+        If the camera is not calibrated, or this package does not support its distortion model.
 
     """
     if message.distortion_model not in _LENSES:

@@ -1,4 +1,4 @@
-"""Messages to arrays and back: the only file that knows both."""
+"""Converts between ROS messages and arrays; the only file that knows both."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def nanoseconds_of(stamp: Time) -> int:
 
 
 def seconds_of(stamp: Time) -> float:
-    """Return a time stamp [s]; good to 0.3 us for dates of this century."""
+    """Return a time stamp [s], accurate to 0.3 us for dates of this century."""
     return float(stamp.sec) + 1e-9 * float(stamp.nanosec)
 
 
@@ -74,7 +74,7 @@ def _pose_messages(transforms: Array) -> list[Pose]:
 
 
 def pose_message(transform: Array, stamp: Time, frame: str) -> PoseStamped:
-    """Return a stamped pose for a transform (4, 4) in the frame of that name."""
+    """Return the stamped pose of a transform (4, 4) in the frame named `frame`."""
     message = PoseStamped(pose=_pose_messages(transform)[0])
     message.header.stamp = stamp
     message.header.frame_id = frame
@@ -82,11 +82,11 @@ def pose_message(transform: Array, stamp: Time, frame: str) -> PoseStamped:
 
 
 def estimate_message(estimate: Estimate, frame: str) -> PoseWithCovarianceStamped:
-    """Return the tip of an estimate; zeros for an unknown covariance, as ROS has it."""
+    """Return the tip pose of an estimate; unknown covariances are zeros, as usual in ROS."""
     message, tip = PoseWithCovarianceStamped(), estimate.tip
     message.header.stamp = time_message(round(1e9 * estimate.stamp_s))
     message.header.frame_id = frame
-    if not np.isfinite(tip[:3, :3]).all():  # only a position was measured
+    if not np.isfinite(tip[:3, :3]).all():  # only the position is known
         tip = np.eye(4)
         tip[:3, 3] = estimate.tip[:3, 3]
     message.pose.pose = _pose_messages(tip)[0]
@@ -96,14 +96,14 @@ def estimate_message(estimate: Estimate, frame: str) -> PoseWithCovarianceStampe
 
 
 def innovation_values(estimate: Estimate | None) -> dict[str, str]:
-    """Return the mean square of innovations in units of their covariance, where there are any."""
+    """Return the mean squared normalised innovation for diagnostics; empty without innovations."""
     if estimate is None or estimate.innovations is None or not estimate.innovations.rows:
         return {}
     return {'innovations': f'{estimate.innovations.mean:.3f}'}
 
 
 def load_values(estimate: Estimate | None) -> dict[str, str]:
-    """Return the load at the tip, where it is estimated: newtons, base frame, or why not."""
+    """Return the estimated tip load [N] in the base frame, its sd and status; or nothing."""
     load = None if estimate is None else estimate.tip_load
     if load is None:
         return {}
@@ -126,7 +126,7 @@ def position_message(position: Sequence[float] | Array, stamp: Time, frame: str)
 
 
 def transform_message(transform: Array, stamp: Time, parent: str, child: str) -> TransformStamped:
-    """Return the transform (4, 4) of a frame in its parent's."""
+    """Return the message of a frame's transform (4, 4) in its parent frame."""
     message = TransformStamped(child_frame_id=child)
     message.header.stamp, message.header.frame_id = stamp, parent
     ((x, y, z, i, j, k, w),) = rows_from_transforms(transform).tolist()
@@ -155,7 +155,7 @@ def path_points(message: Path) -> Array:
 
 
 def point_messages(points: Array) -> list[Point]:
-    """Return points (n, 3) [m] one by one."""
+    """Return points (n, 3) [m] as a list of messages."""
     return [Point(x=x, y=y, z=z) for x, y, z in np.asarray(points, dtype=float).tolist()]
 
 
@@ -188,7 +188,7 @@ def positions_of(message: JointState, names: Sequence[str]) -> Array:
     Raises
     ------
     ValueError
-        If names or number differ; the message says which were expected.
+        If names or number differ; the error text gives the expected ones.
 
     """
     if list(message.name) != list(names):
@@ -205,7 +205,7 @@ def positions_of(message: JointState, names: Sequence[str]) -> Array:
 
 @dataclass(frozen=True)
 class Health:
-    """How a node is: level (0 ok, 1 warning, 2 error, 3 stale), message, values as text."""
+    """Health of a node: level (0 ok, 1 warning, 2 error, 3 stale), message, values as text."""
 
     name: str
     level: int
@@ -233,7 +233,7 @@ def health_of(message: DiagnosticStatus) -> Health:
 
 
 def diagnostics_message(health: Health, hardware_id: str, stamp: Time) -> DiagnosticArray:
-    """Return the health for /diagnostics, its name preceded by that of the arm."""
+    """Return a node's health for /diagnostics; the arm's name precedes the node's name."""
     full = Health(f'{hardware_id}/{health.name}', health.level, health.message, health.values)
     message = DiagnosticArray(status=[status_message(full, hardware_id)])
     message.header.stamp = stamp
@@ -241,12 +241,12 @@ def diagnostics_message(health: Health, hardware_id: str, stamp: Time) -> Diagno
 
 
 def event_value(number: int, e: Event) -> tuple[str, str]:
-    """Return key and value of a numbered event among diagnostic values; in ROS time [s]."""
+    """Return the diagnostic key and value of a numbered event, whose time is ROS time [s]."""
     return f'event {number}', json.dumps([e.time_s, e.level, e.source, e.message])
 
 
 def events_of(values: Mapping[str, str]) -> dict[int, Event]:
-    """Return the numbered events among diagnostic values."""
+    """Return the events in diagnostic values, by number."""
     return {
         int(key.split()[1]): Event(*json.loads(text))
         for key, text in values.items()
@@ -261,16 +261,16 @@ _ENDCAP = (0.85, 0.85, 0.85, 1.0)
 _CABLE = (0.15, 0.15, 0.20, 1.0)
 _TRAIL = (0.10, 0.45, 0.85, 1.0)
 _REFERENCE = (0.10, 0.65, 0.25, 1.0)
-_LINE_WIDTH, _PATH_WIDTH = 0.094, 0.0625  # of the thinnest section's radius
+_LINE_WIDTH, _PATH_WIDTH = 0.094, 0.0625  # shares of the thinnest section's radius
 
 
 def path_marker(points: Array, radius_m: float, stamp: Time, frame: str) -> Marker:
-    """Return the drawing of the reference path (n, 3) [m] of an arm of a radius [m]."""
+    """Return the marker of the reference path (n, 3) [m]; its width follows the arm's radius."""
     return _line('reference', 0, points, _PATH_WIDTH * radius_m, _REFERENCE, stamp, frame)
 
 
 def wrench_message(wrench: Array, stamp: Time, frame: str) -> WrenchStamped:
-    """Return a wrench (6,) [N, N m], force first, in a frame."""
+    """Return the message of a wrench (6,) [N, N m], force first, in a frame."""
     message = WrenchStamped()
     message.header.stamp, message.header.frame_id = stamp, frame
     force, torque = message.wrench.force, message.wrench.torque
@@ -283,9 +283,9 @@ def arm_markers(
     body: Sequence[Cylinder], cables: Sequence[Array], trail: Array, stamp: Time, frame: str
 ) -> MarkerArray:
     """
-    Return the drawing of an arm in its base frame, of that name.
+    Return the markers of an arm in its base frame, which is named `frame`.
 
-    All in m: `cables` are lines (n, 3), `trail` (n, 3) is the past of the tip.
+    `cables` are lines (n, 3) [m]; `trail` (n, 3) [m] are past positions of the tip.
     """
     drawn = [_cylinder(i, part, stamp, frame) for i, part in enumerate(body)]
     width = _LINE_WIDTH * min(part.radius for part in body)
@@ -320,7 +320,7 @@ def _cylinder(number: int, part: Cylinder, stamp: Time, frame: str) -> Marker:
 
 
 def _turn_z_to(x: float, y: float, z: float) -> tuple[float, float, float]:
-    """Return x, y, w (z is 0) of the shortest rotation that turns the z axis to (x, y, z)."""
+    """Return quaternion x, y, w (z is 0) of the shortest rotation of the z axis to (x, y, z)."""
     if z < -1.0 + 1e-12:
         return 1.0, 0.0, 0.0
     scale = 1.0 / math.sqrt(2.0 * (1.0 + z))

@@ -1,4 +1,4 @@
-"""Nodes of an NI DAQ: one that drives an arm, and one that only measures."""
+"""Nodes of an NI DAQ: one drives an arm, the other only measures."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAME = 'daq'
 
 
 class DaqSensorsNode(DriverNode):
-    """Publishes what a DAQ measures, for an arm that another device drives."""
+    """Publishes the measurements of a DAQ, for an arm that another device drives."""
 
     driver: DaqSensors | None
 
@@ -40,16 +40,16 @@ class DaqSensorsNode(DriverNode):
         return driver
 
     def tick(self, now_s: float) -> None:
-        """Publish what is new."""
+        """Publish new samples."""
         self._topics.publish()
 
 
 class DaqActuatorNode(ActuatorNode):
     """
-    Sets the regulators or winches of an arm, works its gripper, and publishes what is measured.
+    Sets the regulators or winches of an arm, operates its gripper, and publishes measurements.
 
-    gripper/command (Pa gauge) counts while the arm follows commands: what holds the arm holds the
-    gripper.
+    gripper/command (Pa gauge) counts only while the arm follows commands: a hold of the arm also
+    holds the gripper.
     """
 
     driver: DaqActuators | None
@@ -70,11 +70,11 @@ class DaqActuatorNode(ActuatorNode):
         return driver
 
     def values(self) -> dict[str, str]:
-        """Return counts of commands, and why the gripper does not do what it was asked."""
+        """Return the actuator node's values, and why the last gripper command was refused."""
         return {**super().values(), 'gripper_refused': self._gripper_refused}
 
     def tick(self, now_s: float) -> None:
-        """Follow or hold, publish what is new."""
+        """Follow the command or hold, and publish new samples."""
         super().tick(now_s)
         self._topics.publish()
 
@@ -84,7 +84,7 @@ class DaqActuatorNode(ActuatorNode):
             return
         target = float(message.fluid_pressure)
         wanted = gripper.state().target_Pa
-        # The same again, a hundred times a second, is one command.
+        # Messages that repeat the target, a hundred times a second, are one command.
         if wanted is not None and math.isclose(wanted, target, abs_tol=1.0):
             return
         try:

@@ -1,4 +1,4 @@
-"""What a DAQ measures as topics: pressures of chambers and gripper, force on the base."""
+"""Topics of a DAQ's measurements: pressures of chambers and gripper, force on the base."""
 
 from __future__ import annotations
 
@@ -24,16 +24,18 @@ class DaqTopics:
     """
     Publishes each block of samples as its mean, stamped with the middle of its sample times.
 
-    Every input in Pa is the pressure of the chamber of its name, except the gripper's. Offers
-    `~/tare`, which takes the present load of the force sensor for zero.
+    Every input in Pa, except the gripper's, is the pressure of the chamber with the same name. The
+    service `~/tare` takes the present load of the force sensor for zero.
 
-    There is a publisher for what the DAQ has; it lives as long as the node, what is read may come
-    and go.
+    Publishers are made for the quantities that the DAQ measures. They live as long as the node,
+    whichever DAQ is attached.
 
     Parameters
     ----------
-    node
-        With lifecycle; publishes while active.
+    node : LifecycleNode
+        Publishes while active.
+    frame : str
+        Frame of the wrench.
 
     """
 
@@ -47,7 +49,7 @@ class DaqTopics:
         node.create_service(Trigger, '~/tare', self._on_tare)
 
     def attach(self, daq: DaqDriver, gripper_input: str | None) -> None:
-        """Publish what a DAQ reads; `gripper_input` names the gripper's pressure, if any."""
+        """Publish the samples of a DAQ; `gripper_input` names the gripper's pressure, if any."""
         inputs = [(i, part) for i, part in enumerate(daq.config.inputs) if part.unit == PASCAL]
         self._daq = daq
         self._gripper = next((i for i, part in inputs if part.name == gripper_input), None)
@@ -64,7 +66,7 @@ class DaqTopics:
             self._publishers[topic] = self._node.create_lifecycle_publisher(kind, topic, qos)
 
     def publish(self) -> None:
-        """Publish what has been read since the last call."""
+        """Publish the samples read since the last call."""
         blocks = [] if self._daq is None else self._daq.take_blocks()
         if not blocks:
             return

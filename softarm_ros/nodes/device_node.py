@@ -1,4 +1,4 @@
-"""A device of a rig as a node: `device:=steppers`, `valves`, `servo`, `daq`."""
+"""Node of one device of a rig: `device:=steppers`, `valves`, `servo` or `daq`."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ DAQ = 'daq'
 
 def build_node(**options: Any) -> DriverNode:
     """
-    Return the node for the device that this process's parameters name.
+    Return the node of the device named in this process's parameters.
 
     Raises
     ------
     RefusedError
-        If the rig has no such device; lists those it has.
+        If the rig has no such device; the message lists the devices it has.
 
     """
     asking = Node('device', start_parameter_services=False, enable_rosout=False, **options)

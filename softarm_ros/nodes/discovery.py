@@ -1,4 +1,4 @@
-"""How long to look for nodes that are there already."""
+"""Decides how long to wait for the discovery of nodes that are already running."""
 
 from __future__ import annotations
 
@@ -7,26 +7,26 @@ from collections.abc import Callable
 
 from softarm_ros.runtime.machine_load import MachineLoad
 
-# Fast DDS takes 0.1 s to 1.5 s on a quiet computer; beside three busy loops on two processors
-# 2 s were too short once in four.
+# Discovery by Fast DDS takes 0.1 s to 1.5 s on a quiet computer; beside three busy loops on two
+# processors, 2 s were too short one time in four.
 QUIET_S = 2.0
 _BUSY_PERCENT = 90.0
-_LONGER = 3.0  # times as long, as long as the processors are busy
+_LONGER = 3.0  # factor on the waiting time, at most, while the processors are busy
 
 
 class Discovery:
     """
-    Says when nodes that are there would have been found; it begins with its making.
+    Tells when every running node would have been discovered; time counts from construction.
 
     Parameters
     ----------
     quiet_s : float
-        Time [s] that discovery takes on a quiet computer. On a busy one, whose nodes answer late,
-        only the time counts in which processors were free, up to three times as long in all.
+        Time [s] that discovery takes on a quiet computer. On a busy computer nodes answer late, so
+        only time with free processors counts, for at most three times `quiet_s` in all.
     clock : callable
-        Seconds, steadily.
+        Monotonic time [s].
     busy_percent : callable, optional
-        Use of all processors lately; the kernel's own counters without it.
+        Recent use of all processors [%]; without it, from the kernel's counters.
 
     """
 
@@ -42,7 +42,7 @@ class Discovery:
         self._free_s = 0.0
 
     def over(self) -> bool:
-        """Return whether it has been looked for long enough; ask it again and again."""
+        """Return whether discovery has had enough time; call it repeatedly while waiting."""
         now, percent = self._clock(), self._percent()
         if percent is None or percent < _BUSY_PERCENT:
             self._free_s += now - self._asked_s

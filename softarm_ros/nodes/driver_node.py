@@ -1,4 +1,4 @@
-"""What the nodes of all devices share: readiness, problems as diagnostics, services."""
+"""Base class of device nodes: readiness, problems in diagnostics, and the reset service."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.addresses import addressed
 
 TICK_S = 0.01
-SETTLE_S = 1.0  # for a device that has been reset, before it is again
+SETTLE_S = 1.0  # shortest time between two automatic resets of a device
 
 
 class DriverNode(HardwareNode):
     """
     A device as a lifecycle node: configure connects, activate lets it work, cleanup disconnects.
 
-    Its heartbeat says whether the device is ready; while it is not, the supervisor lets nothing
-    move. Problems are latched until `~/reset`; those of emulated devices only from the first
-    motion on: they start beside everything else, on a machine that is busy with that.
+    Its heartbeat says whether the device is ready; while it is not, the supervisor allows no
+    motion. Problems are latched until `~/reset`. Emulated devices latch them only from the first
+    motion on, because they start while all other nodes start and keep the computer busy.
 
-    A subclass builds the driver (`build`), and does its own work in `tick`, a hundred times a
-    second from configuration on.
+    A subclass builds the driver (`build`) and does its own work in `tick`, which is called a
+    hundred times a second once the node is configured.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -45,23 +45,23 @@ class DriverNode(HardwareNode):
 
     @abstractmethod
     def build(self, devices: Devices) -> DeviceDriver:
-        """Return the driver, not started."""
+        """Return the driver, not yet started."""
 
     @abstractmethod
     def tick(self, now_s: float) -> None:
-        """Do what is to be done a hundred times a second while there is a driver."""
+        """Do the periodic work of the node, a hundred times a second while it has a driver."""
 
     def describe(self) -> str:
-        """Return what a healthy, active node is doing, for its heartbeat; a warning if `held:`."""
+        """Return the heartbeat text of a healthy, active node; text with `held` is a warning."""
         return 'measuring'
 
     def on_permit(self, allowed: bool) -> None:
-        """Take the supervisor's word: from the first motion on problems are latched."""
+        """Take the supervisor's permit: from the first motion on, problems are latched."""
         if allowed:
             self.starting_up = False
 
     def waits_for(self) -> str:
-        """Return what an active node with a ready device still waits for; '' for nothing."""
+        """Return what an active node with a ready device still waits for, or ''."""
         return ''
 
     def values(self) -> dict[str, str]:
@@ -85,7 +85,7 @@ class DriverNode(HardwareNode):
     # -- work
 
     def turn(self, now_s: float) -> None:
-        """Tick, and say how the device is."""
+        """Reset a device that is starting up if it has problems, tick, and report its health."""
         if self.driver is None:
             return
         if self.starting_up and now_s >= self._next_reset_s and self.driver.problems():

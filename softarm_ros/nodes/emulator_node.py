@@ -1,4 +1,4 @@
-"""Emulated devices on a simulated arm, in place of the laboratory (backend emulated)."""
+"""Node of emulated devices on a simulated arm, in place of the laboratory (backend emulated)."""
 
 from __future__ import annotations
 
@@ -26,21 +26,21 @@ if TYPE_CHECKING:
     from softarm_ros.emulation.emulated_sensor import EmulatedSensor
     from softarm_ros.plant.mocap import PoseMeasurement
 
-CHUNK_S = 0.002  # simulated time between two looks at the devices; not less than a plant's step
+CHUNK_S = 0.002  # simulated time between two device updates; raised to the plant's step if longer
 TICK_BUDGET_S = 0.01
 SLOW_SHARE = 0.9
 REPORT_S = 0.5
-# Devices answer in threads of their own; none shall wait 5 ms for its turn at the interpreter.
+# Devices answer in threads of their own; with Python's default they may wait 5 ms for the GIL.
 SWITCH_S = 5e-4
 
 
 class EmulatorNode(HardwareNode):
     """
-    Runs emulated devices and sensors and the arm between them in real time.
+    Runs emulated devices and sensors, and the arm between them, in real time.
 
-    Drivers find them through `devices_folder`. It knows nothing of commands: what the arm does
-    comes from the devices alone. Of a rig without sensors it publishes what cameras would see.
-    `~/inject` takes faults as text, `steppers unplug`, `cameras freeze` or `natnet flip`.
+    Drivers find the devices through `devices_folder`. The node does not read commands: only the
+    devices move the arm. For a rig without sensors it publishes the poses that cameras would
+    measure. `~/inject` takes faults as text: `steppers unplug`, `cameras freeze`, `natnet flip`.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -72,7 +72,7 @@ class EmulatorNode(HardwareNode):
 
     def connect(self) -> None:
         """Build the arm and start its devices."""
-        # The first steps load compiled code; they are another plant's.
+        # The first steps load compiled code; another plant takes them.
         build_plant(self.rig, self._seed).step(None, self._chunk_s)
         self._arm = build_emulated_arm(self.rig, self._seed)
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -85,17 +85,17 @@ class EmulatorNode(HardwareNode):
         self.heartbeat.ok('configured')
 
     def begin(self) -> None:
-        """Let time run."""
+        """Start the simulated time."""
         self._pacer = Pacer(1.0)
         self.heartbeat.ok('running')
 
     def rest(self) -> None:
-        """Stop the time of the arm; the devices' goes on."""
+        """Stop the simulated time of the arm; the devices run on."""
         self._pacer = None
         self.heartbeat.warn('inactive')
 
     def release(self) -> None:
-        """End the devices."""
+        """Close sensors and devices, and delete their addresses."""
         self._pacer = None
         sensors, self._sensors, self._looking = self._sensors, {}, []
         for sensor in sensors.values():
@@ -125,7 +125,7 @@ class EmulatorNode(HardwareNode):
                     looking.look(arm.plant, arm.time_s)
                 self._show(arm.plant.poll_poses(), arm.time_s, origin)
                 self._truth.publish(arm.plant, origin)
-            except Exception as error:  # whatever parts of another package raise
+            except Exception as error:  # parts of other packages may raise anything
                 text = f'emulated arm: {failure_text(error)}'
                 self.heartbeat.error(text)
                 raise NodeFailedError(text) from error
@@ -141,7 +141,7 @@ class EmulatorNode(HardwareNode):
             self._tell(pacer)
 
     def _show(self, measured: Sequence[PoseMeasurement], time_s: float, origin: float) -> None:
-        """Give sensors what cameras have measured; publish it where there are none."""
+        """Pass measured poses to the sensors; publish them if the rig has no sensors."""
         for sensor in self._sensors.values():
             sensor.deliver(measured, time_s)
         if self._poses is not None:
@@ -157,7 +157,7 @@ class EmulatorNode(HardwareNode):
         if self._arm is None:
             return
         try:
-            # Cameras and what moves belong to the simulated arm, the rest to its devices.
+            # Faults of cameras and of moving parts go to the simulated arm, others to the devices.
             kind, _, fault = message.data.strip().partition(' ')
             of_plant = kind in [name.split()[0] for name in self._arm.plant.faults()]
             if kind in self._sensors:
@@ -171,7 +171,7 @@ class EmulatorNode(HardwareNode):
         self.get_logger().warning(f'injected: {self._injected}')
 
     def heartbeat_values(self) -> dict[str, str]:
-        """Return faults, pace and the truth on the devices' side."""
+        """Return the injected fault, the pace of the simulation and the devices' reports."""
         arm, pacer = self._arm, self._pacer
         return {
             'injected': self._injected,

@@ -1,4 +1,4 @@
-"""The last events of a node, as its heartbeat carries them."""
+"""The last events of a node, in the form its heartbeat carries."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ _REPEATED_S = 1.0
 
 
 class EventLog:
-    """Numbers events and keeps the last ones; the number shows observers what is new."""
+    """Numbers events and keeps the last ones; observers recognise new events by the number."""
 
     def __init__(self) -> None:
-        # As values: events come seldom, heartbeats ten times a second.
+        # Kept as diagnostic values: events are rare, heartbeats come ten times a second.
         self._values: deque[tuple[str, str]] = deque(maxlen=EVENTS_KEPT)
         self._last: Event | None = None
         self._count = 0
 
     def add(self, event: Event) -> bool:
-        """Keep an event; return whether it is news, not the last one again within a second."""
+        """Keep an event; return False if it repeats the last one within a second."""
         last = self._last
         if last and last.message == event.message and event.time_s - last.time_s < _REPEATED_S:
             return False

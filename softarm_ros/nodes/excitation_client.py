@@ -1,4 +1,4 @@
-"""Moves a running arm through an excitation, by goals, and reads what it is commanded and seen."""
+"""Moves a running arm through an excitation with goals; records commands and measured poses."""
 
 from __future__ import annotations
 
@@ -20,32 +20,32 @@ from softarm_ros.runtime.assembly import build_pretension
 from softarm_ros.runtime.excite import INTERRUPTED
 
 _LOOK_S = 0.02
-_ANSWER_S = 10.0  # until a goal is known to the arm
+_ANSWER_S = 10.0  # until the arm reports a new goal
 SUPERVISOR = 'supervisor'
-_HEARD_S = 20.0  # until the supervisor is heard
-# Without a word of it: the graph has ended. A busy computer makes this process late by a second or
-# more; what moves the arm is watched by others, and each goal ends by itself.
+_HEARD_S = 20.0  # longest wait for the supervisor's first heartbeat
+# After this long without a heartbeat of the supervisor, the graph counts as ended. A busy computer
+# delays this process by a second or more; other nodes watch the arm, and each goal ends by itself.
 _SILENT_S = 5.0
-_REASON_S = 0.3  # until what made a goal end is known as well
+_REASON_S = 0.3  # until the cause of a goal's end has been reported, too
 _DEPTH = 200  # messages between two looks
 
 
 class ExcitationClient(GoalClient):
     """
-    A goal client that records while it leads: see `run`.
+    A goal client that records commands and poses while it leads the arm; see `run`.
 
-    Where sections are not measured, rows are of the tip alone. Poses without an orientation, or
-    with a number that is none, are left out.
+    If sections are not measured, rows contain the tip only. Poses without an orientation or with
+    NaN are left out.
     """
 
     def __init__(self, rig: Rig) -> None:
         super().__init__(rig, 'excitation')
         self._rig, self._pretension = rig, build_pretension(rig).amount
-        self._told = 0  # reports until our last goal was reached
+        self._told = 0  # number of reports when our last goal was reached
         self._collected = RowCollector()
         self._tips: list[StampedPoses] = []
         self._sections: list[StampedPoses] = []
-        self._left_out = ''  # why the last pose was that was
+        self._left_out = ''  # why the last unusable pose was left out
         queue = listening(depth=_DEPTH)
         self.tap(JointState, read_joints, 'actuators/command', queue, self._on_command)
         self.tap(PoseArray, read_poses, 'sections/poses', queue, self._on_sections)
@@ -55,9 +55,9 @@ class ExcitationClient(GoalClient):
         self, plan: Excitation, stopped: Callable[[], bool], progress: Callable[[float], None]
     ) -> str:
         """
-        Lead the arm through a plan; return '' or why it ended before its end.
+        Lead the arm through a plan; return why it ended early, or ''.
 
-        Either way `rows` has what was read, and no goal is under way.
+        In both cases `rows` has the recorded rows, and no goal is under way.
         """
         for _ in range(round(_HEARD_S / _LOOK_S)):
             if self.fresh(SUPERVISOR, _SILENT_S):
@@ -81,7 +81,7 @@ class ExcitationClient(GoalClient):
 
     @property
     def rows(self) -> ExcitedRows | None:
-        """What was read so far."""
+        """The rows recorded so far."""
         return self._collected.rows
 
     def _go(self, place: Array, least_s: float, at_rest: bool, stopped: Callable[[], bool]) -> str:
@@ -93,7 +93,7 @@ class ExcitationClient(GoalClient):
             if reports and reports[-1].values.get('final') == 'true':
                 last = reports[-1]
                 if last.values['state'] == 'reached':
-                    # Others may have sent a goal within the same look.
+                    # Another client may have sent a goal within the same look.
                     self._told = self.reports.index(last) + 1
                     return ''
                 self.spin(_REASON_S)
@@ -106,7 +106,7 @@ class ExcitationClient(GoalClient):
                 return why
 
     def _stand(self, plan: Excitation, stopped: Callable[[], bool]) -> str:
-        """Let the arm stand for the dwell, and for reading where it is read at rest."""
+        """Let the arm stand for the dwell, and then for reading if poses are read at rest."""
         for duration_s, kept in ((plan.dwell_s, False), (READ_S if plan.at_rest else 0.0, True)):
             for _ in range(round(duration_s / _LOOK_S)):
                 self._look(plan.at_rest, clear=not kept)
@@ -124,7 +124,7 @@ class ExcitationClient(GoalClient):
         return '' if state == 'running' else f'{state}: {self.value(SUPERVISOR, "reason")}'
 
     def _led_away(self) -> str:
-        """Return which goal of somebody else was reported after ours was reached, or ''."""
+        """Return which goal of another client was reported since ours was reached, or ''."""
         for report in self.reports[self._told :]:
             if report.values.get('state') != 'refused':
                 goal = f'{report.values.get("kind", "")} {report.values.get("number", "")}'
@@ -132,7 +132,7 @@ class ExcitationClient(GoalClient):
         return ''
 
     def _look(self, at_rest: bool, *, clear: bool = True) -> None:
-        """Take what has come; poses on the way are rows, or nothing where it is read at rest."""
+        """Take in messages; make rows of the poses, unless poses are read at rest only."""
         self.spin(_LOOK_S)
         if not at_rest:
             for time_s, frames in self._seen():
@@ -143,7 +143,7 @@ class ExcitationClient(GoalClient):
             self._sections.clear()
 
     def _seen(self) -> list[tuple[float, Array]]:
-        """Return times [s] and transforms (n, 4, 4) of whole poses: all sections, or the tip."""
+        """Return times [s] and transforms (n, 4, 4) of complete poses: sections, or the tip."""
         sections = self._whole(self._sections, len(self._rig.section_names))
         return sections or self._whole(self._tips, 1)
 

@@ -1,8 +1,8 @@
 """
 The installed executables of the nodes.
 
-They see to signals and to packages that are missing before anything is imported that takes its
-time or may not be there.
+They set up signal handling, and report missing packages, before they import the node: that import
+takes time and may fail.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from softarm_ros.requirements import missing_package
 
 
 def run(module: str) -> int:
-    """Import a node's module and run it; a missing package ends it with one line."""
+    """Import a node's module and run it; report a missing package in one line."""
     StopSignals()
     end_with_parent()
     try:

@@ -1,4 +1,4 @@
-"""From a message with an actuator command to the gate that may let it through."""
+"""Passes actuator commands from messages to the command gate."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ if TYPE_CHECKING:
 
 
 def offer_command(gate: CommandGate, command: JointValues, now_s: float) -> str | None:
-    """Hand a command to the gate; return why it is refused, or None."""
+    """Offer a command to the gate; return why it is refused, or None."""
     try:
         values = conversions.positions_of(command, gate.limits.names)
     except ValueError as error:
-        # Not finite: the gate refuses it and holds, as it should for a command it cannot read.
+        # The gate refuses NaN and holds, which is right for an unreadable command.
         gate.on_command(now_s, np.full(len(gate.limits.names), np.nan))
         return f'command refused: {error}'
     return gate.on_command(now_s, values)

@@ -1,4 +1,4 @@
-"""Sends goals to a running arm, and listens to what becomes of them."""
+"""Sends goals to a running arm and collects the reports on them."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ class GoalSender:
     Parameters
     ----------
     listener : GraphListener
-        Beside the graph of the arm.
+        Listens to the graph of the arm; its node publishes the goals.
     rig : Rig
-        Whose arm it is.
+        Rig of the arm.
 
     """
 
@@ -51,16 +51,16 @@ class GoalSender:
 
     @property
     def heard(self) -> bool:
-        """Whether the tracker takes goals from here; a recorder alone leads no arm."""
+        """Whether the tracker receives goals from here; a recorder alone does not count."""
         publishers = (self._pose, self._stream, self._path, self._trajectory)
         return all(map(self._reaches_tracker, publishers))
 
     def _reaches_tracker(self, publisher: Publisher) -> bool:
         """
-        Return whether the tracker is among those whom this publisher reaches.
+        Return whether this publisher reaches the tracker.
 
-        ROS tells how many it reaches, and of whom it knows that they listen, but not who of them
-        is reached: the tracker surely is when as many are reached as can be.
+        ROS gives the number of matched subscriptions and the list of known ones, but not which of
+        them are matched. The tracker is certainly matched when all compatible ones are.
         """
         node, offered = self._listener.node, publisher.qos_profile
         listening = [
@@ -73,7 +73,7 @@ class GoalSender:
         return known and publisher.get_subscription_count() >= len(listening)
 
     def pose(self, position: Sequence[float] | Array) -> int:
-        """Send a target (3,) [m] in the base frame; return its stamp [ns]."""
+        """Send a target (3,) [m] for the tip in the base frame; return its stamp [ns]."""
         return self._send(self._pose, position)
 
     def stream(self, position: Sequence[float] | Array) -> int:
@@ -81,15 +81,15 @@ class GoalSender:
         return self._send(self._stream, position)
 
     def path(self, points: Array) -> None:
-        """Send points (n, 3) [m] in the base frame, to be driven from rest to rest."""
+        """Send a path (n, 3) [m] in the base frame, driven from rest to rest."""
         stamp = self._listener.node.get_clock().now().to_msg()
         self._path.publish(conversions.path_message(points, stamp, self._frame))
 
     def configuration(self, values: Sequence[float] | Array, least_s: float = 0.0) -> int:
         """
-        Send a configuration (dof,) to be reached as soon as the limits allow; return its stamp.
+        Send a configuration (dof,) to be reached as soon as limits allow; return its stamp [ns].
 
-        Not sooner than after `least_s` [s].
+        The motion takes at least `least_s` [s].
         """
         whole, part = divmod(round(1e9 * least_s), 10**9)
         point = JointTrajectoryPoint(
@@ -110,12 +110,14 @@ class GoalSender:
 
 class GoalClient(GraphListener):
     """
-    Sends goals to the arm of a rig, and keeps what is reported of them.
+    Sends goals to the arm of a rig, and keeps the reports on them.
 
     Attributes
     ----------
+    send : GoalSender
+        Publishes the goals.
     reports : list of Health
-        What was reported, oldest first.
+        Reports on goals, oldest first.
     reference : (3,), optional
         Newest reference of the tip [m].
 
@@ -130,7 +132,7 @@ class GoalClient(GraphListener):
         listen(self.node, read_pose, 'reference/pose', self._on_reference, newest(VISUAL))
 
     def wait_until_heard(self, timeout_s: float = 5.0) -> str | None:
-        """Wait for an arm that takes goals and may move; return what is missing, or None."""
+        """Wait for a running arm that receives goals; return what is missing, or None."""
         end = time.monotonic() + timeout_s
         while True:
             self.spin(0.05)
@@ -139,13 +141,13 @@ class GoalClient(GraphListener):
                 return missing
 
     def of_stamp(self, stamp_ns: int) -> list[Health]:
-        """Return what was reported of the goal with a stamp [ns]."""
+        """Return the reports on the goal with a stamp [ns]."""
         return [
             report for report in self.reports if report.values.get('stamp_ns') == str(stamp_ns)
         ]
 
     def listen_to_joy(self, topic: str, callback: Callable[[Sequence[float]], None]) -> None:
-        """Call a function with the axes of every message of a gamepad."""
+        """Call a function with the axes of each message of a gamepad."""
         self.node.create_subscription(
             Joy, topic, lambda message: callback(list(message.axes)), MEASUREMENT
         )
@@ -164,7 +166,7 @@ class GoalClient(GraphListener):
 
 
 def _can_reach(offered: QoSProfile, asked: QoSProfile) -> bool:
-    """Return whether a listener asks for no more than a publisher offers."""
+    """Return whether a publisher's QoS profile satisfies that of a subscription."""
     unreliable = offered.reliability is ReliabilityPolicy.BEST_EFFORT
     forgetful = offered.durability is DurabilityPolicy.VOLATILE
     return not (

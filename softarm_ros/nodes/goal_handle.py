@@ -1,4 +1,4 @@
-"""A handle in rviz: where it is let go, the tip is to go."""
+"""A handle in rviz that sends the tip to the place where it is released."""
 
 from __future__ import annotations
 
@@ -23,24 +23,24 @@ from softarm_ros.rigs.rviz import GOAL_HANDLE
 from softarm_ros.rigs.schema import Rig
 
 _NAME = 'goal'
-_SIZE = 0.25  # of the arm's length
-_BALL = 0.3  # of the size
-# An arrow lies along x; these turn it along x, y and z.
+_SIZE = 0.25  # share of the arm's length
+_BALL = 0.3  # share of the handle's size
+# An arrow points along x; these rotations turn it to x, y and z.
 _TURNS = {'x': (1.0, 0.0, 0.0, 1.0), 'y': (0.0, 0.0, 1.0, 1.0), 'z': (0.0, 1.0, 0.0, 1.0)}
 
 
 class GoalHandle:
     """
-    Sends a goal wherever its handle is let go; from out of reach that returns to the nearest.
+    Sends a goal where its handle is released; moves the handle to the nearest reachable point.
 
     Parameters
     ----------
     node : Node
-        That it lives in.
+        Node that offers the handle.
     rig : Rig
-        For its base frame and size.
+        Gives the base frame.
     model : ArmModel
-        At whose resting tip it is at first.
+        The handle starts at its tip at rest; its rest length sets the handle's size.
 
     Raises
     ------
@@ -73,7 +73,7 @@ class GoalHandle:
         self._goals.publish(goal)
 
     def _on_report(self, report: Health) -> None:
-        """Bring the handle to where the tip goes in place of a point out of its reach."""
+        """Move the handle to the nearest point if the goal was out of reach."""
         nearest = report.values.get('nearest_m')
         if nearest is None or report.values.get('stamp_ns') != str(self._sent_ns):
             return

@@ -1,4 +1,4 @@
-"""Goals from wherever they come: numbered, given to the loop, and what becomes of each."""
+"""Numbers goals from topics and the action, submits them to the loop, reports on each."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ _LEVELS = {
 
 class GoalIntake:
     """
-    Gives goals to a loop, and publishes on `goal/status` what becomes of each.
+    Submits goals to a loop, and publishes its reports on them on `goal/status`.
 
     Parameters
     ----------
     node : Node
-        That publishes.
+        Node that publishes.
     hardware_id : str
-        Of the reports: the name of the rig.
+        Hardware id in the reports: the name of the rig.
     loop : GoalLoop
-        That takes the goals.
+        Takes the goals.
 
     """
 
@@ -65,7 +65,7 @@ class GoalIntake:
         read: Callable[[int], Goal],
         follow: Callable[[GoalReport], None] | None = None,
     ) -> None:
-        """Give the loop the goal that is read for a number; `follow` hears what becomes of it."""
+        """Number a goal, `read` it and submit it to the loop; `follow` gets its reports."""
         self._number += 1
         self._stamps[self._number] = stamp_ns
         if follow is not None:
@@ -75,14 +75,14 @@ class GoalIntake:
         except GoalError as error:
             self._loop.refuse(self._number, kind, str(error))
         self.publish()
-        # One more target of a stream goes under the number of the first.
+        # A further target of a stream keeps the number of its first target.
         if all(goal.number != self._number for goal in self._loop.under_way.goals):
             self._forget(self._number)
 
     def trajectory(
         self, number: int, given: TrajectoryValues, tolerance: Tolerance | None = None
     ) -> Goal:
-        """Return the goal of a trajectory of the configuration; GoalError if it cannot be."""
+        """Return the goal of a configuration trajectory; GoalError if it cannot be followed."""
         now_ns = self._node.get_clock().now().nanoseconds
         expected = self._loop.model.configuration_names
         require_names(given.name, expected)
@@ -100,11 +100,11 @@ class GoalIntake:
 
     @property
     def under_way(self) -> str:
-        """The stamps [ns] of all goals without a final state, divided by blanks."""
+        """The stamps [ns] of all goals without a final state, separated by spaces."""
         return ' '.join(map(str, self._stamps.values()))
 
     def cancel(self, number: int | None = None) -> bool:
-        """Give up one goal, or all, on request; return whether there was one."""
+        """Cancel one goal, or all; return whether there was one."""
         given_up = self._loop.cancel('on request', number)
         self.publish()
         return given_up
@@ -116,7 +116,7 @@ class GoalIntake:
             self._status.wait_for_all_acked(Duration(seconds=_HEARD_S))
 
     def publish(self) -> None:
-        """Send what the loop has reported since the last call."""
+        """Publish the loop's reports since the last call."""
         for report in self._loop.take_reports():
             self._status.publish(status_bytes(self._health(report), self._hardware_id))
             if report.number in self._followers:

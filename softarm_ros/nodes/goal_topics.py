@@ -1,4 +1,4 @@
-"""Goals over topics: read, or refused, and given to the loop."""
+"""Reads goals from topics and submits them to the loop, or refuses them."""
 
 from __future__ import annotations
 
@@ -40,24 +40,24 @@ if TYPE_CHECKING:
 
 class GoalTopics:
     """
-    Gives the goals of topics to a loop, and those of the action where its messages are installed.
+    Submits goals of topics to a loop, and goals of the action if its messages are installed.
 
     Parameters
     ----------
     node : Node
-        That listens and publishes.
+        Node that subscribes and publishes.
     rig : Rig
-        For the names of its base frame.
+        Gives the names of the base frame.
     loop : GoalLoop
-        That takes the goals.
+        Takes the goals.
     base : BaseFrame
-        Brings foreign frames into that of the base, where TF knows how.
+        Transforms goals of foreign frames to the base frame, if TF knows them.
 
     """
 
     def __init__(self, node: Node, rig: Rig, loop: GoalLoop, base: BaseFrame) -> None:
         self._node, self._rig, self._loop, self._base = node, rig, loop, base
-        base.listen()  # the first goal of a foreign frame comes only once
+        base.listen()  # from now on: a goal in a foreign frame comes only once
         self._intake = GoalIntake(node, rig.name, loop)
         listen(node, read_pose, 'goal/pose', self._on_pose, GOALS)
         listen(node, read_pose, 'goal/stream', self._on_stream, MEASUREMENT)
@@ -68,17 +68,17 @@ class GoalTopics:
 
     @property
     def under_way(self) -> str:
-        """The stamps [ns] of all goals without a final state, divided by blanks."""
+        """The stamps [ns] of all goals without a final state, separated by spaces."""
         return self._intake.under_way
 
     def close(self) -> None:
-        """Report that no goal goes on, and take no more goals of the action."""
+        """Report that no goal goes on, and stop the action server."""
         self._intake.end()
         if self._action is not None:
             self._action.close()
 
     def publish(self) -> None:
-        """Send what the loop has reported since the last call, and how goals of the action go."""
+        """Publish the loop's reports since the last call, and feedback of the action."""
         self._intake.publish()
         if self._action is not None:
             self._action.publish_feedback()
@@ -133,7 +133,7 @@ class GoalTopics:
         return TrajectoryAction(self._node, self._loop, self._intake)
 
     def _in_base(self, frame: str, position: Sequence[float] | Array) -> Array:
-        """Return a position (3,) [m] in the base frame; GoalError if nobody knows how."""
+        """Return a position (3,) [m] in the base frame; GoalError if TF cannot transform it."""
         row = np.array([*position, 0.0, 0.0, 0.0, 1.0])
         found, point = self._base.tip_of(StampedPoses(0, frame, row.reshape(1, 7)))
         if found in self._rig.base_frames:

@@ -1,4 +1,4 @@
-"""Looks on at the graph of one arm from outside: topics, health of the nodes, service calls."""
+"""Observes the graph of one arm from outside: topics, health of the nodes, service calls."""
 
 from __future__ import annotations
 
@@ -25,23 +25,23 @@ from softarm_ros.nodes.wire import listen, read_status
 ONLOOKERS = ('player', 'recorder', 'markers')
 ListenerT = TypeVar('ListenerT', bound='GraphListener')
 
-OVERDUE_S = 0.2  # by which a look may come late before its process counts as kept from looking
+OVERDUE_S = 0.2  # a look later than this counts as a pause of this process, not of a node
 
 
 class GraphListener:
     """
     A node beside the graph; use it in a `with` block and call `spin` often.
 
-    Services that will be called are named at once: an answer is lost where the server has not
-    found the client by the time it answers (ros2/rmw_fastrtps#842), which a server on a busy
-    computer may not have a moment after the client has found it.
+    Name the services to call at construction. An answer is lost if the server has not discovered
+    the client when it answers (ros2/rmw_fastrtps#842); on a busy computer the server may discover
+    the client later than the client discovers the server.
 
-    Topics are tapped: not spun but emptied by hand, many messages at a time. That costs a third,
-    and only so the time of sending comes along (the events executor refuses callbacks that ask
-    for it).
+    Topics are tapped: their queues are emptied by hand, many messages at a time, not by the
+    executor. That costs a third as much, and gives the time of sending, which callbacks of the
+    events executor cannot get.
 
-    A node is silent only while this process listens: one that was stopped itself (Ctrl-Z), or kept
-    from the processor, has missed what was said.
+    Silence of a node is counted only while this process listens: a process that was stopped
+    (Ctrl-Z) or had no processor has missed heartbeats.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class GraphListener:
         self._taps = Node(f'{name}_taps', namespace=namespace, context=self._context)
         self._tapped: list[tuple[Any, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
         self.health: dict[str, Health] = {}
-        self._heard: dict[str, float] = {}  # by `_listening_s`
+        self._heard: dict[str, float] = {}  # last heartbeat of each node, on `_listening_s`
         self._listened_s, self._looked_at_s = 0.0, time.monotonic()
         self._longest_look_s = OVERDUE_S
         self._clients: dict[str, Any] = {
@@ -88,7 +88,7 @@ class GraphListener:
         self.close()
 
     def close(self) -> None:
-        """Stop listening; what was collected stays. A second call does nothing."""
+        """Stop listening; the collected data stay. A second call does nothing."""
         if self._closed:
             return
         self._closed = True
@@ -106,13 +106,13 @@ class GraphListener:
         qos: QoSProfile,
         callback: Callable[[Any, int], None],
     ) -> None:
-        """Have every message of a topic read, and given to a function with its time of sending."""
+        """Call a function with each message of a topic, after `read`, and its send time [ns]."""
         subscription = self._taps.create_subscription(kind, topic, lambda data: None, qos)
         self._tapped.append((subscription, read, callback))
 
     def spin(self, duration_s: float) -> None:
-        """Handle what arrives during a time [s]."""
-        # One call for all events: to enter and leave the executor costs as much as most of them.
+        """Handle messages and events for a time [s]."""
+        # One call for all events: entering and leaving the executor costs as much as most events.
         self._longest_look_s = duration_s + OVERDUE_S
         self._executor.spin_until_future_complete(Future(), duration_s)
         self._listened_s, self._looked_at_s = self._listening_s(), time.monotonic()
@@ -125,11 +125,11 @@ class GraphListener:
                 callback(read(data), sent)
 
     def now_s(self) -> float:
-        """Return ROS time [s], simulated if the run is."""
+        """Return ROS time [s]; in a simulated run, simulated time."""
         return 1e-9 * float(self.node.get_clock().now().nanoseconds)
 
     def others(self, names: Sequence[str]) -> list[str]:
-        """Return which of the named nodes exist in the namespace, seen or heard."""
+        """Return which of the named nodes exist in the namespace, in the graph or by heartbeat."""
         here = self.node.get_namespace()
         found = self.node.get_node_names_and_namespaces()
         present = {name for name, space in found if space == here} | set(self.health)
@@ -141,20 +141,20 @@ class GraphListener:
         return default if health is None else health.values.get(key, default)
 
     def fresh(self, node: str, within_s: float = 0.5) -> bool:
-        """Return whether a node was heard a moment ago."""
+        """Return whether a node's last heartbeat is at most `within_s` [s] old."""
         return self.silent_s(node) <= within_s
 
     def silent_s(self, node: str) -> float:
-        """Return for how long [s] this process listened since it heard a node; inf: never."""
+        """Return the listening time [s] since a node's last heartbeat; inf if there was none."""
         return self._listening_s() - self._heard.get(node, -np.inf)
 
     def _listening_s(self) -> float:
-        """Return for how long [s] this process has listened, without what it was kept from it."""
+        """Return how long [s] this process has listened, excluding its own pauses."""
         look_s = time.monotonic() - self._looked_at_s
         return self._listened_s + min(look_s, self._longest_look_s)
 
     def call(self, service: str, timeout_s: float = 1.0) -> tuple[bool, str]:
-        """Call one of the `services`, each a Trigger; return success and message."""
+        """Call one of the `services`, which are Triggers; return success and message."""
         client = self._clients[service]
         end = time.monotonic() + timeout_s
         while not client.service_is_ready():
@@ -175,11 +175,11 @@ class GraphListener:
         self.on_health(health)
 
     def on_health(self, health: Health) -> None:
-        """Take what a node says of itself; for those who keep more than the last."""
+        """Handle a heartbeat; for subclasses that keep more than the last one."""
 
 
 def _take_all(subscription: Any) -> list[tuple[bytes, int]]:
-    """Return serialised messages, each with the time it was sent [ns]."""
+    """Return the queued serialised messages, each with its time of sending [ns]."""
     taken = []
     with subscription.handle:
         while (item := subscription.handle.take_message(subscription.msg_type, True)) is not None:

@@ -1,4 +1,4 @@
-"""The life of a node that owns devices, real or emulated: one place for all of them."""
+"""Base class of nodes that own devices, real or emulated: their lifecycle."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ RETRY_S = 0.25
 
 class HardwareNode(SelfPaced, LifecycleNode):
     """
-    Reaches devices when configured, lets them work while active, and leaves none behind.
+    Connects devices when configured, lets them work while active, and always releases them.
 
-    | transition | what is called |
+    | transition | method called |
     |---|---|
     | configure | `connect`; if it fails, `release` as well |
     | activate, deactivate | `begin`, `rest` |
     | cleanup, shutdown, an error, the end of the process | `release`, once for each `connect` |
 
-    With `autostart` it configures and activates by itself, as soon as its executor turns; while
-    devices are not there yet it tries again, and what else goes wrong then ends the process. From
-    `connect` on `turn` is called once in `tick_s`.
+    With `autostart` it configures and activates itself as soon as its executor runs. It retries
+    while the devices do not exist yet; any other failure then ends the process. From `connect` on,
+    `turn` is called once every `tick_s`.
 
-    Its heartbeat begins as `unconfigured`; a node says itself how it is while it is configured.
+    Its heartbeat begins as `unconfigured`; a subclass sets it while the node is configured.
     """
 
     def __init__(self, name: str, tick_s: float, **options: Any) -> None:
@@ -48,7 +48,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         self.rig = declare_rig(self)
         declare_time_scale(self)
         declare_priority(self)
-        # Not before the executor turns: what comes between would keep devices from being answered.
+        # Deferred until the executor runs: further start-up work would delay answers to devices.
         self._starting = declare(self, 'autostart', True, 'configure and activate by itself')
         self._retry_s = 0.0
         self._rhythm = Rhythm(tick_s)
@@ -58,33 +58,33 @@ class HardwareNode(SelfPaced, LifecycleNode):
         self.heartbeat = Heartbeat(self, self.rig.name, fill=self.heartbeat_values)
         self.heartbeat.waiting('unconfigured')
 
-    # -- what a node is about
+    # -- for subclasses
 
     @abstractmethod
     def connect(self) -> None:
         """
-        Reach the devices; nothing moves yet.
+        Connect the devices; nothing moves yet.
 
         Raises
         ------
         NoDevicesYetError
-            While they are not there; it is tried again.
+            While the devices do not exist yet; the node tries again.
         ValueError, RuntimeError, OSError
-            If they cannot be reached at all.
+            If the devices cannot be reached at all.
 
         """
 
     @abstractmethod
     def release(self) -> None:
-        """Stop, switch off and disconnect, also after a `connect` that has failed half-way."""
+        """Stop, switch off and disconnect the devices, also after a half-completed `connect`."""
 
     @abstractmethod
     def turn(self, now_s: float) -> None:
-        """Do what is due, at a monotonic time [s]; a few milliseconds at most."""
+        """Do the work of one tick at a monotonic time [s]; take a few milliseconds at most."""
 
     @abstractmethod
     def heartbeat_values(self) -> dict[str, str]:
-        """Return the values that go with each heartbeat."""
+        """Return the diagnostic values of each heartbeat."""
 
     def begin(self) -> None:
         """Let the devices work."""
@@ -141,7 +141,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop, switch off and disconnect, for good."""
+        """Stop, switch off and disconnect for the last time."""
         self._starting = False
         try:
             self._release()
@@ -151,7 +151,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         return super().on_shutdown(state)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Stop, switch off and disconnect, after a transition that failed: unconfigured again."""
+        """Stop, switch off and disconnect after a failed transition; become unconfigured."""
         self._starting = False
         self._release()
         self.heartbeat.error(self._failure)
@@ -162,7 +162,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         self._release()
 
     def _failed(self, error: Exception) -> TransitionCallbackReturn:
-        """Report a defect, which rclpy does not; `on_error` follows."""
+        """Log the traceback of a defect, which rclpy does not do; `on_error` follows."""
         self.get_logger().error(''.join(traceback.format_exception(error)))
         self._failure = f'failed: {error!r}'
         return TransitionCallbackReturn.ERROR
@@ -176,10 +176,10 @@ class HardwareNode(SelfPaced, LifecycleNode):
     # -- work
 
     def work(self) -> None:
-        """Start if that is still to be done, then take a turn."""
+        """Start the node if it has not started yet, then call `turn`."""
         now = time.monotonic()
         if self._starting:
-            self._start(now)  # takes its time, which is no lateness of the devices'
+            self._start(now)  # takes long, which must not count as lateness of the devices
             now = time.monotonic()
         late_s = self._rhythm.turn(now)
         self.due = self._rhythm.due_s

@@ -1,4 +1,4 @@
-"""Configuration command -> actuator command."""
+"""Node that converts configuration commands into actuator commands."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from softarm_ros.runtime.part_failure import FailureWords
 
 
 class InverseKinematicsNode(Node):
-    """Answers each configuration command with the actuator command that holds it, or refuses."""
+    """Converts each configuration command into the actuator command for it, or refuses it."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__('inverse_kinematics', **options)
@@ -45,7 +45,7 @@ class InverseKinematicsNode(Node):
         self._names = self._stage.model.configuration_names
         self._actuators = rig.actuator_names
         self._moving = False
-        # Compiled code is loaded now.
+        # Load compiled code now, not at the first command.
         self._stage.model.actuation_of(self._stage.model.rest_configuration)
         deadline = command_deadline_s(rig, declare_time_scale(self))
         self._answered = self._refused = self._late = 0
@@ -73,7 +73,7 @@ class InverseKinematicsNode(Node):
 
     def _on_actuators(self, state: JointValues) -> None:
         if not self._moving:
-            with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
+            with contextlib.suppress(ValueError):  # the supervisor reports invalid messages
                 self._stage.stand(conversions.positions_of(state, self._actuators))
 
     def _on_command(self, command: JointValues) -> None:
@@ -81,7 +81,7 @@ class InverseKinematicsNode(Node):
         try:
             configuration = conversions.positions_of(command, self._names)
             actuation = self._stage.actuation_of(configuration, moving=self._moving)
-        except Exception as error:  # whatever the model of another package raises
+        except Exception as error:  # a model of another package may raise anything
             self._refused += 1
             self._heartbeat.error(f'configuration refused: {self._failure.of(error)}')
             return

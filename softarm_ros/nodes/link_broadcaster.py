@@ -1,4 +1,4 @@
-"""Robot description and transforms of an arm's links, where robot_state_publisher is not there."""
+"""Robot description and link transforms of an arm, if robot_state_publisher does not run."""
 
 from __future__ import annotations
 
@@ -19,15 +19,15 @@ from softarm_ros.rigs.urdf_transforms import Linked, LinkTransforms
 
 try:
     from tf2_msgs.msg import TFMessage
-except ImportError:  # the ROS wheels of PyPI have none
+except ImportError:  # the ROS wheels on PyPI do not contain tf2_msgs
     TFMessage = None
 
 
 class LinkBroadcaster:
     """
-    Publishes `robot_description` once, `/tf_static` once and `/tf` as asked.
+    Publishes `robot_description` and `/tf_static` once, and `/tf` with each `publish`.
 
-    Where tf2_msgs is not installed there are no transforms; that is said once.
+    If tf2_msgs is not installed, it logs that once and publishes no transforms.
     """
 
     def __init__(self, node: Node, rig: Rig, links_per_section: int) -> None:
@@ -44,11 +44,11 @@ class LinkBroadcaster:
         self._send(self._static, self._links.fixed(), node.get_clock().now().to_msg())
 
     def watched(self) -> bool:
-        """Return whether anybody receives the transforms."""
+        """Return whether the transforms have a subscriber."""
         return TFMessage is not None and self._moving.get_subscription_count() > 0
 
     def publish(self, names: Sequence[str], positions: NDArray[np.float64], stamp: Time) -> None:
-        """Send the transforms of the links at joint positions (m,) [rad, m]."""
+        """Publish the transforms of the links at joint positions (m,) [rad, m]."""
         if TFMessage is not None:
             positions_by_name = dict(zip(names, positions.tolist()))
             self._send(self._moving, self._links.moving(positions_by_name), stamp)

@@ -1,4 +1,4 @@
-"""The control loop that the parameters of a node ask for."""
+"""Builds the control loop that a node's parameters describe."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 
 def declared_loop(node: Node, rig: Rig) -> tuple[Loop, PlannerProcess | None]:
     """
-    Declare the parameters of a loop, and return it with its code loaded.
+    Declare the parameters of a loop; return the loop, with its compiled code loaded.
 
-    With it the process that plans for it, where it takes goals; whoever has it ends it.
+    If the loop takes goals, also return its planner process, which the caller must close.
     """
     trajectory = declare(
         node, 'trajectory', '', 'name in the rig or path of a file; empty: the default'

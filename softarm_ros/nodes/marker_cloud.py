@@ -1,4 +1,4 @@
-"""Labelled markers as a PointCloud2: rviz shows them, an estimator reads them."""
+"""Labelled markers as a PointCloud2, which rviz shows and an estimator reads."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from sensor_msgs.msg import PointCloud2, PointField
 from softarm_ros.geometry.sightings import PointSighting, Sighting
 from softarm_ros.nodes.conversions import time_message
 
-# One point: place [m], which marker it is, and the upper half of its covariance [m2].
+# One point: position [m], number of the marker, and upper triangle of the covariance [m2].
 _SPREAD = ('xx', 'xy', 'xz', 'yy', 'yz', 'zz')
 _NAMES = ('x', 'y', 'z', 'marker', *_SPREAD)
-_SIZE = 4  # bytes of each
+_SIZE = 4  # bytes of each field
 _ROW = np.dtype([(name, '<u4' if name == 'marker' else '<f4') for name in _NAMES])
 _FIELDS = tuple(
     (name, _SIZE * k, PointField.UINT32 if name == 'marker' else PointField.FLOAT32)
@@ -25,9 +25,9 @@ _UPPER = np.triu_indices(3)
 
 def marker_cloud(sighting: Sighting, names: Sequence[str]) -> PointCloud2:
     """
-    Return the points of a sighting; the field `marker` is a marker's place in `names`.
+    Return the points of a sighting; the field `marker` is the marker's index in `names`.
 
-    Points of other names are left out; a covariance that is not known is nan.
+    Points with other names are left out; an unknown covariance is NaN.
     """
     known = [point for point in sighting.points if point.name in names]
     rows = np.zeros(len(known), dtype=_ROW)
@@ -54,12 +54,12 @@ def marker_cloud(sighting: Sighting, names: Sequence[str]) -> PointCloud2:
 
 def sighting_of_cloud(message: Any, names: Sequence[str]) -> Sighting:
     """
-    Return the sighting that `marker_cloud` made a message of.
+    Return the sighting in a message that `marker_cloud` made.
 
     Raises
     ------
     ValueError
-        If it has other fields, is cut off, or has a marker that `names` has not.
+        If the message has other fields, is cut off, or has a marker number beyond `names`.
 
     """
     fields = [(field.name, field.offset, field.datatype) for field in message.fields]

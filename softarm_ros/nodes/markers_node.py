@@ -1,4 +1,4 @@
-"""The arm for rviz: markers, joint states, robot description and transforms."""
+"""Node that shows the arm in rviz: markers, joint states, robot description and transforms."""
 
 from __future__ import annotations
 
@@ -35,16 +35,16 @@ from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL
 from softarm_ros.rigs.urdf import DEFAULT_LINKS_PER_SECTION, joint_map
 from softarm_ros.runtime.part_failure import FailureWords
 
-LOOK_S = 0.25  # between two looks whether anybody looks on
+LOOK_S = 0.25  # between two checks for subscribers
 
 
 class MarkersNode(Node):
     """
     Draws the arm's configuration, the trail of the tip and the reference path.
 
-    The configuration is the measured one; where sensors give the tip alone, the commanded one, led
-    to that tip.
-    While nobody looks at the drawing, this node listens to nothing and draws nothing.
+    It draws the measured configuration. If sensors measure the tip only, it draws the commanded
+    configuration, adjusted so that its tip is the measured one. While the drawing has no
+    subscriber, this node subscribes to no input and draws nothing.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -69,10 +69,10 @@ class MarkersNode(Node):
         self._failure = FailureWords()
         self._measured = False
         self._trail: deque[np.ndarray] = deque(maxlen=trail)
-        self._tip: np.ndarray | None = None  # the newest
+        self._tip: np.ndarray | None = None  # newest measured tip (3,)
         self._path: Marker | None = None
         self._drawn = 0
-        # Compiled code is loaded now.
+        # Load compiled code now, not at the first drawing.
         self._drawing.cylinders(self._configuration)
         self._drawing.cables(self._configuration)
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
@@ -85,7 +85,7 @@ class MarkersNode(Node):
         self._handle = self._goal_handle(model) if goals else None
         self._inputs: list[Subscription[Any]] = []
         self._period_s = 1.0 / rate
-        self._drawing_timer: Timer | None = None  # while somebody looks
+        self._drawing_timer: Timer | None = None  # exists while the drawing has a subscriber
         self.create_timer(LOOK_S, self._look, clock=steady_clock())
         self._heartbeat.ok('nobody looks')
 
@@ -97,7 +97,7 @@ class MarkersNode(Node):
             return None
 
     def _watched(self) -> bool:
-        """Return whether anybody receives what this node draws."""
+        """Return whether any output of this node has a subscriber."""
         return any(
             publisher.get_subscription_count() > 0
             for publisher in (self._markers, self._joints, self._travelled)
@@ -133,7 +133,7 @@ class MarkersNode(Node):
     def _on_command(self, message: JointState) -> None:
         if self._measured:
             return
-        with contextlib.suppress(ValueError):  # the inverse kinematics reports wrong ones
+        with contextlib.suppress(ValueError):  # the inverse kinematics reports invalid commands
             configuration = conversions.positions_of(message, self._names)
             if np.all(np.isfinite(configuration)):
                 self._configuration = configuration
@@ -166,7 +166,7 @@ class MarkersNode(Node):
     def _draw(self) -> None:
         try:
             self._draw_arm()
-        except Exception as error:  # of a model of another package: drawing stops no arm
+        except Exception as error:  # a model of another package may raise anything; draw on
             self._heartbeat.warn(f'not drawn: {self._failure.of(error)}')
 
     def _draw_arm(self) -> None:

@@ -1,8 +1,8 @@
 """
-The records of an MCAP file, also of one that is cut off or damaged.
+Reads the records of an MCAP file, even if it is cut off or damaged.
 
-Behind a record that states a wrong length, others would be read as what they are not. Reading goes
-on there with the next compressed chunk, found by what each has in its heading.
+A record with a wrong length makes everything after it unreadable in sequence. Reading then resumes
+at the next compressed chunk, which is found by its compression name.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any, BinaryIO
 from softarm_ros.nodes.bag_writer import BagError
 
 _MAGIC = b'\x89MCAP0\r\n'
-_HEADING = struct.Struct('<BQ')  # opcode, length of what follows
-_TIMES = struct.Struct('<QQ')  # a chunk begins with those [ns] of its messages
+_HEADING = struct.Struct('<BQ')  # opcode, length of the rest of the record
+_TIMES = struct.Struct('<QQ')  # a chunk begins with its first and last message time [ns]
 _CHUNK, _DATA_END = 0x06, 0x0F  # the latter is the last opcode of the format
-_PRIVATE = 0x80  # opcodes from here on are those of other programs
+_PRIVATE = 0x80  # opcodes from here on are private to other programs
 _COMPRESSION = re.compile(rb'\x04\0\0\0zstd|\x03\0\0\0lz4')
-_COMPRESSION_AT = 37  # bytes: opcode, length, times, size, checksum
+_COMPRESSION_AT = 37  # bytes before it: opcode, length, times, size, checksum
 _BLOCK = 1 << 20
 
 
 @dataclass(frozen=True)
 class Damaged:
-    """What cannot be read, and from when to when [ns] its messages were, as far as is known."""
+    """An unreadable part of a file, with the times [ns] of its first and last message if known."""
 
     first_ns: int
     last_ns: int
@@ -37,12 +37,14 @@ class Damaged:
 
 def records_of(path: Path, *, in_chunks: bool = True) -> Iterator[Any]:
     """
-    Yield the records of a file, up to where it is cut off; those in chunks too, or not.
+    Yield the records of a file to its readable end; with `in_chunks`, also those in chunks.
+
+    With `in_chunks`, each unreadable part yields a `Damaged`.
 
     Raises
     ------
     BagError
-        If it is no MCAP file, or the package that reads these is missing.
+        If it is no MCAP file, or the package mcap is missing.
 
     """
     with path.open('rb') as file:
@@ -54,7 +56,7 @@ def records_of(path: Path, *, in_chunks: bool = True) -> Iterator[Any]:
         last_ns, ended = 0, False
         at: int | None = len(_MAGIC)
         while at is not None:
-            unread = at  # what lies behind may hold chunks that are not read yet
+            unread = at  # from here on the file may hold chunks that are not read yet
             for opcode, start, data in _in_order(file, at, end):
                 if opcode != _CHUNK:
                     yield from _parsed(data)
@@ -65,7 +67,7 @@ def records_of(path: Path, *, in_chunks: bool = True) -> Iterator[Any]:
                     unread, last_ns = start + (len(data) if whole else 1), _times(data)[1]
                 else:
                     unread = start + 1
-                ended |= opcode == _DATA_END  # what follows repeats what was read
+                ended |= opcode == _DATA_END  # the rest of the file repeats records already read
             if ended:
                 return
             at = _next_chunk(file, unread, end)
@@ -78,7 +80,7 @@ def records_of(path: Path, *, in_chunks: bool = True) -> Iterator[Any]:
 
 
 def _in_order(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, bytes]]:
-    """Yield opcode, place and bytes of records, until what follows is none."""
+    """Yield opcode, offset and bytes of consecutive records, until there is no valid record."""
     while (size := _size(file, at, end)) is not None:
         file.seek(at)
         data = file.read(size)
@@ -87,7 +89,7 @@ def _in_order(file: BinaryIO, at: int, end: int) -> Iterator[tuple[int, int, byt
 
 
 def _size(file: BinaryIO, at: int, end: int) -> int | None:
-    """Return the size of a record with its heading, None where there is none."""
+    """Return the size of the record at an offset, heading included; None if it is not valid."""
     file.seek(at)
     heading = file.read(_HEADING.size)
     if len(heading) < _HEADING.size:
@@ -99,21 +101,21 @@ def _size(file: BinaryIO, at: int, end: int) -> int | None:
 
 
 def _parsed(data: bytes) -> list[Any]:
-    """Return a record, none of damaged bytes."""
+    """Return the record in a list, or an empty list if its bytes are damaged."""
     StreamReader, _ = _mcap()
     try:
         return [next(StreamReader(io.BytesIO(data), skip_magic=True, emit_chunks=True).records)]
-    except Exception:  # of whatever unpacks or decodes them
+    except Exception:  # decoders raise errors of their own on damaged bytes
         return []
 
 
 def _unpacked(chunk: bytes) -> list[Any]:
-    """Return the records in a chunk."""
+    """Return the records in a chunk; a `Damaged` in their place if it cannot be read."""
     _, breakup_chunk = _mcap()
     try:
         (found,) = _parsed(chunk)
         return list(breakup_chunk(found, validate_crc=True))
-    except Exception:  # of damaged bytes: of whatever unpacks or decodes them
+    except Exception:  # as in `_parsed`
         return [Damaged(*_times(chunk))]
 
 
@@ -125,7 +127,7 @@ def _times(chunk: bytes) -> tuple[int, int]:
 
 
 def _next_chunk(file: BinaryIO, at: int, end: int) -> int | None:
-    """Return where the next compressed chunk begins, None where there is none."""
+    """Return the offset of the next compressed chunk, or None if there is none."""
     while at < end:
         file.seek(at)
         block = file.read(_BLOCK + _COMPRESSION_AT)
