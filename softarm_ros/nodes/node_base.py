@@ -1,4 +1,4 @@
-"""What all nodes share: parameters, heartbeat, start and end of the process."""
+"""Common parts of all nodes: parameters, heartbeat, start and end of the process."""
 
 from __future__ import annotations
 
@@ -54,11 +54,11 @@ PRIORITY_PARAMETER = 'real_time_priority'
 
 
 class NodeFailedError(RuntimeError):
-    """The node cannot go on; the message says why, no traceback is needed."""
+    """The node cannot go on; the message explains it, so no traceback is printed."""
 
 
 class RefusedError(ValueError):
-    """The node will not start with what it was given; `node`: which, of several in a process."""
+    """A node refuses to start with its parameters; `node` names it if a process has several."""
 
     def __init__(self, what: str, node: str = '') -> None:
         super().__init__(what)
@@ -91,7 +91,7 @@ def declare(
 
 
 def declare_rig(node: Node) -> Rig:
-    """Declare `rig`, load it; raises RigError with every problem of the file."""
+    """Declare `rig` and `settings`, load the rig; RigError lists every problem of the file."""
     name = declare(node, 'rig', '', 'name of a built-in rig or path of a rig file')
     if not name:
         raise RefusedError('parameter rig is empty; expected a rig name or the path of a file')
@@ -107,12 +107,12 @@ def declare_rig(node: Node) -> Rig:
 
 @lru_cache(maxsize=8)
 def _load_once(name: str, settings: str, written_ns: int) -> Rig:
-    """Load a rig; nodes that share a process share it, too."""
+    """Load a rig; nodes in one process share it. `written_ns` reloads a file that has changed."""
     return load_rig(name, settings_of([settings]))
 
 
 def declare_time_scale(node: Node) -> float:
-    """Declare `time_scale`, the simulated speed (1: real time); return it."""
+    """Declare `time_scale`, the speed of simulated time (1: real time); return it."""
     return float(
         declare(
             node,
@@ -126,7 +126,7 @@ def declare_time_scale(node: Node) -> float:
 
 
 def declare_priority(node: Node) -> None:
-    """Declare `real_time_priority`, for a node in the loop; it counts from the first spin on."""
+    """Declare `real_time_priority` of a node in the loop; it applies from the first spin on."""
     declare(
         node,
         PRIORITY_PARAMETER,
@@ -138,25 +138,25 @@ def declare_priority(node: Node) -> None:
 
 
 def command_deadline_s(rig: Rig, time_scale: float) -> float:
-    """Return within how long [wall s] the next command is due, for the QoS of command topics."""
+    """Return the QoS deadline [wall s] of command topics: the longest time between commands."""
     if time_scale == 1.0:
         return rig.supervisor.command_timeout_s
-    # Off real time the plant waits for each command; only a process that does not live is late.
+    # Off real time the plant waits for each command, so only a dead process misses the deadline.
     return max(rig.supervisor.heartbeat_timeout_s, rig.supervisor.command_timeout_s / time_scale)
 
 
 def check_overrides(nodes: Sequence[Node]) -> None:
     """
-    Refuse values given to parameters that no node has, if they look like one that a node has.
+    Refuse values of parameters that no node has, if the name resembles a parameter of a node.
 
-    ROS ignores them, and an arm would run with a default instead of the value that was meant. Of
-    what looks like none there is a warning: a launch file may give a value to all its nodes. What
-    was given is no public part of rclpy; one without it is not checked.
+    ROS ignores unknown parameters, so an arm would run with a default instead of the intended
+    value. Other unknown parameters get a warning only: a launch file may give a value to all its
+    nodes. The given values are a private attribute of rclpy nodes; without it nothing is checked.
 
     Raises
     ------
     RefusedError
-        Names the parameter, the node that it was meant for and the parameter that it looks like.
+        Names the unknown parameter, the node it was meant for and the parameter it resembles.
 
     """
     known = {node: set(node.get_parameters_by_prefix('')) for node in nodes}
@@ -178,7 +178,7 @@ def check_overrides(nodes: Sequence[Node]) -> None:
 
 
 def keep_clock(node: Node) -> None:
-    """Refuse to exchange the clock of a node that runs: its loops and stamps go by the first."""
+    """Refuse changes of `use_sim_time` on a running node: its loops and stamps use one clock."""
     kept = node.get_parameter('use_sim_time').value
 
     def judge(parameters: list[Parameter]) -> SetParametersResult:
@@ -194,11 +194,11 @@ def keep_clock(node: Node) -> None:
     node.add_on_set_parameters_callback(judge)
 
 
-_UNNAMED = '_NODE_NAME_UNKNOWN_'  # of rmw: its endpoint was discovered before itself
+_UNNAMED = '_NODE_NAME_UNKNOWN_'  # of rmw, for an endpoint discovered before its node
 
 
 def publishers_of(node: Node, topic: str) -> list[tuple[str, str]]:
-    """Return namespace and name of each known publisher of a topic, in any order."""
+    """Return namespace and node name of each known publisher of a topic, in any order."""
     return [
         (info.node_namespace.rstrip('/'), info.node_name)
         for info in node.get_publishers_info_by_topic(topic)
@@ -207,16 +207,16 @@ def publishers_of(node: Node, topic: str) -> list[tuple[str, str]]:
 
 
 def steady_clock() -> Clock:
-    """Return the monotonic clock, which neither simulation nor time servers move."""
+    """Return the monotonic clock, which neither simulation nor time servers change."""
     return Clock(clock_type=ClockType.STEADY_TIME)
 
 
 def refuse_twin(node: Node, rig_is: str = 'running') -> None:
     """
-    Refuse to start beside a node of the same name, whose topics this one would mix with.
+    Refuse to start beside a node of the same name: both would publish on the same topics.
 
-    `rig_is`: what of the rig the other one is the sign of.
-    Call it before anything is published. Two nodes that start at the same moment both refuse.
+    `rig_is` completes "rig ... is already ..." in the error. Call this function before the node
+    publishes. Two nodes that start at the same moment both refuse.
     """
     wait_s = declare(
         node,
@@ -244,14 +244,14 @@ def refuse_twin(node: Node, rig_is: str = 'running') -> None:
 
 class Heartbeat:
     """
-    Says at a steady rate that a node is alive and how it is, on `heartbeat` and /diagnostics.
+    Publishes at a steady rate that a node is alive, and its health: `heartbeat`, /diagnostics.
 
-    Nothing is sent before the node's executor has begun to turn: a node that is still loading is
-    not there yet. Then a change of level or message goes out at once; /diagnostics gets it at 1 Hz
-    otherwise. `fill` is asked for the values each time.
+    Nothing is sent before the node's executor runs: a node that is still loading does not count as
+    alive. From then on a change of level or message is sent at once; otherwise /diagnostics is
+    sent at 1 Hz. Each message calls `fill` for the values.
 
-    `longest_pause_ms` says whether the process was ever kept from its work, since the start, and
-    `late_ms` of the last one to two seconds; a node with work at set times reports to `late`.
+    The value `longest_pause_ms` is the longest delay of the process since the start, `late_ms`
+    that of the last one to two seconds. A node with scheduled work reports its delays to `late`.
     """
 
     def __init__(
@@ -274,15 +274,15 @@ class Heartbeat:
         self._per_diagnostics = max(round(rate_hz), 1)
         self._heartbeat = node.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
         self._diagnostics = node.create_publisher(DiagnosticArray, '/diagnostics', DIAGNOSTICS)
-        # The first message of a process takes rclpy a tenth of a second: not in mid-work.
+        # The first log message of a process takes rclpy a tenth of a second: log one now.
         node.get_logger().info(self.message)
         self._timer = node.create_timer(self._period_s, self._beat, clock=steady_clock())
 
     def set(self, level: int, message: str, *, now: bool = False, log: int | None = None) -> None:
         """
-        Set how the node is; what differs by more than numbers (or `now`) is sent at once.
+        Set level and message; if more than numbers in it changed, or with `now`, send it at once.
 
-        It is logged with the severity of `level`, or of `log`.
+        The change is logged with the severity of `log`, or else of `level`.
         """
         if level == self.level and message == self.message and not now:
             return
@@ -293,32 +293,32 @@ class Heartbeat:
             self.publish()
 
     def ok(self, message: str = 'ok') -> None:
-        """Everything is in order."""
+        """Report that everything is in order."""
         self.set(OK, message)
 
     def warn(self, message: str) -> None:
-        """Something is not as it should be; the node goes on."""
+        """Report a warning; the node goes on."""
         self.set(WARN, message)
 
     def waiting(self, message: str) -> None:
-        """The node does not work yet, as at every start: a warning, but logged as information."""
+        """Report that the node does not work yet: a warning, but logged as information."""
         self.set(WARN, message, log=OK)
 
     def error(self, message: str) -> None:
-        """The node does not do its work."""
+        """Report that the node cannot do its work."""
         self.set(ERROR, message)
 
     def late(self, seconds: float) -> None:
-        """Work was done so much later [s] than it was due."""
+        """Note a delay [s] of work past its due time."""
         self._lateness.note(time.monotonic(), seconds)
 
     @property
     def late_s(self) -> float:
-        """How late [s] work was at worst in the last one to two seconds."""
+        """The longest delay [s] of work in the last one to two seconds."""
         return self._lateness.recent_s(time.monotonic())
 
     def publish(self, *, diagnostics: bool = True) -> None:
-        """Send now, if the node turns."""
+        """Send the heartbeat now, if the executor of the node runs."""
         if self._last_beat is None:
             return
         values = self._fill() | self._lateness.values(time.monotonic())
@@ -368,9 +368,9 @@ def run_nodes(
     """
     Build nodes, spin them in one executor until SIGINT or SIGTERM, and end the process.
 
-    Exit status 0 after a signal, which ends the process at once while nodes are being built; 2 if
-    a node refuses its input and 1 if one failed while running, both with one line that says why.
-    The `close` of every node that has one is called in every case.
+    The exit status is 0 after a signal, which ends the process at once while nodes are being
+    built; 2 if a node refuses its input; 1 if a node failed while running. Status 1 and 2 print
+    one line with the reason. Every node that has a `close` method is closed in every case.
     """
     leave(_status_of(builders, args))
 
@@ -385,7 +385,7 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
     try:
         try:
             rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-        except RuntimeError as error:  # of rcl; its classes are private to rclpy
+        except RuntimeError as error:  # base class of rcl errors, which are private to rclpy
             refused = f'ROS 2 does not start with these arguments: {error}'
             print(f'{" ".join(builders)}: {refused}', file=sys.stderr, flush=True)
             return EXIT_BAD_INPUT
@@ -407,7 +407,7 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
         refusing = error.node if isinstance(error, RefusedError) else ''
         print(f'{refusing or name}: {error}', file=sys.stderr, flush=True)
         return EXIT_BAD_INPUT
-    except Exception as error:  # whatever a part of another package raises
+    except Exception as error:  # a part of another package may raise anything
         if not part_at_fault(error):
             raise
         return _part_failed(name, error, running=len(nodes) == len(builders))
@@ -415,11 +415,11 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
         stop.ignore()
         for node in nodes.values():
             getattr(node, 'close', lambda: None)()
-        drop_priority()  # taking down is work of a second, which must not delay another arm
+        drop_priority()  # shutting down takes a second, which must not delay another arm
         for node in nodes.values():
             node.destroy_node()
         rclpy.try_shutdown()
-        gc.unfreeze()  # or compiled modules take what it keeps for leaks, and say so
+        gc.unfreeze()  # otherwise compiled modules report the frozen objects as leaks
 
 
 def _part_failed(name: str, error: Exception, *, running: bool) -> int:
@@ -428,7 +428,7 @@ def _part_failed(name: str, error: Exception, *, running: bool) -> int:
 
 
 def _spin(nodes: Sequence[Node], stop: StopSignals) -> int:
-    # What is alive now stays: keep the collector from walking over it in the middle of a cycle.
+    # Objects alive now stay alive: freeze them, so the collector does not scan them mid-cycle.
     gc.collect()
     gc.freeze()
     executor = make_executor()
@@ -438,7 +438,7 @@ def _spin(nodes: Sequence[Node], stop: StopSignals) -> int:
     turns = Turns(executor, nodes)
     for node in nodes:
         for timer in node.timers:
-            timer.reset()  # they beat together: to wake costs more than what most of them do
+            timer.reset()  # align the timers: waking up costs more than most of their callbacks
     try:
         # spin() of the events executor does not return on a signal.
         while rclpy.ok() and not stop.seen:

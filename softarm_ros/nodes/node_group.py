@@ -1,4 +1,4 @@
-"""Several nodes of an arm in one process: one interpreter, one executor, no wire between them."""
+"""Runs several nodes of an arm in one process, with one interpreter and one executor."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _ROS_ARGUMENTS = '--ros-args'
 
 
 def main(args: list[str] | None = None) -> int:
-    """Run the nodes named before `--ros-args`; their parameters come by their full names."""
+    """Run the nodes named before `--ros-args`; parameters are addressed by full node names."""
     given = sys.argv[1:] if args is None else args
     end = given.index(_ROS_ARGUMENTS) if _ROS_ARGUMENTS in given else len(given)
     names = given[:end]
@@ -35,9 +35,9 @@ def main(args: list[str] | None = None) -> int:
 
 def _reaches_no_node(arguments: Sequence[str]) -> str:
     """
-    Return what is wrong with a parameter that is meant for one node of a namespace.
+    Return the error for a parameter argument that reaches no node in a namespace, or ''.
 
-    ROS 2 gives NODE:NAME:=VALUE to a node of that name without a namespace, and says nothing.
+    ROS 2 silently applies NODE:NAME:=VALUE only to a node without a namespace.
     """
     if not any('__ns:=' in argument for argument in arguments):
         return ''

@@ -1,4 +1,4 @@
-"""Ends with the run: exit status 0 when the trajectory is done, 1 when the arm was held."""
+"""Node that ends with the run: exit status 0 if the trajectory is done, 1 after a fault."""
 
 from __future__ import annotations
 
@@ -23,19 +23,19 @@ from softarm_ros.nodes.self_paced import SelfPaced
 
 COMPLETE = 'complete'
 LOOK_S = 0.05
-LAST_WORDS_S = 0.4  # a sensor says a little later that its device is gone
+LAST_WORDS_S = 0.4  # a sensor reports the loss of its device a little after the fault
 
 
 class OutcomeNode(SelfPaced, Node):
-    """Listens to tracker and supervisor; for `exit_on_done:=true` of the launch file."""
+    """Watches the heartbeats of tracker and supervisor, for `exit_on_done:=true` at launch."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__('outcome', **options)
         refuse_twin(self)
         declare_rig(self)
         declare_time_scale(self)
-        self._ended = ''  # how, once it has
-        self._held_s = np.inf  # since when
+        self._ended = ''  # how the run ended; '' while it goes on
+        self._held_s = np.inf  # when the fault came
         self.create_subscription(
             DiagnosticStatus, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT)
         )

@@ -1,8 +1,8 @@
 """
-The supervisor's words.
+Subscriptions to the supervisor's topics.
 
-`<supervisor>/permit`, fifty times a second: whether motion is allowed. `<supervisor>/touched`,
-once: somebody has started or stopped the arm.
+`<supervisor>/permit` tells fifty times a second whether motion is allowed. `<supervisor>/touched`
+tells once that somebody has started or stopped the arm.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from softarm_ros.nodes.qos import LATCHED, PERMIT, newest
 
 
 def listen_to_permit(node: Node, on_permit: Callable[[bool], None]) -> None:
-    """Declare `supervisor`, the node to obey; call `on_permit` with each of its words."""
+    """Declare `supervisor`, the node to obey; call `on_permit` with each of its permits."""
     supervisor = declare(node, 'supervisor', 'supervisor', 'name of the supervisor node')
     node.create_subscription(
         Bool, f'{supervisor}/permit', lambda message: on_permit(bool(message.data)), newest(PERMIT)
@@ -26,9 +26,9 @@ def listen_to_permit(node: Node, on_permit: Callable[[bool], None]) -> None:
 
 class TouchMemory:
     """
-    Keeps that somebody has started or stopped the arm, for a supervisor that is restarted.
+    Remembers whether somebody has started or stopped the arm, for a restarted supervisor.
 
-    Made after `listen_to_permit`, which declares whom the node obeys.
+    Construct it after `listen_to_permit`, which declares the parameter `supervisor`.
     """
 
     def __init__(self, node: Node) -> None:
@@ -37,7 +37,7 @@ class TouchMemory:
         node.create_subscription(Bool, f'{supervisor}/touched', self._on_touched, LATCHED)
 
     def values(self) -> dict[str, str]:
-        """Return it as text for the heartbeat."""
+        """Return the memory as a value of the heartbeat."""
         return {'touched': str(self._touched).lower()}
 
     def _on_touched(self, message: Bool) -> None:

@@ -1,4 +1,4 @@
-"""The simulated arm in place of drivers and motion capture (backend sim)."""
+"""Node of the simulated arm, in place of drivers and motion capture (backend sim)."""
 
 from __future__ import annotations
 
@@ -50,19 +50,19 @@ if TYPE_CHECKING:
     from softarm_ros.plant.plant import Plant
 
 LONGEST_STEP_S = 0.01  # simulated time between two looks at the command
-SHORTEST_STEP_S = 1e-5  # simulated; what is nearer than that is now
-WAIT_S = 0.002  # wall clock, between two looks at a controller that has not answered
-TICK_BUDGET_S = 0.01  # wall clock; then events have their turn
-SLOW_SHARE = 0.9  # slower than this share of the rate asked for is worth a warning
+SHORTEST_STEP_S = 1e-5  # simulated; a time nearer than that counts as now
+WAIT_S = 0.002  # wall clock, between two checks for the controller's answer
+TICK_BUDGET_S = 0.01  # wall clock; after that, events are handled
+SLOW_SHARE = 0.9  # a speed below this share of `time_scale` gives a warning
 
 
 class PlantNode(SelfPaced, LifecycleNode):
     """
     Steps a simulated arm in pace with the wall clock, times `time_scale`.
 
-    Faster or slower than real time it publishes /clock at the beginning of each control period and
-    waits for the command that answers it (`Lockstep`); limits act on simulated time. Nothing
-    moves unless the supervisor allows it and commands are fresh. `~/inject` takes faults as text,
+    Off real time it publishes /clock at the beginning of each control period and waits for the
+    command of that period (`Lockstep`); limits then apply to simulated time. Nothing moves unless
+    the supervisor allows it and commands are fresh. `~/inject` takes faults as text, for example
     `cameras freeze`.
     """
 
@@ -116,9 +116,9 @@ class PlantNode(SelfPaced, LifecycleNode):
         self._touch = TouchMemory(self)
 
     def _offer(self, plant: Plant) -> None:
-        """Offer the topics of what only some arms have, once."""
+        """Create the topics of chambers, base wrench and gripper once, if the arm has them."""
         create = self.create_lifecycle_publisher
-        # Looked at once: it takes Python long to find out.
+        # Checked once: isinstance with a protocol is slow.
         self._chambers = plant if isinstance(plant, ChamberPressures) else None
         self._wrench, self._gripping = plant.weighed, plant.gripping
         if self._chambers is not None and 'chambers' not in self._extra:
@@ -139,10 +139,10 @@ class PlantNode(SelfPaced, LifecycleNode):
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Build the plant."""
         try:
-            # The first steps load compiled code; they are another plant's.
+            # The first steps load compiled code; another plant takes them.
             build_plant(self.rig, self._seed).step(None, LONGEST_STEP_S)
             self._plant = build_plant(self.rig, self._seed)
-        except Exception as error:  # whatever parts of another package raise
+        except Exception as error:  # parts of other packages may raise anything
             self._heartbeat.error(f'plant of {self.rig.name}: {failure_text(error)}')
             return TransitionCallbackReturn.FAILURE
         self._offer(self._plant)
@@ -151,7 +151,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         return TransitionCallbackReturn.SUCCESS
 
     def on_activate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Let the simulated time run."""
+        """Start the simulated time."""
         if self._plant is None:
             return TransitionCallbackReturn.FAILURE
         self._pacer = Pacer(self._rate)
@@ -160,7 +160,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         return super().on_activate(state)
 
     def on_deactivate(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Hold the steppers and stop the simulated time."""
+        """Hold the actuators and stop the simulated time."""
         self._pacer = None
         self._held = 'not active'
         if self._plant is not None:
@@ -194,14 +194,14 @@ class PlantNode(SelfPaced, LifecycleNode):
             self.due = 0.0  # go on at once
 
     def _loop_now_s(self) -> float:
-        """Return the time [s] that limits of the loop act on: simulated, off real time."""
+        """Return the time [s] to which limits of the loop apply: off real time, simulated time."""
         if self._rate == 1.0:
             return time.monotonic()
         return self._plant.time_s if self._plant is not None else 0.0
 
     def _on_gripper(self, message: FluidPressure) -> None:
         if self._gripping is None or self._held:
-            return  # what holds the arm holds the gripper
+            return  # a hold of the arm also holds the gripper
         try:
             self._gripping.command_gripper(message.fluid_pressure)
         except ValueError as error:
@@ -227,7 +227,7 @@ class PlantNode(SelfPaced, LifecycleNode):
     # -- stepping
 
     def work(self) -> None:
-        """Let the simulated time catch up with the wall clock, and see when that is due again."""
+        """Advance simulated time to the wall clock, and set when to do it next."""
         began = time.monotonic()
         if self._rate == 1.0 and self.due > 0.0:
             self._heartbeat.late(began - self.due)
@@ -243,12 +243,12 @@ class PlantNode(SelfPaced, LifecycleNode):
             self._tell()
 
     def _catch_up(self) -> None:
-        """In real time: what comes now acts from now on, not from the last event on."""
+        """Simulate up to now in real time, so that an input acts from now on and not earlier."""
         if self._rate == 1.0 and self._plant is not None and self._pacer is not None:
             self._advance(self._plant, self._pacer, time.monotonic(), wholly=True)
 
     def _next_event_s(self, plant: Plant) -> float:
-        """Return the simulated time [s] at which there is something to publish next."""
+        """Return the simulated time [s] at which the next step ends: the next event, or sooner."""
         next_period_s = 1e-9 * (self._tick + 1) * self._period_ns
         return min(plant.next_poses_s, next_period_s, plant.time_s + LONGEST_STEP_S)
 
@@ -256,7 +256,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         """
         Simulate from event to event up to the wall clock; return the simulated time due [s].
 
-        `wholly`: from the last event on to that time, too.
+        With `wholly`, also simulate from the last event to that time.
         """
         target = pacer.target(began, plant.time_s)
         # The instant of ROS time that belongs to the simulated time `target`.
@@ -266,7 +266,7 @@ class PlantNode(SelfPaced, LifecycleNode):
                 return target
             tick = self._tick
             self._step(plant, max(until - plant.time_s, SHORTEST_STEP_S), origin)
-            # Off real time a loop that has not answered yet has its turn in every period.
+            # Off real time, return after every period so that the loop can answer.
             turn = self._rate != 1.0 and self._tick != tick
             if turn or time.monotonic() - began > TICK_BUDGET_S:
                 return target
@@ -285,7 +285,7 @@ class PlantNode(SelfPaced, LifecycleNode):
             raise NodeFailedError(text) from error
 
     def _move(self, plant: Plant, command: Array | None, duration_s: float, origin: float) -> None:
-        """Simulate under a command, and publish what is measured."""
+        """Simulate a time under a command, and publish poses, the true tip and the state."""
         plant.step(command, duration_s)
         stamps = self._poses.publish(plant.poll_poses(), origin)
         self._truth.publish(plant, origin)
@@ -344,7 +344,7 @@ class PlantNode(SelfPaced, LifecycleNode):
                 f'simulated {pacer.achieved:.2f} s per second instead of {self._rate:g}'
             )
         elif self._held:
-            self._heartbeat.waiting(f'held: {self._held}')  # the supervisor says why
+            self._heartbeat.waiting(f'held: {self._held}')  # no warning: the supervisor warns
         else:
             self._heartbeat.ok('following commands')
 

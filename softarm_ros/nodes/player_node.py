@@ -1,4 +1,4 @@
-"""Plays a bag of an arm: what was said is said again, with /clock, as fast as asked."""
+"""Plays a bag of an arm: publishes its messages again, with /clock, at a chosen speed."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from softarm_ros.nodes.node_base import (
 from softarm_ros.nodes.qos import VISUAL
 from softarm_ros.nodes.self_paced import SelfPaced
 
-# What each node says: not played where the node itself runs beside the bag.
+# Topics of each node; they are not played if the node itself runs beside the bag.
 SAID_BY = {
     'tracker': (
         'configuration/command',
@@ -55,20 +55,21 @@ SAID_BY = {
 }
 LOOK_S = 0.2
 NEVER = ('/clock', '/rosout', '/parameter_events')
-CLOCK_S = 0.005  # of recorded time, between two of /clock
+CLOCK_S = 0.005  # recorded time between two messages on /clock
 _DEPTH = 10
-_BATCH_S = 0.02  # of wall clock; then events have their turn
+_BATCH_S = 0.02  # wall clock; after that, events are handled
 
 
 class PlayerNode(SelfPaced, Node):
     """
-    Publishes the messages of a bag at the pace they were received in, times `rate`.
+    Publishes the messages of a bag at the pace they were received, times `rate`.
 
     It refuses to play beside an arm, whose drives would follow the recorded commands with the
-    recorded permission, and ends when one appears.
+    recorded permits, and ends when an arm appears.
 
-    It begins once the nodes that are to hear it are there. What was measured does not answer what
-    a tracker commands now: the two drift apart, unless every cycle is the same (`replay_direct`).
+    It begins once all nodes in `live` are discovered. The recorded measurements do not respond to
+    the present commands of a live tracker: the two drift apart, unless every cycle is the same
+    (`replay_direct`).
     """
 
     def __init__(self, **options: Any) -> None:
@@ -106,7 +107,7 @@ class PlayerNode(SelfPaced, Node):
         self.played = 0
 
     def work(self) -> None:
-        """Publish what is due, or wait for who is to hear it."""
+        """Publish the messages that are due, or wait for the live nodes."""
         now = time.monotonic()
         if now >= self._look_s:
             self._look_s = now + LOOK_S
@@ -127,18 +128,18 @@ class PlayerNode(SelfPaced, Node):
             if time.monotonic() - now > _BATCH_S:
                 break
         if self._next is None:
-            signal.raise_signal(signal.SIGINT)  # in order, as Ctrl-C
+            signal.raise_signal(signal.SIGINT)  # end in order, as with Ctrl-C
             self.due = now + 1.0
             return
         ahead = 1e-9 * (self._next.received_ns - self._first_ns) / self._rate
         self.due = self._began + ahead
 
     def close(self) -> None:
-        """Say what came of it."""
+        """Log how many messages were played."""
         self.get_logger().info(f'{self.played} messages played')
 
     def _beside(self) -> str:
-        """Return what of an arm is there that would follow what is played; '' if nothing is."""
+        """Return an error if nodes of an arm run that would follow played commands; else ''."""
         heard = publishers_of(self, self._prefix + 'heartbeat')
         others = sorted({name for _, name in heard} - {*ONLOOKERS, *self._live})
         if not others:
@@ -183,12 +184,12 @@ class PlayerNode(SelfPaced, Node):
         self.played += 1
 
     def _of_live_node(self, message: BagMessage) -> bool:
-        """Return whether a node that runs beside the bag says this itself."""
+        """Return whether a live node sent this heartbeat or diagnostic message."""
         if not self._live:
             return False
         if message.topic == self._prefix + 'heartbeat':
             return message.decoded().name in self._live
-        if message.topic == '/diagnostics':  # each node sends its own, its arm in front
+        if message.topic == '/diagnostics':  # each node sends its own, named arm/node
             arm = self._prefix.strip('/')
             said_by = {status.name for status in message.decoded().status}
             return said_by <= {f'{arm}/{name}' for name in self._live}
@@ -196,7 +197,7 @@ class PlayerNode(SelfPaced, Node):
 
 
 def _profile(offered: Any) -> QoSProfile:
-    """Return a profile as the recorded publisher had it."""
+    """Return the QoS profile of the recorded publisher."""
     profile = QoSProfile(history=HistoryPolicy.KEEP_LAST, depth=_DEPTH)
     if offered:
         first = offered[0]

@@ -1,4 +1,4 @@
-"""Single markers along the arm, from their topic to an estimator that can use them."""
+"""Passes single markers along the arm from their topic to an estimator that can use them."""
 
 from __future__ import annotations
 
@@ -22,19 +22,19 @@ def listen_to_points(
     refusing: Callable[[float], AbstractContextManager[None]],
 ) -> None:
     """
-    Have an intake take `sensors/points`, where a sensor sees some along the arm.
+    Pass `sensors/points` to an intake, if a sensor sees markers along the arm.
 
-    `refusing` takes what an estimator of another package raises meanwhile.
+    The context manager `refusing` catches what an estimator of another package raises.
     """
     along, counted = points_along(rig), markers_counted(rig)
     if not along or not intake.estimator.predicts:
         return
-    from sensor_msgs.msg import PointCloud2  # messages nobody else of this process needs
+    from sensor_msgs.msg import PointCloud2  # no other part of this process needs this message
 
     from softarm_ros.nodes.marker_cloud import sighting_of_cloud
 
     def take(cloud: PointCloud2) -> None:
-        with contextlib.suppress(ValueError):  # of another sensor, or cut off
+        with contextlib.suppress(ValueError):  # a cloud of another sensor, or cut off
             seen = sighting_of_cloud(cloud, counted)
             with refusing(now_s()):
                 intake.on_points(now_s(), seen, along)

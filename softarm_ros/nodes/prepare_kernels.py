@@ -1,4 +1,4 @@
-"""Compiles what the nodes of a rig will use, once, before they start."""
+"""Compiles the code that the nodes of a rig use, once, before they start."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softarm_ros.runtime.warm_up import prepare
 
 
 def main() -> NoReturn:
-    """Compile the kernels of a rig, and the firmware of its emulated boards; tell how long."""
+    """Compile the kernels of a rig and the firmware of its emulated boards; print the time."""
     leave(_prepared())
 
 

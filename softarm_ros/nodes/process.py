@@ -1,4 +1,4 @@
-"""The process of a node: how it ends, whatever happens. Imports nothing heavy, ROS neither."""
+"""Start and orderly end of a node's process. Imports nothing slow, and no ROS."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ EXIT_BAD_INPUT = 2
 PARENT_VARIABLE = 'SOFTARM_PARENT_PID'
 HELD_VARIABLE = 'SOFTARM_HELD'
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
-# What a node gets to put its device to rest and its bag away once nobody is left to ask for more.
+# Time for a node to stop its device and close its bag after its parent process has died.
 ORPHAN_GRACE_S = 4.0
 
 
 def node_environment(environment: Mapping[str, str]) -> dict[str, str]:
-    """Return the environment of a node: one thread for numerics, and this process as parent."""
+    """Return a node's environment: one thread for numerics, and this process as its parent."""
     single = {'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'MKL_NUM_THREADS': '1'}
     return {**single, **environment, PARENT_VARIABLE: str(os.getpid())}
 
 
 class StopSignals:
     """
-    Takes SIGINT and SIGTERM of this process.
+    Handles SIGINT and SIGTERM of this process.
 
-    The first one ends the process with status 0 at once, as SystemExit, while it starts; after
-    `note_only` it is noted. Any further one is ignored: Ctrl-C arrives twice, from the terminal
-    and from the parent, and nothing may break into what is closing.
+    During start-up the first signal ends the process at once with SystemExit, status 0; after
+    `note_only` it only sets `seen`. Further signals are ignored: Ctrl-C arrives twice, from the
+    terminal and from the parent, and nothing may interrupt closing.
     """
 
     def __init__(self) -> None:
@@ -44,11 +44,11 @@ class StopSignals:
             signal.signal(number, self._handle)
 
     def note_only(self) -> None:
-        """From now on somebody looks at `seen`."""
+        """Only set `seen` at a signal, from now on."""
         self._at_once = False
 
     def ignore(self) -> None:
-        """The process is ending: no signal changes that."""
+        """Ignore all signals: the process is ending."""
         for number in STOP_SIGNALS:
             signal.signal(number, signal.SIG_IGN)
 
@@ -61,16 +61,17 @@ class StopSignals:
 
 def end_with_parent() -> None:
     """
-    End this process when the one that announced itself in the environment dies (Linux).
+    End this process when the process named in the environment dies (Linux).
 
-    It is watched by its id, not as the direct parent: between `ros2 launch` and a node may be a
-    shell or a prefix. First as by SIGTERM, and when that has not helped, by SIGALRM, which nobody
-    handles.
+    That process is watched by its id, not as the direct parent: a shell or a prefix may stand
+    between `ros2 launch` and a node. When it dies, this process gets SIGTERM and, if it has not
+    ended `ORPHAN_GRACE_S` later, SIGALRM, which has no handler.
 
-    The signals of a terminal come through that process alone, once: this one leaves its group. A
-    child that Ctrl-C has ended before `ros2 launch` signals it is reported as died with code 255.
+    This process leaves its process group, so that signals of a terminal reach it only once,
+    through the watched process. Otherwise `ros2 launch` reports a child that Ctrl-C has ended
+    before its own signal as died with code 255.
     """
-    parent = os.environ.pop(PARENT_VARIABLE, '')  # once, and not for children of this process
+    parent = os.environ.pop(PARENT_VARIABLE, '')  # not inherited by children of this process
     if not parent.isdigit() or not hasattr(os, 'pidfd_open'):
         return
     try:
@@ -82,16 +83,16 @@ def end_with_parent() -> None:
         return
     if os.getpgrp() != os.getpid():
         os.setpgrp()
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # which may be ignored where this was started
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)  # the starting process may have had it ignored
     threading.Thread(target=_follow, args=(handle,), name='parent', daemon=True).start()
 
 
 def leave(status: int) -> NoReturn:
     """
-    End this process in order, but without freeing one by one all modules and what is in them.
+    End this process in order, but without freeing all modules and their objects one by one.
 
-    That would take every command and node an eighth of a second more. Threads are waited for, what
-    is registered for the exit is done and output is written, as processes of `multiprocessing` do.
+    Freeing them would take every command and node an eighth of a second more. As in processes of
+    `multiprocessing`, threads are joined, exit functions are run and output is flushed.
     """
     threading._shutdown()  # type: ignore[attr-defined]
     atexit._run_exitfuncs()
@@ -103,10 +104,10 @@ def leave(status: int) -> NoReturn:
 
 def wait_for_release() -> None:
     """
-    Where this process was started held, wait for the line on its input that lets it go.
+    If this process was started held, wait for the line on its standard input that releases it.
 
-    What it needs is imported by then; it is not in the ROS graph yet. It ends if that line does
-    not come any more.
+    By then all imports are done, but the process is not in the ROS graph yet. It exits if its
+    input is closed instead.
     """
     if os.environ.pop(HELD_VARIABLE, '') and not os.read(0, 1):
         sys.exit(EXIT_FAILED)
@@ -114,7 +115,7 @@ def wait_for_release() -> None:
 
 def _follow(handle: int) -> None:
     select.select([handle], [], [])  # readable once the process has ended
-    # By the kernel: what Fast DDS waits for while a node is destroyed may wait for the
-    # interpreter's lock, which the destroyer keeps; this thread would not get it either.
+    # A timer of the kernel, not of this thread: destroying a node may deadlock in Fast DDS while
+    # holding the interpreter's lock, and then no Python thread runs.
     signal.setitimer(signal.ITIMER_REAL, ORPHAN_GRACE_S)
     os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Quality of service of topics, the transport below, and differences of ROS distributions."""
+"""QoS profiles of topics, settings of the DDS transport, and differences of ROS distributions."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ __all__ = [
 
 
 _TRANSPORTS, _UDP = 'FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4'
-_PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')  # from 3.0, before
+_PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')  # 3.0 on, before
 
 
 def _profile(depth: int, *, reliable: bool, latched: bool = False, **options: Any) -> QoSProfile:
@@ -57,46 +57,46 @@ def _profile(depth: int, *, reliable: bool, latched: bool = False, **options: An
 MEASUREMENT = _profile(1, reliable=False)
 LATCHED = _profile(1, reliable=True, latched=True)
 VISUAL = _profile(1, reliable=True)
-# One message of every chamber at a time: none may push out another's.
+# Messages of all chambers arrive together: none may push out another.
 PER_CHAMBER = _profile(64, reliable=False)
-# All nodes of an arm share the topic: room for one message of each and some.
+# All nodes of an arm share the topic: the queue holds one message of each, and more.
 HEARTBEAT = _profile(20, reliable=True)
-# The newest word counts; one that is late must not be followed by older ones.
+# Only the newest permit counts; a queue would deliver outdated ones.
 PERMIT = _profile(1, reliable=True)
-# Of every cycle, for who looks on: none may be missing.
+# One message per cycle, for observers: none may be missing.
 CYCLES = _profile(100, reliable=True)
 DIAGNOSTICS = _profile(10, reliable=True)
-# Goals that people and programs send: none may be lost, though only the newest is followed.
+# Goals from people and programs: none may be lost, although only the newest is followed.
 GOALS = _profile(10, reliable=True)
 REPORTS = _profile(50, reliable=True)
-TRANSFORMS = _profile(100, reliable=True)  # as tf2 has them
+TRANSFORMS = _profile(100, reliable=True)  # the profile of tf2
 
 
 def command_qos(deadline_s: float) -> QoSProfile:
-    """Return the profile of commands: keep-last 1, reliable, one at least every `deadline_s`."""
+    """Return the profile of commands: keep last 1, reliable, with a deadline [s]."""
     return _profile(1, reliable=True, deadline=Duration(nanoseconds=round(deadline_s * 1e9)))
 
 
 def listening(*, depth: int, reliable: bool = False, latched: bool = False) -> QoSProfile:
-    """Return a profile for observers, who must not miss a message: a queue, no deadline asked."""
+    """Return a profile for observers, which must not miss a message: a queue, no deadline."""
     return _profile(depth, reliable=reliable, latched=latched)
 
 
 def set_up_dds() -> None:
     """
-    Choose for Fast DDS what the user has not chosen; before `rclpy.init`.
+    Set the Fast DDS options that the user has not set; call it before `rclpy.init`.
 
-    No shared memory: while that transport opens the ports of new participants, nothing is
-    delivered for a third of a second (its health check), which stops an arm that is watched more
-    closely than that. The messages of an arm are small; over UDP they take as long.
+    No shared memory: while that transport opens the ports of new participants, it delivers nothing
+    for a third of a second (its health check). An arm with a shorter timeout would stop. The
+    messages of an arm are small; UDP delivers them as fast.
 
-    No look-up of types: of each topic that others use and this process does not know, Fast DDS
-    asks how its messages are built, which no node needs, in a thread that now and then crashed
-    the process while it started (3.2.3, a mutex of nobody).
+    No type look-up: for each topic of other processes that is unknown here, Fast DDS asks for its
+    message type, which no node needs. Its thread for that occasionally crashed a starting process
+    (3.2.3, a mutex without an owner).
 
     An announcement every half second instead of every three: a new participant announces itself
-    before it listens, so that half the time it misses the answers and finds nobody until they
-    announce themselves again.
+    before it listens. Half the time it therefore misses the answers and discovers nobody until the
+    others announce themselves again.
     """
     os.environ.setdefault(_TRANSPORTS, _UDP)
     if not any(name in os.environ for name in _PROFILES):
@@ -106,10 +106,10 @@ def set_up_dds() -> None:
 
 def prefer_deep_sockets() -> None:
     """
-    Let the system keep what arrives while this process waits for its turn; before `rclpy.init`.
+    Ask for large socket buffers, for pauses of this process; call it before `rclpy.init`.
 
-    Of the usual 0.2 MB a recorder that is kept from its work for a tenth of a second loses what
-    comes next, for nobody repeats measurements. More than `net.core.rmem_max` it does not get.
+    With the usual 0.2 MB, a recorder that pauses for a tenth of a second loses the next
+    measurements, which are not sent again. The system limits the size to `net.core.rmem_max`.
     """
     if os.environ.get(_TRANSPORTS, _UDP) == _UDP:
         os.environ[_TRANSPORTS] = f'{_UDP}?sockets_size=2MB'
@@ -117,11 +117,11 @@ def prefer_deep_sockets() -> None:
 
 def newest(offered: QoSProfile) -> QoSProfile:
     """
-    Return the profile of a listener to whom only what comes now matters.
+    Return the profile of a listener that needs only current messages.
 
-    It does not ask for what was lost. A reliable listener is given nothing newer until the lost
-    message has been sent again, which takes Fast DDS up to three seconds: a node that was kept
-    from its work for half a second then takes all others for silent.
+    It does not ask for lost messages. A reliable listener gets no newer message until the lost one
+    has been sent again, which takes Fast DDS up to three seconds. A node that has paused for half
+    a second would then take all other nodes for silent.
     """
     profile = _profile(offered.depth, reliable=False)
     profile.deadline = offered.deadline
@@ -130,9 +130,9 @@ def newest(offered: QoSProfile) -> QoSProfile:
 
 def make_executor(context: Context | None = None) -> Executor:
     """
-    Return the cheapest executor there is, for the default context or another.
+    Return the cheapest available executor, for the default context or another.
 
-    The events executor needs a third of the processor time of the default one; Humble has none.
+    The events executor needs a third of the processor time of the default one; Humble lacks it.
     """
     try:
         from rclpy.experimental import EventsExecutor

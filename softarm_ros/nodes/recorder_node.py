@@ -1,4 +1,4 @@
-"""Records everything an arm says into a rosbag2 MCAP bag, without a ROS installation."""
+"""Records all topics of an arm into a rosbag2 MCAP bag; needs no rosbag2 installation."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ from softarm_ros.runtime.events import Event
 
 QUEUE = 1000
 LOOK_S = 0.2
-FLUSH_S = 0.5  # what a kill may cost
-SILENT_S = 5.0  # without a word of the arm
+FLUSH_S = 0.5  # recording time that may be lost if the process is killed
+SILENT_S = 5.0  # without a message of the arm
 WATCH_S = 1.0
 STUCK_S = 3.0  # without writing: queues of `QUEUE` messages are full after a few seconds
 OUTSIDE_TOPICS = ('/diagnostics', '/clock', '/rosout', '/tf', '/tf_static')
@@ -44,13 +44,13 @@ OUTSIDE_TOPICS = ('/diagnostics', '/clock', '/rosout', '/tf', '/tf_static')
 
 class RecorderNode(Node):
     """
-    Subscribes to every topic of its namespace, to those outside that belong to a run and to the
-    rig's pose topic, as they appear.
+    Records every topic of its namespace, the rig's pose topic and `OUTSIDE_TOPICS`.
 
-    Messages are stored as they came off the wire, with the time they were received. The node ends
-    when the bag cannot be written any more, with all that was flushed before in it.
+    It subscribes to topics as they appear. Messages are stored as received, with the time of
+    receipt. The node ends when the bag cannot be written any more; the bag then holds all flushed
+    messages.
 
-    A disk that does not answer keeps all of the node waiting but one thread, which says so.
+    A disk that does not respond blocks the whole node except one thread, which warns.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -95,7 +95,7 @@ class RecorderNode(Node):
         self._watch.join()
 
     def _watch_disk(self) -> None:
-        """Say that a write does not return, as long as that lasts; in a thread of its own."""
+        """Warn while a write does not return; runs in a thread of its own."""
         while not self._closed.wait(WATCH_S):
             stuck_s = self._bag.writing_s
             if stuck_s < STUCK_S:
@@ -104,7 +104,7 @@ class RecorderNode(Node):
                 f'the disk has taken nothing for {stuck_s:.0f} s; the arm goes on, but what it '
                 'says may be lost'
             )
-            self._heartbeat.publish()  # the timer of the node waits, too
+            self._heartbeat.publish()  # the heartbeat's timer is blocked, too
 
     def _look(self) -> None:
         now = time.monotonic()
@@ -117,14 +117,14 @@ class RecorderNode(Node):
         prefix = self.get_namespace().rstrip('/') + '/'
         for topic, types in self.get_topic_names_and_types():
             wanted = topic.startswith(prefix) or topic in self._outside
-            wanted = wanted and '/_' not in topic  # hidden: what actions are made of
+            wanted = wanted and '/_' not in topic  # skip hidden topics, as of actions
             known = topic in self._subscriptions_by_topic or topic in self._skipped
             if wanted and not known and len(types) == 1:
                 self._record(topic, types[0])
         self._tell_silence(prefix)
 
     def _tell_silence(self, prefix: str) -> None:
-        """Warn of an arm that says nothing: hours later the bag would be found empty."""
+        """Warn if no message of the arm arrives: otherwise the bag is found empty hours later."""
         own = f'{prefix}heartbeat'
         if any(topic.startswith(prefix) and topic != own for topic in self._heard):
             if self._silent_at_s == 0.0:
@@ -141,7 +141,7 @@ class RecorderNode(Node):
     def _record(self, topic: str, type_name: str) -> None:
         offers = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]
         if not offers:
-            return  # only subscribers so far; its profile is not known yet
+            return  # no publisher yet, so the profile is not known
         message_type = _load_type(type_name)
         if message_type is None or not self._bag.add_topic(topic, type_name, offers[0]):
             self._skipped.add(topic)
@@ -188,7 +188,7 @@ class RecorderNode(Node):
 
 
 def _end() -> None:
-    """End this process in order, as Ctrl-C does."""
+    """End this process in order, as with Ctrl-C."""
     signal.raise_signal(signal.SIGINT)
 
 

@@ -1,4 +1,4 @@
-"""Observes a run from outside: collects its topics into the record of the run."""
+"""Observes a run from outside and collects its topics into the record of the run."""
 
 from __future__ import annotations
 
@@ -30,14 +30,14 @@ RECORDED = (
     'configuration/command',
     'actuators/command',
     'actuators/state',
-    'tracker/cycle',  # what a replay goes by: from the first motion on
+    'tracker/cycle',  # a replay needs it from the first motion on
 )
 
-# Messages are read so many at a time: one by one, on a processor that does other things between,
-# reading takes several times as long. Queues hold what comes until then.
+# Messages are read in batches, twice a second: reading them one by one, between other work of the
+# processor, takes several times as long. The queues hold them until then.
 TAKE_S = 0.5
 
-_Form = tuple[type, Callable[[bytes], Any]]  # of a message: its type, and what reads it
+_Form = tuple[type, Callable[[bytes], Any]]  # message type and the function that reads it
 
 
 class RunMonitor(GraphListener):
@@ -45,8 +45,8 @@ class RunMonitor(GraphListener):
     Listens to the topics of one arm; use it in a `with` block and call `spin` often.
 
     A row of the record is one control cycle: reference and measured tip with the same time stamp,
-    and the commands in force at that time. The latency is taken from the middleware's own time of
-    sending, so it does not depend on when this process gets to read.
+    and the commands in effect at that time. The latency uses the middleware's time of sending, so
+    it does not depend on when this process reads the message.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class RunMonitor(GraphListener):
         self._subscribe(pose_topic)
 
     def _subscribe(self, pose_topic: str) -> None:
-        # Nothing is asked for again: to confirm messages costs both sides as much as to send them.
+        # Best effort: confirming messages costs both sides as much as sending them.
         queue = listening(depth=QUEUE)
         poses, joints = (PoseStamped, read_pose), (JointState, read_joints)
         heard: list[tuple[_Form, str, Callable[[Any, int], None]]] = [
@@ -95,16 +95,16 @@ class RunMonitor(GraphListener):
         for (kind, read), topic, callback in heard:
             self.tap(kind, read, topic, queue, callback)
 
-    # -- while the run goes on
+    # -- during the run
 
     def take_in(self) -> None:
-        """See `GraphListener`; twice a second."""
+        """Empty the taps as `GraphListener` does, but only twice a second."""
         if time.monotonic() >= self._take_at_s:
             self._take_at_s = time.monotonic() + TAKE_S
             super().take_in()
 
     def close(self) -> None:
-        """See `GraphListener`; what has come so far is taken in before."""
+        """Empty the taps a last time, then close as `GraphListener` does."""
         self._take_in_now()
         super().close()
 
@@ -114,9 +114,9 @@ class RunMonitor(GraphListener):
 
     def hears_all(self, names: Sequence[str]) -> bool:
         """
-        Return whether all nodes and all topics of the record have been heard.
+        Return whether this process has heard all named nodes and all topics of the record.
 
-        If there is a recorder, it must have heard them, too.
+        A recorder among the nodes must have heard the topics, too.
         """
         topics = (self._references, self._configurations, self._states, self._tips, self._commands)
         if not all(topics):
@@ -129,7 +129,7 @@ class RunMonitor(GraphListener):
         return {self.node.resolve_topic_name(topic) for topic in self._recorded} <= heard
 
     def on_health(self, health: Health) -> None:
-        """Keep events and phases."""
+        """Collect the events and phases in a heartbeat."""
         for number, event in conversions.events_of(health.values).items():
             self._events[health.name, number] = event
         if 'phase_since_s' in health.values:
@@ -148,7 +148,7 @@ class RunMonitor(GraphListener):
         self._configurations[command.stamp_ns] = command.position
 
     def _on_state(self, state: JointValues, sent: int) -> None:
-        nothing = np.full(self._actuators, np.nan)  # where no effort is measured
+        nothing = np.full(self._actuators, np.nan)  # if no effort is measured
         effort = state.effort if state.effort.size else nothing
         self._states.append((state.stamp_ns, state.position, effort))
 
@@ -163,17 +163,17 @@ class RunMonitor(GraphListener):
         self._commands[command.stamp_ns] = command.position
         self._command_sent[command.stamp_ns] = sent
 
-    # -- afterwards
+    # -- after the run
 
     def origin_s(self) -> float:
-        """Return the ROS time [s] at which the arm was set in motion (now, if it never was)."""
+        """Return the ROS time [s] at which the motion began (now, if it has not begun)."""
         for since, phase, _ in self._phases:
             if phase != IDLE:
                 return since
         return self.now_s()
 
     def events(self) -> list[Event]:
-        """Return what the nodes told, in order, with times since the start of the run."""
+        """Return the events of all nodes in order of time [s], from the start of the motion."""
         origin = self.origin_s()
         told = [
             Event(max(e.time_s - origin, 0.0), e.level, e.source, e.message)
@@ -182,7 +182,7 @@ class RunMonitor(GraphListener):
         return sorted(told, key=lambda e: e.time_s)
 
     def samples(self) -> Samples:
-        """Return all cycles from the start of the motion on."""
+        """Return all cycles since the start of the motion."""
         self._take_in_now()
         origin = self.origin_s()
         first = round(origin * 1e9)
@@ -208,10 +208,10 @@ class RunMonitor(GraphListener):
 
     def timing(self, rate_hz: float) -> LoopTiming:
         """
-        Return the loop's timing; latency in real time only, and only if poses were used.
+        Return the loop's timing; the latency is None off real time and without poses.
 
-        The latency runs from the stamp of a pose to the sending of the actuator command that
-        carries the same stamp.
+        The latency is the time from the stamp of a pose to the sending of the actuator command
+        with the same stamp.
         """
         latency = self._intervals({stamp: stamp for stamp in self._pose_sent})
         usable = len(latency) > 0 and not self._simulated
@@ -229,7 +229,7 @@ class RunMonitor(GraphListener):
         )
 
     def _intervals(self, since: dict[int, int]) -> Array:
-        """Return times (n,) [ms] from `since[stamp]` to the sending of the stamp's command."""
+        """Return times (n,) [ms] from `since[stamp]` to the sending of that stamp's command."""
         begun = self.origin_s() * 1e9
         both = [s for s in self._command_sent if s in since and s >= begun]
         return np.array([1e-6 * (self._command_sent[s] - since[s]) for s in both])
@@ -247,13 +247,13 @@ class RunMonitor(GraphListener):
 
 
 def _exactly(by_stamp: dict[int, Array], stamps: NDArray[np.int64], width: int) -> Array:
-    """Return the values (n, width) of each stamp, NaN where there is none."""
+    """Return the values (n, width) at each stamp, NaN for stamps without a value."""
     nothing = np.full(width, np.nan)
     return np.array([by_stamp.get(int(s), nothing) for s in stamps]).reshape(-1, width)
 
 
 def _latest(by_stamp: dict[int, Array], stamps: NDArray[np.int64], width: int) -> Array:
-    """Return the values (n, width) in force at each stamp, NaN before the first."""
+    """Return the values (n, width) in effect at each stamp, NaN before the first."""
     times = np.array(sorted(by_stamp), dtype=np.int64)
     index = np.searchsorted(times, stamps, side='right') - 1
     nothing = np.full(width, np.nan)

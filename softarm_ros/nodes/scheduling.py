@@ -1,4 +1,4 @@
-"""Real-time scheduling and memory of the nodes in the loop, where the system permits it."""
+"""Real-time scheduling and memory locking of nodes in the loop, if the system permits them."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ def raise_priority(priority: int) -> str | None:
     """
     Put all threads of this process under SCHED_FIFO (0: leave them); return why not, or None.
 
-    Other processes then do not delay the loop. It takes the right to do so (ulimit -r).
+    Other processes then do not delay the loop. This needs permission (ulimit -r).
     """
     if priority == 0 or not sys.platform.startswith('linux'):
         return None
@@ -25,7 +25,7 @@ def raise_priority(priority: int) -> str | None:
 
 
 def drop_priority() -> None:
-    """Put all threads of this process under ordinary scheduling again."""
+    """Return all threads of this process to ordinary scheduling."""
     if sys.platform.startswith('linux'):
         _schedule_all(os.SCHED_OTHER, 0)
 
@@ -44,12 +44,11 @@ _KEEPING = 'to keep its memory from being dropped'
 
 def keep_in_memory() -> str | None:
     """
-    Keep every page this process has touched, or will touch, in memory; return why not, or None.
+    Lock all pages that this process uses, now or later, in memory; return why not, or None.
 
-    Code that was not used for a while is dropped by the kernel when it wants the memory, and read
-    from disk again when it is needed: a third of a second in the middle of a motion, where the
-    disk is busy. Pages that are never touched cost nothing. It takes the right to do so
-    (ulimit -l).
+    When memory is short, the kernel drops code that was not used for a while and reads it from
+    disk when it is needed. On a busy disk that takes a third of a second, in the middle of a
+    motion. Pages that are never used cost nothing. This needs permission (ulimit -l).
     """
     if not sys.platform.startswith('linux'):
         return None
@@ -62,8 +61,8 @@ def keep_in_memory() -> str | None:
 
 
 def _may_lock_all() -> bool:
-    """Return whether no limit can be reached: later allocations would fail at it."""
-    import resource  # not everywhere
+    """Return whether locked memory is unlimited; at a limit, later allocations would fail."""
+    import resource  # does not exist on all platforms
 
     if resource.getrlimit(resource.RLIMIT_MEMLOCK)[0] == resource.RLIM_INFINITY:
         return True

@@ -1,4 +1,4 @@
-"""Nodes with work at times they set themselves, and turns of events and work in one executor."""
+"""Nodes that schedule their own work, and the alternation of work and events in one executor."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from rclpy.executors import Executor
 from rclpy.node import Node
 from rclpy.task import Future
 
-_LOOK_S = 0.2  # the longest between two looks at the signals
+_LOOK_S = 0.2  # longest time between two checks for signals
 _EVENTS_S = 0.001
 
 
 def _nothing() -> None:
-    """Nobody takes turns yet."""
+    """Do nothing: the node is not in an executor yet."""
 
 
 class SelfPaced:
-    """A node with work to do at times it sets itself."""
+    """A node that schedules its own work."""
 
     _due_s = 0.0
     _when_set: Callable[[], None] = staticmethod(_nothing)
 
     @property
     def due(self) -> float:
-        """When there is work to do next, on the monotonic clock [s]; 0: at once."""
+        """When the next work is due, on the monotonic clock [s]; 0: at once."""
         return self._due_s
 
     @due.setter
@@ -40,18 +40,18 @@ class SelfPaced:
 
     @abstractmethod
     def work(self) -> None:
-        """Do what is due, and set when that is the next time; a few milliseconds at most."""
+        """Do the work that is due and set `due`; take a few milliseconds at most."""
 
 
 class Turns:
     """
-    Turns of events and nodes' own work.
+    Alternates between events and the nodes' own work.
 
-    Timers would do for the work, but the events executor starves subscriptions when a timer is
-    overdue each time it returns; here events get at least `_EVENTS_S` after each piece of work.
+    Timers could do the work, but if a timer is overdue each time the events executor returns, the
+    executor starves subscriptions. Here events get at least `_EVENTS_S` after each piece of work.
 
-    All events until then are handled in one call of the executor. It ends when a node sets anew
-    when its work is due: to wake for a time that has been put off costs more than the call.
+    One call of the executor handles all events until work is due. The call also ends when a node
+    sets its `due` anew: waking up at a time that was postponed costs more than another call.
     """
 
     def __init__(
@@ -68,7 +68,7 @@ class Turns:
             node.tell_when_set(self._end_call)
 
     def take(self) -> None:
-        """Handle events until work is due, then do it; return earlier to look at the signals."""
+        """Handle events until work is due, then do it; return earlier to check for signals."""
         events_until = self._now_s() + _EVENTS_S
         while (left := max(self._next_s(), events_until) - self._now_s()) > 0.0:
             self._end = Future()

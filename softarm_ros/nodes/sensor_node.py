@@ -1,4 +1,4 @@
-"""A sensor of poses as a node: `sensor:=natnet`, or another of the rig's sensors."""
+"""Node of one pose sensor of a rig: `sensor:=natnet`, or another of the rig's sensors."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from softarm_ros.runtime.marker_expectation import MarkerExpectation
 
 TICK_S = 0.1
 READ_S = 0.05
-ABSENT_S = 2.0  # a tip that is hidden for less is the loop's to bridge
-# Of a tip whose position alone is known.
+ABSENT_S = 2.0  # the loop bridges shorter gaps of the tip
+# Quaternion of a tip with known position but unknown orientation.
 NO_ORIENTATION = (0.0, 0.0, 0.0, 0.0)
 
 
 class SensorNode(HardwareNode):
     """
-    Reads a sensor in a thread of its own and publishes each sighting as it comes.
+    Reads a sensor in a thread of its own and publishes each sighting as it arrives.
 
-    `tip/pose` and `sections/poses` are stamped with the exposure. A tip whose orientation cannot
-    be used has the quaternion 0 0 0 0; sections are published when all of them were seen. Its
-    heartbeat names what is wrong, and what to do.
+    `tip/pose` and `sections/poses` are stamped with the time of exposure. A tip without a usable
+    orientation has the quaternion 0 0 0 0; sections are published only if all of them were seen.
+    The heartbeat names problems and their remedies.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -71,7 +71,7 @@ class SensorNode(HardwareNode):
         self._commanded: JointValues | None = None
         self._topics = SensorTopics(self)
         self._expectation: MarkerExpectation | None = None
-        # Bodies at the tip of a section, by name: which section, and from the body to that tip.
+        # Bodies at the tip of a section, by name: the section, and the tip's pose in the body.
         self._at_tips = {
             name: (place.section, inverse_pose(place.offset))
             for name, place in places.items()
@@ -81,7 +81,7 @@ class SensorNode(HardwareNode):
     # -- life
 
     def connect(self) -> None:
-        """Open the sensor and begin to read."""
+        """Open the sensor and start to read it."""
         sensor = build_pose_sensor(self.rig, self._name, self._folder)
         self._topics.before_open(sensor)
         if isinstance(sensor, ExpectingSensor):
@@ -96,18 +96,18 @@ class SensorNode(HardwareNode):
         self.heartbeat.waiting('connecting')
 
     def _tell_where_markers_are(self, sensor: ExpectingSensor) -> None:
-        """Have the sensor ask the model, by the newest command, for what it does not see."""
+        """Let the sensor ask the model at the newest command where hidden markers should be."""
         expectation = build_marker_expectation(self.rig, self._name)
         if expectation is None:
             return
-        if self._expectation is None:  # once: what is subscribed to stays
+        if self._expectation is None:  # subscribe once: the subscription outlives the sensor
 
             def take(command: JointValues) -> None:
                 self._commanded = command
 
             listen(self, read_joints, 'configuration/command', take, MEASUREMENT)
         self._expectation = expectation
-        expectation.positions()  # loads compiled code now, not in motion
+        expectation.positions()  # load compiled code now, not in motion
 
         def predict() -> dict[str, Array] | None:
             command = self._commanded
@@ -115,13 +115,13 @@ class SensorNode(HardwareNode):
                 if command is None:
                     return expectation.positions()
                 return expectation.positions(command.name, command.position)
-            except Exception:  # a command that the model refuses says nothing about the arm
+            except Exception:  # a command that the model refuses gives no expectation
                 return None
 
         sensor.expect_by(predict)
 
     def release(self) -> None:
-        """End reading, and let go of the sensor."""
+        """Stop reading and close the sensor."""
         thread, self._thread = self._thread, None
         if thread is not None:
             thread.close()
@@ -142,7 +142,7 @@ class SensorNode(HardwareNode):
                     self._publish(sighting)
 
     def _publish(self, sighting: Sighting) -> None:
-        """Publish the tips that a sighting shows, sections first: the loop waits for them."""
+        """Publish the poses of a sighting, sections first: the loop waits for them."""
         tips = self._tips(sighting)
         last = len(self.rig.section_names) - 1
         if set(tips) == set(range(last + 1)):
@@ -154,7 +154,7 @@ class SensorNode(HardwareNode):
         else:
             for point in sighting.points:
                 section, to_tip = self._at_tips.get(point.name, (-1, np.eye(4)))
-                # Beside the backbone, the tip's position needs an orientation as well.
+                # For a marker beside the backbone, the tip position would need an orientation.
                 if section == last and not to_tip[:3, 3].any():
                     row = np.array([*point.position, *NO_ORIENTATION])
         if row is not None:
@@ -176,7 +176,7 @@ class SensorNode(HardwareNode):
         self._reading_failed = f'{type(error).__name__}: {error}'
 
     def turn(self, now_s: float) -> None:
-        """Say how the sensor is."""
+        """Report the health of the sensor; end the process if reading has failed."""
         if self._sensor is None:
             return
         if self._reading_failed:
@@ -193,7 +193,7 @@ class SensorNode(HardwareNode):
             self.heartbeat.error(problems or 'no frames come')
 
     def heartbeat_values(self) -> dict[str, str]:
-        """Return readiness, problems one by one, and the sensor's numbers."""
+        """Return readiness, problems one by one, and the sensor's values."""
         absent = time.monotonic() - self._tip_s > ABSENT_S
         not_ready = ''
         if not self.active:

@@ -1,4 +1,4 @@
-"""What a sensor of poses takes from topics that other ROS nodes publish: images, transforms."""
+"""Feeds a pose sensor with images and transforms that other ROS nodes publish."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from softarm_ros.perception.sensor import PoseSensor, SensorError, TopicSensor, 
 from softarm_ros.perception.tf.frame_tree import FrameTransform
 from softarm_ros.requirements import ros_package_hint
 
-DEPTH = 100  # of transforms, as tf2 has it
+DEPTH = 100  # queue of transforms, as in tf2
 
 
 class SensorTopics:
-    """Subscribes with a node to what sensors need."""
+    """Subscribes to the topics that a sensor needs."""
 
     def __init__(self, node: Any) -> None:
         self._node = node
@@ -22,7 +22,7 @@ class SensorTopics:
         self._transforms: list[Any] = []
 
     def before_open(self, sensor: PoseSensor) -> None:
-        """Give a sensor its images, which are subscribed to once."""
+        """Give a sensor its image sources; each image topic is subscribed to only once."""
         if not isinstance(sensor, TopicSensor):
             return
         for which, topic in sensor.topics().items():
@@ -35,7 +35,7 @@ class SensorTopics:
 
     def after_open(self, sensor: PoseSensor) -> None:
         """
-        Have a sensor take transforms, static ones from the beginning.
+        Subscribe to transforms for a sensor that needs them, including latched static ones.
 
         Raises
         ------
@@ -58,7 +58,7 @@ class SensorTopics:
             self._transforms.append(self._node.create_subscription(TFMessage, topic, take, qos))
 
     def drop_transforms(self) -> None:
-        """End their subscriptions: static ones come again with a new one only."""
+        """End the TF subscriptions: only a new subscription receives static transforms again."""
         while self._transforms:
             self._node.destroy_subscription(self._transforms.pop())
 
@@ -73,7 +73,7 @@ class SensorTopics:
 
 
 def transforms_of(messages: Any) -> list[FrameTransform]:
-    """Return what geometry_msgs/TransformStamped say."""
+    """Return the transforms of geometry_msgs/TransformStamped messages."""
     found = []
     for message in messages:
         stamp = message.header.stamp

@@ -1,6 +1,6 @@
 """The nodes that may share a process. Imports nothing."""
 
-# Executable of each, and its class.
+# Executable and class of each node.
 SHARING = {
     'plant_node': 'PlantNode',
     'inverse_kinematics_node': 'InverseKinematicsNode',

@@ -1,4 +1,4 @@
-"""Watches the whole arm and decides whether it may move."""
+"""Node that watches the whole arm and decides whether it may move."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.machine_load import MachineLoad
 
 UPDATE_S = 0.01
-LATE_WORDS_S = 1.0  # after a fault; longer than sensors take to miss their device
+LATE_WORDS_S = 1.0  # after a fault; longer than a sensor takes to notice a lost device
 LEVELS = {
     SafetyState.WAITING: WARN,
     SafetyState.READY: OK,
@@ -65,10 +65,10 @@ LEVELS = {
 
 class SupervisorNode(SelfPaced, Node):
     """
-    Feeds a Supervisor with what happens on the topics and publishes its verdict.
+    Feeds a Supervisor from the topics of the arm and publishes its verdict.
 
-    Drivers and tracker obey `~/permit`, sent at a steady rate and at once on a change; people and
-    programs read state and reason from its heartbeat.
+    Drivers and tracker obey `~/permit`, which is sent at a steady rate and at once on a change.
+    People and programs read state and reason from the heartbeat.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -99,7 +99,7 @@ class SupervisorNode(SelfPaced, Node):
             strict=strict,
             real_time=time_scale == 1.0,
         )
-        # In open loop poses are looked at by nobody.
+        # In open loop, poses are not used, so they are not watched.
         self._watch = (
             build_feedback_watch(rig, model or None, time_scale=time_scale)
             if feedback_required
@@ -120,17 +120,17 @@ class SupervisorNode(SelfPaced, Node):
         self._load = MachineLoad()
         self._events = EventLog()
         self._held_at = self._changed_at = 0.0
-        self._told_sensors: frozenset[str] = frozenset()  # whose words the fault has
+        self._told_sensors: frozenset[str] = frozenset()  # sensors quoted in the fault's message
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
         self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
-        # Tracker and drivers keep it for the next supervisor, should this one end.
+        # Tracker and drivers remember it for the next supervisor, should this one end.
         self._touched = self.create_publisher(Bool, '~/touched', LATCHED)
         self._told_touched = False
         self._subscribe(rig)
         self._offer_services()
 
     def _subscribe(self, rig: Rig) -> None:
-        # Queues, so that a single bad message is not overwritten by the next good one.
+        # Queues, so that a good message does not overwrite a bad one before it is checked.
         queue = listening(depth=10)
         listen(self, read_status, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT))
         listen(self, read_pose, self._pose_topic, self._on_pose, queue)
@@ -160,7 +160,7 @@ class SupervisorNode(SelfPaced, Node):
     # -- inputs
 
     def _now_s(self, wall_s: float) -> float:
-        """Return the time [s] that limits of the loop act on: simulated, off real time."""
+        """Return the time [s] to which limits of the loop apply: simulated, or the wall clock."""
         return self._clock_s if self._simulated else wall_s
 
     def _on_clock(self, message: Clock) -> None:
@@ -190,7 +190,7 @@ class SupervisorNode(SelfPaced, Node):
                 return
         wall = time.monotonic()
         self._supervisor.on_feedback(self._now_s(wall), position)
-        # The process wakes for poses anyway; to wake for verdicts as well costs more than both.
+        # The process wakes up for poses anyway; waking up again for verdicts would cost more.
         if wall - self._judged >= EARLY * UPDATE_S:
             self._judge(wall, LATE * UPDATE_S)
 
@@ -199,8 +199,8 @@ class SupervisorNode(SelfPaced, Node):
             self._watch.on_configuration(message.position)
 
     def _on_tracker(self, values: dict[str, str]) -> None:
-        """Take what the tracker says of its error and of the section poses."""
-        with contextlib.suppress(ValueError):  # not a tracker of this package
+        """Take phase, tracking error and section problem from the tracker's heartbeat values."""
+        with contextlib.suppress(ValueError):  # a tracker of another package
             self._phase = Phase(values.get('phase', Phase.IDLE))
         if self._watch is None:
             return
@@ -210,16 +210,16 @@ class SupervisorNode(SelfPaced, Node):
 
     def _judge_feedback(self) -> None:
         if self._watch is not None:
-            # A tracker that does not have its permission yet may still be about to take over
+            # A tracker that stands may not have received its permit yet; it will then take over
             # the posture of the actuators.
             moving = self._status.state is SafetyState.RUNNING and not self._phase.stands
             problem = self._watch.problem(self._ros_time_s(), moving=moving)
-            if problem is not None and self._base.unused:  # why a frame is not the base's
+            if problem is not None and self._base.unused:  # why TF did not transform the pose
                 problem = f'{problem}; {self._base.unused}'
             self._supervisor.on_problem('feedback watch', problem)
 
     def _ros_time_s(self) -> float:
-        """Return the time [s] that stamps are of."""
+        """Return the time [s] of message stamps: simulated, or the system time."""
         return self._clock_s if self._simulated else 1e-9 * time.time_ns()
 
     def _on_command(self, message: JointValues) -> None:
@@ -238,14 +238,14 @@ class SupervisorNode(SelfPaced, Node):
     # -- verdict
 
     def work(self) -> None:
-        """Judge when no pose has set that off."""
+        """Give a verdict if no pose has triggered one in time."""
         wall = time.monotonic()
         if self.due > 0.0:
             self._heartbeat.late(wall - self.due)
         self._judge(wall, UPDATE_S)
 
     def _judge(self, wall: float, wait_s: float) -> None:
-        """Judge and say so, and see that it is done again after so long [s] at the latest."""
+        """Give and publish a verdict; the next one is due after `wait_s` [s] at the latest."""
         self._judged, self.due = wall, wall + wait_s
         self._judge_feedback()
         status = self._supervisor.update(self._now_s(wall), wall)
@@ -290,12 +290,12 @@ class SupervisorNode(SelfPaced, Node):
         message = status.reason or status.state.value
         if status.state not in (SafetyState.FAULT, SafetyState.HELD) or status.on_request:
             return message
-        # What a node says about itself is often the cause of what was noticed here.
-        # A sensor that still measures warns of what it does not use, a flipped body for example.
+        # A problem that a node reports about itself is often the cause of this fault or hold.
+        # A sensor that still measures warns of unused measurements, a flipped body for example.
         failing = self._failing()
         self._told_sensors = self._sensors & set(failing)
         reported = [named(name, text) for name, text in failing.items() if text not in message]
-        # An arm that does not follow, or a device without commands, may owe that to the computer.
+        # If an arm does not follow, or a device gets no commands, the computer may be the cause.
         rivals = self._rivals() if self._watch is not None else ''
         return '; '.join(filter(None, [message, rivals, *reported, self._slowness()]))
 
@@ -307,7 +307,7 @@ class SupervisorNode(SelfPaced, Node):
         }
 
     def _add_late_words(self, wall_s: float) -> None:
-        """Add to a fault what sensors say now: feedback is missed sooner than a device is."""
+        """Add late sensor reports to a fault: lost feedback is noticed before a lost device."""
         if wall_s - self._changed_at > LATE_WORDS_S:
             return
         failing = self._failing()
@@ -318,9 +318,9 @@ class SupervisorNode(SelfPaced, Node):
             self._heartbeat.set(LEVELS[SafetyState.FAULT], '; '.join(words), now=True)
 
     def _rivals(self) -> str:
-        """Return who publishes the measured tip, where that is not one alone."""
+        """Return the publishers of the measured tip as text if there are several, or ''."""
         found = [f'{space}/{name}' for space, name in publishers_of(self, self._pose_topic)]
-        # One that was killed is listed beside its successor for a while; it cannot have a twin.
+        # Own sensors count once each: a killed one stays listed beside its successor for a while.
         own = {f'{self.get_namespace().rstrip("/")}/{name}' for name in self._sensors}
         names = sorted([name for name in found if name not in own] + list(own & set(found)))
         if len(names) < 2:

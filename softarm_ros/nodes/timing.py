@@ -1,4 +1,4 @@
-"""Statistics of durations that cost nothing to keep."""
+"""Statistics of durations in constant memory."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ _LOW_MS, _HIGH_MS, _BINS_PER_DECADE = 1e-3, 1e5, 200
 
 
 class DurationHistogram:
-    """Counts durations [ms] in logarithmic bins of 1.2 %; add and percentile need no memory."""
+    """Counts durations [ms] in logarithmic bins of 1.2 %; its memory does not grow."""
 
     def __init__(self) -> None:
         decades = np.log10(_HIGH_MS / _LOW_MS)
@@ -23,16 +23,16 @@ class DurationHistogram:
 
     @property
     def count(self) -> int:
-        """How many were added."""
+        """Number of durations added."""
         return int(self._counts.sum())
 
     @property
     def max(self) -> float:
-        """The longest [ms]."""
+        """The longest duration [ms]."""
         return self._max
 
     def percentile(self, percent: float) -> float:
-        """Return a percentile [ms], NaN if nothing was added; good to 1.2 %."""
+        """Return a percentile [ms], accurate to 1.2 %; NaN if no duration was added."""
         cumulative = np.cumsum(self._counts)
         if cumulative[-1] == 0:
             return float('nan')
@@ -47,16 +47,16 @@ class DurationHistogram:
 
 
 class Lateness:
-    """The longest delay since the start, and that of the last one to two seconds."""
+    """Keeps the longest delay since the start, and that of the last one to two seconds."""
 
     _WINDOW_S = 1.0
 
     def __init__(self) -> None:
         self._longest_s = self._now_s = self._before_s = 0.0
-        self._window_s = 0.0  # when it began
+        self._window_s = 0.0  # when the present window began
 
     def note(self, at_s: float, late_s: float) -> None:
-        """Something was so late [s] at a monotonic time [s]."""
+        """Note a delay [s] at a monotonic time [s]."""
         self._turn(at_s)
         self._now_s = max(self._now_s, late_s)
         self._longest_s = max(self._longest_s, late_s)
@@ -67,7 +67,7 @@ class Lateness:
         return max(self._now_s, self._before_s)
 
     def values(self, at_s: float) -> dict[str, str]:
-        """Return both [ms], for diagnostics."""
+        """Return both delays [ms] for diagnostics."""
         return {
             'late_ms': f'{1e3 * self.recent_s(at_s):.0f}',
             'longest_pause_ms': f'{1e3 * self._longest_s:.0f}',

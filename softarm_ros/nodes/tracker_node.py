@@ -1,4 +1,4 @@
-"""Trajectory and tracker: from measured poses to configuration commands."""
+"""Node of the control loop: turns measured poses into configuration commands."""
 
 from __future__ import annotations
 
@@ -65,13 +65,13 @@ if TYPE_CHECKING:
     from softarm_ros.nodes.goal_topics import GoalTopics
 
 PATH_POINTS = 400
-# Feedback slower than the first share of the loop's rate cannot pace the loop; faster than the
-# second, it is thinned out.
+# Shares of the loop's rate: slower feedback than the first cannot pace the loop; with feedback
+# faster than the second, some poses trigger no cycle.
 PACING_RATE, FASTER = 0.8, 1.25
 
 
 class TrackerNode(SelfPaced, Node):
-    """Runs a control loop: a cycle per measured pose, or by a timer when none comes."""
+    """Runs a control loop: one cycle per measured pose, or by the clock if no pose arrives."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__('tracker', **options)
@@ -86,7 +86,7 @@ class TrackerNode(SelfPaced, Node):
             not self.loop.open_loop
             and self.rig.feedback.rate_hz >= PACING_RATE * self.loop.config.rate_hz
         )
-        # Where poses come faster than cycles, some of them wait for the next cycle.
+        # If poses are faster than cycles, some of them wait for the next cycle.
         faster = self.rig.feedback.rate_hz > FASTER * self.loop.config.rate_hz
         self._early = EARLY * self._period if faster else 0.0
         self._simulated = bool(self.get_parameter('use_sim_time').value)
@@ -98,11 +98,11 @@ class TrackerNode(SelfPaced, Node):
         self._base = BaseFrame(self, self.rig.base_frames, self._intake.watch.max_ahead_s)
         self._refused, self._tell_refusal_s = 0, -np.inf
         self._last_cycle: int | None = None
-        self._actuators_ns = self._poses_ns = 0  # when they were heard last
-        self._estimates_ns: int | None = None  # when the estimator last said where the arm is
+        self._actuators_ns = self._poses_ns = 0  # when the last state and pose arrived
+        self._estimates_ns: int | None = None  # when the estimator last gave an estimate
         self._permit_time = -np.inf
         self._permit_timeout_s = permit_timeout_s(self.rig, real_time=self._time_scale == 1.0)
-        # As the supervisor waits for them.
+        # The supervisor waits for poses as long.
         self._pose_timeout_s = bridge_s(self.rig) + self.rig.supervisor.feedback_timeout_s
         self._cycles = CycleCount(self._period)
         self._compute, self._latency = DurationHistogram(), DurationHistogram()
@@ -132,7 +132,7 @@ class TrackerNode(SelfPaced, Node):
             else None
         )
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
-        # When each cycle ran and what it knew: a replay cannot tell from the commands.
+        # The time of each cycle and its inputs: a replay cannot infer them from the commands.
         self._cycle_time = self.create_publisher(TimeReference, 'tracker/cycle', CYCLES)
         self._publish_path()
         listen(self, read_pose, self.rig.feedback.pose_topic, self._on_pose, MEASUREMENT)
@@ -143,7 +143,7 @@ class TrackerNode(SelfPaced, Node):
         self._touch = TouchMemory(self)
         self._goals: GoalTopics | None = None
         if isinstance(self.loop, GoalLoop):
-            from softarm_ros.nodes.goal_topics import GoalTopics  # messages nobody else needs
+            from softarm_ros.nodes.goal_topics import GoalTopics  # imports messages only it needs
 
             self._goals = GoalTopics(self, self.rig, self.loop, self._base)
         if self._simulated:
@@ -156,16 +156,16 @@ class TrackerNode(SelfPaced, Node):
         self._path.publish(path)
 
     def close(self) -> None:
-        """End what plans for this node, and the action."""
+        """Stop the action server and the planner process."""
         if self._goals is not None:
             self._goals.close()
         if self._planner is not None:
             self._planner.close()
 
-    # -- pacing: by poses, else by the wall clock; off real time by the control periods of /clock
+    # -- pacing: by poses or the wall clock; off real time, by the control periods of /clock
 
     def work(self) -> None:
-        """Run a cycle that no pose has triggered in time, or whose sections are lost."""
+        """Run a cycle: no pose has triggered it in time, or the pose's sections are missing."""
         self._cycle()
 
     def _on_clock(self, message: Clock) -> None:
@@ -176,7 +176,7 @@ class TrackerNode(SelfPaced, Node):
             self._cycle()
 
     def _cycle_on_pose(self) -> None:
-        """Run a cycle if a pose paces it now, else see to it that its waiting ends."""
+        """Run a cycle if a pose is ready, or schedule it for when the pose stops waiting."""
         if self._simulated or not self._pose_paced or self._since_cycle() < self._early:
             return
         frames, now = self._intake.frames, self._now_s()
@@ -186,11 +186,11 @@ class TrackerNode(SelfPaced, Node):
             self.due = min(self.due, time.monotonic() + max(frames.ready_at_s() - now, 0.0))
 
     def _now_ns(self) -> int:
-        """Return ROS time."""
+        """Return ROS time [ns]."""
         return self._clock_ns if self._simulated else time.time_ns()
 
     def _pacing_ns(self) -> int:
-        """Return the time cycles are paced by: simulated, or one that nobody sets."""
+        """Return the time [ns] that paces cycles: simulated, or the monotonic clock."""
         return self._clock_ns if self._simulated else time.monotonic_ns()
 
     def _since_cycle(self) -> float:
@@ -210,20 +210,20 @@ class TrackerNode(SelfPaced, Node):
             self._cycle_on_pose()
             return
         self._refused += 1
-        if time.monotonic() >= self._tell_refusal_s:  # values change from pose to pose
+        if time.monotonic() >= self._tell_refusal_s:  # the text differs from pose to pose
             self._tell_refusal_s = time.monotonic() + 1.0
             why = '; '.join(filter(None, (refusal, self._base.unused, 'not used')))
             self._tell(Event(self._now_s(), 'error', 'tracker', why))
 
     def _on_sections(self, sections: StampedPoses) -> None:
-        # Sections in a wrong frame, or not finite, say no more than the tip of that frame does.
+        # Sections in a wrong frame, or not finite, need no report: that of their tip is enough.
         with contextlib.suppress(ValueError):
             measured = self._base.sections_of(sections)
             if self._intake.on_sections(self._now_s(), sections.stamp_ns, *measured) is None:
                 self._cycle_on_pose()
 
     def _on_actuators(self, state: JointValues) -> None:
-        with contextlib.suppress(ValueError):  # the supervisor reports wrong messages
+        with contextlib.suppress(ValueError):  # the supervisor reports invalid messages
             position = conversions.positions_of(state, self.loop.limits.names)
             self._actuators_ns = self._pacing_ns()
             with self._motion.refusing(self._now_s()):
@@ -289,11 +289,11 @@ class TrackerNode(SelfPaced, Node):
         self._reference.publish(position_bytes(stamp_ns, self.rig.base_frame, reference))
         self._count(gap, pose)
         self._after(output)
-        if went_on and self._motion.refusal:  # the supervisor learns of it
+        if went_on and self._motion.refusal:  # send it to the supervisor at once
             self._tell(Event(self._now_s(), 'error', 'tracker', self._motion.refusal))
 
     def _schedule(self) -> None:
-        """Set when the next cycle is due on the wall clock if no pose triggers one."""
+        """Set when the next cycle is due on the wall clock if no pose triggers it."""
         if self._simulated:
             return
         now = time.monotonic()
@@ -302,8 +302,8 @@ class TrackerNode(SelfPaced, Node):
         self.due = regular if now < regular <= now + self._wait else now + self._wait
 
     def _sample(self, now_ns: int) -> tuple[PoseSample | None, int]:
-        """Return the newest pose for the loop, and its time stamp [ns]; without one, now."""
-        # Poses that pace the loop have waited for their sections by now.
+        """Return the newest pose for the loop and its stamp [ns], or None and the time now."""
+        # Poses that pace the loop have already waited for their sections.
         before = self._intake.newest
         taken = self._intake.take(1e-9 * now_ns, wait=not self._pose_paced)
         if self._intake.newest is not before:
@@ -318,7 +318,7 @@ class TrackerNode(SelfPaced, Node):
         return pose, stamp_ns
 
     def _tell_estimate(self) -> None:
-        """Publish where the tip is, and tell when that is lost and found again."""
+        """Publish the estimated tip; report when it is lost and when it is found again."""
         estimate = self._intake.newest
         if estimate is None:
             return
@@ -367,7 +367,7 @@ class TrackerNode(SelfPaced, Node):
         self._heartbeat.publish()
 
     def _not_ready(self) -> str:
-        """Return what has not come yet: whoever sends it may be there, and not know this node."""
+        """Return which input has never arrived, or ''; its sender may not know this node yet."""
         if self._motion.actuators is None:
             return 'no actuator state yet'
         if not self.loop.open_loop and self._intake.frames.counts.handed_out == 0:
@@ -378,9 +378,9 @@ class TrackerNode(SelfPaced, Node):
 
     def _unheard(self) -> str:
         """
-        Return what does not arrive here, the supervisor's word, states or poses; '' for nothing.
+        Return which input no longer arrives: permit, actuator states or poses; or ''.
 
-        A start would be a jump from an old posture, or be led by an old pose.
+        A start would then jump from an old posture, or follow an old pose.
         """
         if (silent_s := time.monotonic() - self._permit_time) > self._permit_timeout_s:
             return silence(silent_s, self._permit_timeout_s)
@@ -388,9 +388,9 @@ class TrackerNode(SelfPaced, Node):
 
     def _stale(self) -> str:
         """
-        Return which of the states and poses used to come here and do not any more; '' for none.
+        Return which of actuator states, poses and estimates no longer arrive here, or ''.
 
-        The supervisor may still hear them. An old pose leads a moving arm away from its path.
+        The supervisor may still receive them. An old pose leads a moving arm off its path.
         """
         if self._not_ready():
             return ''

@@ -1,4 +1,4 @@
-"""The action control_msgs/FollowJointTrajectory: trajectories of the configuration."""
+"""Action server of control_msgs/FollowJointTrajectory for trajectories of the configuration."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from softarm_ros.runtime.goal_loop import GoalLoop
 
 NAME = 'configuration/follow_joint_trajectory'
 FEEDBACK_S = 0.1
-# What a configuration, all of coordinates of one degree of freedom, cannot answer.
+# Fields that must be empty: each coordinate of a configuration has one degree of freedom.
 _EMPTY = (
     'multi_dof_trajectory.joint_names',
     'multi_dof_trajectory.points',
@@ -47,19 +47,19 @@ class _Followed:
 
 class TrajectoryAction:
     """
-    Takes goals of the action as `configuration/trajectory` takes its messages.
+    Takes goals of the action in the same way as messages on `configuration/trajectory`.
 
-    Every goal is accepted; one that cannot be is aborted at once, for a rejection has no room for
+    Every goal is accepted. An invalid goal is aborted at once, because a rejection cannot carry
     the reason.
 
     Parameters
     ----------
     node : Node
-        That serves.
+        Node that runs the server.
     loop : GoalLoop
-        That follows the goals.
+        Follows the goals.
     goals : GoalIntake
-        Through which they go.
+        Submits the goals to the loop.
 
     """
 
@@ -78,11 +78,11 @@ class TrajectoryAction:
         )
 
     def close(self) -> None:
-        """Serve no longer."""
+        """Stop the server."""
         self._server.destroy()
 
     def publish_feedback(self) -> None:
-        """Tell those who wait how far commanded and measured configuration are, at times."""
+        """Publish commanded and measured configuration to the client, once every `FEEDBACK_S`."""
         now_ns = self._node.get_clock().now().nanoseconds
         if not self._followed or 0 <= now_ns - self._told_ns < 1e9 * FEEDBACK_S:
             return
@@ -147,26 +147,26 @@ class TrajectoryAction:
             feedback.desired = _point(seen.commanded)
             feedback.actual = _point(seen.measured)
             feedback.error = _point(seen.error)
-        if course is not None and hasattr(feedback, 'index'):  # not before Kilted
+        if course is not None and hasattr(feedback, 'index'):  # since Kilted
             feedback.index = course.index
         return feedback
 
 
 class _EndedFromOutside(ActionServer):
     """
-    A server whose goals end when the loop says so.
+    An action server whose goals end when the loop ends them.
 
-    A coroutine that waits for the end would be asked again and again by the events executor, and
-    take a processor.
+    The events executor would poll a coroutine that waits for the end all the time, and keep a
+    processor busy.
     """
 
     def notify_execute(self, goal_handle: Any, execute_callback: Any) -> None:
-        """Leave a goal that begins to the loop; end one that `end` ends."""
+        """Run the callback of `end`; a starting goal has no callback, the loop runs it."""
         if execute_callback is not None:
             super().notify_execute(goal_handle, execute_callback)
 
     def end(self, goal_handle: Any, result: TrajectoryResult) -> None:
-        """Send the result, as soon as a request to cancel the goal has been answered."""
+        """Send the result of a goal, after the answer to a pending cancel request."""
 
         def finish(handle: Any) -> Any:
             if result.ending is Ending.SUCCEEDED:

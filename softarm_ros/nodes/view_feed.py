@@ -1,4 +1,4 @@
-"""What a viewer sees of a running graph: the newest of every topic, at the viewer's own pace."""
+"""Feeds a viewer with the newest data of a running graph, at the viewer's own pace."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ from softarm_ros.nodes.wire import (
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import NO_SUPERVISOR, NodeHealth, ViewState, latency_ms
 
-# Of messages between two looks; a viewer that is late loses the oldest.
+# Queued messages between two looks; a slow viewer loses the oldest ones.
 _DEPTH = 50
-_REMEMBERED = 100  # tips and references, until both of a stamp have come
+_REMEMBERED = 100  # tips and references, until both of the same stamp have arrived
 SUPERVISOR, TRACKER = 'supervisor', 'tracker'
 _SILENT_S = 1.0
 _SERVICES = tuple(f'{SUPERVISOR}/{asked}' for asked in ('estop', 'stop', 'start', 'reset'))
@@ -41,7 +41,7 @@ class ViewFeed(GraphListener):
     """
     Listens to one arm for a viewer, which asks for the state as often as it draws.
 
-    All subscriptions are best effort: a viewer that is late, or stopped, holds up nobody.
+    Subscriptions are best effort, so a slow or stopped viewer does not delay other nodes.
     """
 
     def __init__(self, rig: Rig) -> None:
@@ -69,7 +69,7 @@ class ViewFeed(GraphListener):
         listen(self.node, read_status, STATUS, self._on_report, newest(REPORTS))
 
     def _forget(self) -> None:
-        """Forget what a graph that has ended said; its successor may measure less."""
+        """Forget the data of a graph that has ended; its successor may measure less."""
         self._measured: Array | None = None
         self._commanded: Array | None = None
         self._tips: dict[int, Array] = {}
@@ -84,7 +84,7 @@ class ViewFeed(GraphListener):
             del self.health[name]
 
     def state(self) -> ViewState:
-        """Return what is known now."""
+        """Return the newest state of the arm."""
         live = self.fresh(SUPERVISOR, _SILENT_S)
         if live and not self._live:
             self._forget()
@@ -130,7 +130,7 @@ class ViewFeed(GraphListener):
 
     @property
     def goal(self) -> str:
-        """The goal under way in words, empty if there is none."""
+        """The goal under way, as text; empty if there is none."""
         return self.value(TRACKER, 'goal')
 
     @property
@@ -139,7 +139,7 @@ class ViewFeed(GraphListener):
         return self._commanded
 
     def take_reports(self) -> list[str]:
-        """Return what was reported of goals since the last call."""
+        """Return the reports on goals since the last call."""
         reports, self._reports = self._reports, []
         return reports
 
@@ -174,11 +174,11 @@ class ViewFeed(GraphListener):
         self._sections = poses.rows[:, :3] if drawn else None
 
     def _drawn(self, poses: StampedPoses) -> bool:
-        """Return whether poses are finite and in the base frame; others are not transformed."""
+        """Return whether poses are finite and in the base frame; others are not drawn."""
         return poses.frame_id in self._base_frames and bool(np.isfinite(poses.rows[:, :3]).all())
 
     def _error_m(self) -> float | None:
-        """Return the distance of the newest tip and reference of one stamp."""
+        """Return the distance [m] between the newest tip and reference with the same stamp."""
         both = self._tips.keys() & self._references.keys()
         if not both:
             return None
@@ -189,7 +189,7 @@ class ViewFeed(GraphListener):
         self.path = conversions.path_points(message)
 
     def _ordered(self, values: JointValues, names: tuple[str, ...]) -> Array | None:
-        """Return values in our order; None for a message of something else, or not finite."""
+        """Return the positions if their names are exactly `names` and all are finite, or None."""
         with contextlib.suppress(ValueError):
             ordered = conversions.positions_of(values, names)
             if np.isfinite(ordered).all():
@@ -204,5 +204,5 @@ def _remember(by_stamp: dict[int, Array], pose: StampedPoses) -> None:
 
 
 def _newest(by_stamp: dict[int, Array]) -> tuple[int, Array | None]:
-    """Return the last stamp [ns] and what came with it; 0 and None before the first."""
+    """Return the newest stamp [ns] and its position; 0 and None before the first."""
     return next(reversed(by_stamp.items()), (0, None))

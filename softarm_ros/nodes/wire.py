@@ -1,9 +1,9 @@
 """
-Poses, joint states and heartbeats in the form they travel in (CDR), without message objects.
+Reads and writes poses, joint states and heartbeats as serialised bytes (CDR), without messages.
 
-rclpy makes a Python object of every field of a message and looks each up by name, which cost the
-nodes of a loop more processor time than the loop itself. The topics they use in every cycle are
-read from bytes and written as bytes here; everybody else on these topics uses messages as ever.
+rclpy makes a Python object of every field of a message and looks it up by name. That cost the
+nodes of a loop more processor time than the loop itself. This file reads and writes the topics of
+every cycle as bytes; other nodes can use ordinary messages on the same topics.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ from softarm_ros.nodes.conversions import Health
 
 Values = TypeVar('Values')
 
-_LITTLE_ENDIAN = b'\x00\x01'  # plain CDR; the other two bytes in front are options without meaning
-_FRONT = struct.Struct('<4xiI')  # what is in front, stamp
+_LITTLE_ENDIAN = b'\x00\x01'  # plain CDR; the other two bytes of its header are unused options
+_FRONT = struct.Struct('<4xiI')  # CDR header, stamp
 _COUNT = struct.Struct('<I')
 _DOUBLE = struct.Struct('<d')
 _POINT = struct.Struct('<3d')
 _DURATION = struct.Struct('<iI')
 _STAMP, _POSE = 8, 56  # bytes
-_LEVEL = struct.Struct('<4xB3x')  # what is in front, level of a status, filled up
+_LEVEL = struct.Struct('<4xB3x')  # CDR header, level of a status, padding
 _S = 1_000_000_000
 _NO_ROTATION = (0.0, 0.0, 0.0, 1.0)
 
@@ -49,7 +49,7 @@ class StampedPoses(NamedTuple):
 
 
 class PressureValue(NamedTuple):
-    """One gauge pressure: stamp [ns], whose it is, and its value [Pa]."""
+    """One gauge pressure: stamp [ns], name of its chamber or gripper, and value [Pa]."""
 
     stamp_ns: int
     name: str
@@ -58,10 +58,10 @@ class PressureValue(NamedTuple):
 
 class PathValues(NamedTuple):
     """
-    A path: stamp [ns], how many poses, and of each its frame and position (n, 3) [m].
+    A path: stamp [ns], number of poses, and the frames and positions (n, 3) [m] of the poses.
 
-    Frames are those of the poses, of the path where a pose has none. Of a path of more than
-    `MAX_POINTS` poses none is read: nobody takes it, and to read it stops a loop.
+    A pose without a frame has that of the path. If a path has more than `MAX_POINTS` poses, none
+    is read: such a path is refused, and reading it would stall the loop.
     """
 
     stamp_ns: int
@@ -72,9 +72,10 @@ class PathValues(NamedTuple):
 
 class TrajectoryValues(NamedTuple):
     """
-    A trajectory: stamp [ns], names, how many points; of each its time [s], positions, velocities.
+    A trajectory: stamp [ns], names, number of points, and their times [s] and values.
 
-    Points are read as those of `PathValues`. `velocities` of a point may be empty.
+    The values of a point are its positions and velocities; the velocities may be empty. No point
+    is read if there are more than `MAX_POINTS`, as for `PathValues`.
     """
 
     stamp_ns: int
@@ -187,7 +188,7 @@ def read_pressure(data: bytes) -> PressureValue:
 
 
 def read_status(data: bytes) -> Health:
-    """Return what a serialised DiagnosticStatus says of a node; struct.error if it is cut off."""
+    """Return the health in a serialised DiagnosticStatus; struct.error if it is cut off."""
     data = _little_endian(data, DiagnosticStatus)
     (level,) = _LEVEL.unpack_from(data)
     (name, message, _), at = _texts(data, 3, _LEVEL.size)
@@ -198,7 +199,7 @@ def read_status(data: bytes) -> Health:
 
 
 def _texts(data: bytes, count: int, at: int) -> tuple[list[str], int]:
-    """Return texts one behind the other, and where they end."""
+    """Return consecutive texts, and the offset of their end."""
     found = []
     for _ in range(count):
         text, at = _text(data, _aligned(at, 4))
@@ -207,14 +208,14 @@ def _texts(data: bytes, count: int, at: int) -> tuple[list[str], int]:
 
 
 def _little_endian(data: bytes, kind: type) -> bytes:
-    """Return a message as this file reads it; a machine of another kind may have sent it."""
+    """Return a message in little-endian plain CDR; another machine may have sent it otherwise."""
     if data[:2] == _LITTLE_ENDIAN:
         return data
     return bytes(serialize_message(deserialize_message(data, kind)))
 
 
 def _header(data: bytes) -> tuple[int, str, int]:
-    """Return stamp [ns], frame, and where the header ends."""
+    """Return stamp [ns], frame, and the offset of the header's end."""
     seconds, nanoseconds = _FRONT.unpack_from(data)
     frame_id, at = _text(data, _FRONT.size)
     return seconds * _S + nanoseconds, frame_id, at
@@ -229,7 +230,7 @@ def _text(data: bytes, at: int) -> tuple[str, int]:
 
 
 def _column(data: bytes, at: int) -> tuple[Array, int]:
-    """Return a sequence of numbers, and where it ends."""
+    """Return a sequence of numbers, and the offset of its end."""
     at = _aligned(at, 4)
     (length,) = _COUNT.unpack_from(data, at)
     numbers = _doubles(data, length, at + 4)
@@ -237,7 +238,7 @@ def _column(data: bytes, at: int) -> tuple[Array, int]:
 
 
 def _doubles(data: bytes, count: int, at: int) -> Array:
-    """Return numbers (count,) in memory of their own, as compiled code takes them."""
+    """Return numbers (count,) as a new array, which compiled code requires."""
     if count == 0:
         return np.empty(0)
     start = _aligned(at, 8)
@@ -247,7 +248,7 @@ def _doubles(data: bytes, count: int, at: int) -> Array:
 
 
 def _aligned(at: int, to: int) -> int:
-    """Return the next multiple, counted from behind the four bytes in front."""
+    """Return the next offset aligned to `to` bytes, counted from the end of the CDR header."""
     return at + (4 - at) % to
 
 
@@ -271,7 +272,7 @@ def poses_bytes(stamp_ns: int, frame_id: str, rows: Array) -> bytes:
 
 
 def pressure_bytes(stamp_ns: int, name: str, pressure_Pa: float) -> bytes:
-    """Return a serialised FluidPressure: the gauge pressure [Pa] of what `name` says."""
+    """Return a serialised FluidPressure: the gauge pressure [Pa] of chamber or gripper `name`."""
     return _front(stamp_ns) + _padded(_written(name), 8) + struct.pack('<dd', pressure_Pa, 0.0)
 
 
@@ -309,7 +310,7 @@ def status_bytes(health: Health, hardware_id: str) -> bytes:
     for text in (health.name, health.message, hardware_id):
         pieces.append(_padded(_written(text), 4))
     pieces.append(_COUNT.pack(len(health.values)))
-    last = b''  # what is behind the last text is not filled up
+    last = b''  # the last text has no padding
     for key, value in health.values.items():
         data = value.encode() + b'\x00'
         last = _COUNT.pack(len(data)) + data
@@ -331,7 +332,7 @@ def _written(text: str) -> bytes:
 
 @lru_cache(maxsize=64)
 def _names(names: tuple[str, ...]) -> bytes:
-    """Return an empty frame and the names, what stands between stamp and values."""
+    """Return the bytes between stamp and values: an empty frame, then the names."""
     data = _padded(_written(''), 4) + _COUNT.pack(len(names))
     for name in names:
         data = _padded(data, 4) + _written(name)
@@ -339,7 +340,7 @@ def _names(names: tuple[str, ...]) -> bytes:
 
 
 def _padded(data: bytes, to: int) -> bytes:
-    """Return what follows the stamp, filled up to a multiple; a stamp has eight bytes."""
+    """Return bytes padded to a multiple of `to`; they follow the stamp, which has eight bytes."""
     return data + bytes(-len(data) % to)
 
 
@@ -354,7 +355,7 @@ def listen(
     qos: Any,
     **options: Any,
 ) -> None:
-    """Subscribe to a topic of the kind that `read` reads; what cannot be read is reported."""
+    """Subscribe to a topic whose messages `read` decodes; log messages it cannot decode."""
 
     def take(data: bytes) -> None:
         try:
