@@ -1,8 +1,9 @@
 """
-Settings of all tests: a ROS domain, repeatable property tests, priority for those on the clock,
-and no search for garbage among what is there before the first test.
+Settings of all tests: ROS domain, repeatable property tests, priority and garbage collection.
 
-Property tests draw the same examples every time; SOFTARM_RANDOM_TESTS=1 draws new ones.
+Tests of packet timing get real-time priority. Objects that exist before the first test are
+excluded from garbage collection. Property tests draw the same examples every time;
+SOFTARM_RANDOM_TESTS=1 draws new ones.
 """
 
 import atexit
@@ -13,30 +14,30 @@ import pytest
 from hypothesis import settings
 from ros_domain import own_domain
 
-# Before rclpy is imported anywhere: tests neither hear nor disturb another ROS graph, nor the
-# tests of another process.
+# Set before rclpy is imported anywhere: it isolates tests from other ROS graphs, and from tests in
+# other processes.
 os.environ['ROS_DOMAIN_ID'] = str(own_domain())
 
-# No deadlines: how long an example takes says how busy the computer is.
+# No deadlines: the time an example takes depends on how busy the computer is.
 settings.register_profile('repeatable', derandomize=True, deadline=None)
 settings.register_profile('random', deadline=None)
 fresh = os.environ.get('SOFTARM_RANDOM_TESTS', '0') != '0'
 settings.load_profile('random' if fresh else 'repeatable')
 
-_LOOK_AFTER = 20_000  # new objects; Python's 700
+_LOOK_AFTER = 20_000  # new objects before a collection; Python's default is 700
 
 
 def pytest_collection_finish(session):
-    """Leave out what stays: looking for garbage took a tenth of the processor time of tests."""
+    """Freeze existing objects: garbage collection took a tenth of the tests' processor time."""
     gc.collect()
     gc.freeze()
     gc.set_threshold(_LOOK_AFTER, *gc.get_threshold()[1:])
-    atexit.register(gc.unfreeze)  # or compiled modules take what stays for leaks, and say so
+    atexit.register(gc.unfreeze)  # otherwise compiled modules report frozen objects as leaks
 
 
 @pytest.fixture(autouse=True)
 def prioritised(request):
-    """Give both ends of a line of packets the priority that a sensor's node has, if permitted."""
+    """Give tests marked `packets` the real-time priority of a sensor node, if permitted."""
     if request.node.get_closest_marker('packets') is None:
         yield
         return

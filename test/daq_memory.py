@@ -1,4 +1,4 @@
-"""An emulated DAQ that the real `nidaqmx` package calls by memory, in the time of a clock."""
+"""An emulated DAQ that the real `nidaqmx` package calls in memory, in the time of a clock."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from softarm_ros.emulation.daq_device import DaqFaults, EmulatedDaqDevice
 from softarm_ros.emulation.daq_service import HostFaults, service
 
 Array = NDArray[np.float64]
-TICK_S = 0.002  # of the device
-CALL_S = 5e-4  # of a call and its answer
+TICK_S = 0.002  # time step of the device
+CALL_S = 5e-4  # from a call to its answer
 
 
 class MemoryDaq:
-    """A DAQ host with one device, as `EmulatedDaq`, whose time goes by with the clock."""
+    """A DAQ host with one device, as `EmulatedDaq`, which advances with the clock."""
 
     def __init__(
         self,
@@ -34,9 +34,9 @@ class MemoryDaq:
         self.config = config
         self.clock = clock
         self.port = 1
-        self.errors: list[str] = []  # of the device: here they are failures of the clock
+        self.errors: list[str] = []  # stays empty: errors of the device become clock failures
         self.host_faults = HostFaults()
-        self.volts = np.full(len(config.input_channels), 2.0)  # where there is no source
+        self.volts = np.full(len(config.input_channels), 2.0)  # inputs if there is no source
         self.device = EmulatedDaqDevice(
             config,
             source or (lambda: self.volts.copy()),
@@ -67,11 +67,11 @@ class MemoryDaq:
         return tuple(map(bool, self.device.line_levels))
 
     def channel(self, host: DaqHost) -> MemoryChannel:
-        """Return a channel to the host; an `OpenChannel`."""
+        """Return a channel to the host; this method is an `OpenChannel`."""
         return MemoryChannel(self)
 
     def kill(self) -> None:
-        """End the host process: its tasks are gone, the outputs stand as they were."""
+        """End the host process: its tasks are lost, the outputs keep their values."""
         self.listening = False
         self.device.clear_all()
         for call in self.calls:
@@ -95,7 +95,7 @@ class _Metadatum(NamedTuple):
 
 
 class _CallError(grpc.RpcError):
-    """What a call that failed raises; has what `grpc.Call` has."""
+    """Error of a failed call, with the methods of `grpc.Call`."""
 
     def __init__(self, code: grpc.StatusCode, details: str, trailing: Any) -> None:
         super().__init__(details)
@@ -115,11 +115,11 @@ class _CallError(grpc.RpcError):
 
 
 class _AbortError(Exception):
-    """Ends the work of the service for a call."""
+    """Ends the service's work on a call."""
 
 
 class _Call:
-    """One call: the service works in a task of its own, the caller waits until a deadline."""
+    """One call: the service runs in a task of its own, the caller waits until a deadline."""
 
     def __init__(self, daq: MemoryDaq, method: str, request: Any, timeout_s: float) -> None:
         self._daq, self._method, self._request = daq, method, request
@@ -171,7 +171,7 @@ class _Call:
 
 
 class _Done:
-    """What an interceptor passes on of a call that was answered."""
+    """An answered call, in the form that an interceptor passes on."""
 
     def __init__(self, answer: Any) -> None:
         self._answer = answer
@@ -196,7 +196,7 @@ class _Method:
 
 
 class MemoryChannel(grpc.Channel):  # type: ignore[misc]
-    """In place of a channel over the network."""
+    """Replaces a channel over the network."""
 
     def __init__(self, daq: MemoryDaq) -> None:
         self._daq = daq

@@ -1,4 +1,4 @@
-"""What firmware/Makefile makes for tests: once for its sources, for all processes and runs."""
+"""Builds targets of firmware/Makefile for tests, once for all test processes and runs."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ FOLDER = FIRMWARE / 'build' / 'tests'
 
 
 def need(*programs: str) -> None:
-    """Skip the test, with the reason, where a program is not installed."""
+    """Skip the test, with the reason, if a program is not installed."""
     missing = [program for program in programs if shutil.which(program) is None]
     if missing:
         pytest.skip(f'{", ".join(missing)} is not installed')
@@ -23,7 +23,7 @@ def need(*programs: str) -> None:
 
 @functools.cache
 def build(target: str) -> Path:
-    """Make a target and return its path; skips the test where there is no compiler."""
+    """Build a target and return its path; skip the test if there is no compiler."""
     need('make', 'cc')
     FOLDER.mkdir(parents=True, exist_ok=True)
     made = FOLDER / target
@@ -36,6 +36,6 @@ def build(target: str) -> Path:
             check=False,
         )
         if done.returncode != 0 or 'warning' in done.stderr:
-            made.unlink(missing_ok=True)  # or the next run would not see it
+            made.unlink(missing_ok=True)  # otherwise the next run would not see the failure
             pytest.fail(done.stdout + done.stderr)
     return made

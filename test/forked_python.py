@@ -1,9 +1,9 @@
 """
-Python processes that begin with modules already imported: forks of one process that has them.
+Runs Python processes with modules already imported, by forking one server process.
 
-To import NumPy, SciPy and Numba costs a process more than most commands do. Each call still has a
-process of its own, with its own streams, folder, environment and exit status; what it imports or
-leaves behind, the next does not see. POSIX only.
+Importing NumPy, SciPy and Numba takes longer than most commands. Each call still has a process of
+its own, with its own streams, folder and exit status; its imports and state do not affect later
+calls. POSIX only.
 """
 
 import atexit
@@ -18,7 +18,7 @@ import tempfile
 from importlib import import_module
 from pathlib import Path
 
-# What most commands of `softarm` import when they are called.
+# Imports of most `softarm` commands.
 COMMANDS = (
     'softarm_ros.cli.main',
     'softarm_ros.cli.check_command',
@@ -30,32 +30,32 @@ COMMANDS = (
     'ruckig',
     'rich.table',
 )
-# And `softarm run --direct`.
+# Imports of `softarm run --direct`.
 DIRECT = (
     *COMMANDS,
     'softarm_ros.cli.commands.check',
     'softarm_ros.cli.commands.run',
     'softarm_ros.runtime.direct',
 )
-# What nodes import; ROS can be forked before it is initialised, as it is in each node itself.
+# Imports of nodes; rclpy can be forked because each node initialises it after the fork.
 NODES = ('softarm_ros.nodes.node_base', 'softarm_ros.runtime.arm_assembly')
 
 
 class ForkedPython:
     """
-    Runs Python as `subprocess.run([sys.executable, ...])` does, from one process that is forked.
+    Runs Python as `subprocess.run([sys.executable, ...])` does, in forks of one process.
 
     Parameters
     ----------
     imported : sequence of str
-        Modules that every process begins with.
+        Modules that every process has imported at its start.
     environment : mapping, optional
-        Of the processes, instead of ours.
+        Environment of the processes, instead of this one's.
     folder : path, optional
-        In which they run, instead of ours; each call may name another.
+        Working folder of the processes, instead of this one's; each call may name another.
     rig : str, optional
-        Whose model's and plant's kernels every process begins with: loading them costs each one
-        a second.
+        Rig whose kernels of model and plant every process has loaded at its start: loading them
+        takes a second.
 
     """
 
@@ -84,12 +84,12 @@ class ForkedPython:
         Returns
         -------
         subprocess.CompletedProcess
-            Exit status, negative if a signal ended it, stdout and stderr.
+            With exit status (negative if a signal ended the process), stdout and stderr.
 
         Raises
         ------
         subprocess.TimeoutExpired
-            After `timeout` [s]; the process is killed, and so are all to come.
+            After `timeout` [s]; the server process is killed too, so no further call works.
 
         """
         arguments = [str(part) for part in arguments]
@@ -109,7 +109,7 @@ class ForkedPython:
 
 
 def next_job():
-    """Fork for each job that is asked for; return one's arguments in its own process only."""
+    """Fork a process for each job; return the job's arguments in the child only."""
     jobs, answers = os.fdopen(os.dup(0)), os.fdopen(os.dup(1), 'w')
     for line in jobs:
         arguments, out, err, folder = json.loads(line)
@@ -129,8 +129,8 @@ def next_job():
 
 
 def serve():
-    """Import what is asked for, and be the processes."""
-    sys.path[0] = ''  # as with -m and -c; the folder of this file is not theirs to see
+    """Import the modules, then fork and run the jobs."""
+    sys.path[0] = ''  # as with -m and -c, instead of the folder of this file
     rig, *imported = sys.argv[1:]
     for module in imported:
         import_module(module)
@@ -138,8 +138,8 @@ def serve():
         loaded = import_module('softarm_ros.rigs.loader').load_rig(rig)
         warm_up = import_module('softarm_ros.runtime.warm_up').warm_up
         warm_up(loaded, models=[loaded.model_name(None)])
-    gc.freeze()  # what is there already is looked through by none of them
-    atexit.register(gc.unfreeze)  # or compiled modules take it for leaks, and say so
+    gc.freeze()  # forks need not scan existing objects for garbage
+    atexit.register(gc.unfreeze)  # otherwise compiled modules report frozen objects as leaks
     first, *rest = next_job()
     if first == '-m':
         sys.argv[1:] = rest[1:]

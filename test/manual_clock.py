@@ -1,4 +1,4 @@
-"""A clock that tests move on: its tasks take turns, and time passes when all of them wait."""
+"""A clock for tests: its tasks take turns, and time advances when all of them wait."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softarm_ros.clock import MonotonicClock
 
 
 class _Task:
-    """A thread that runs when it is its turn."""
+    """A thread that runs only in its turn."""
 
     def __init__(self, clock: ManualClock, work: Callable[[], object] | None) -> None:
         self._clock, self._work = clock, work
@@ -37,14 +37,14 @@ class _Task:
         self.turn.acquire()
         try:
             self._work()
-        except BaseException as error:  # raised again where the test looks
+        except BaseException as error:  # the test checks `failures`
             self._clock.failures.append(error)
         self.ended.set()
         self._clock.leave(self)
 
 
 class ManualEvent:
-    """An event whose waits are of the clock."""
+    """An event with waits in the time of the clock."""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock = clock
@@ -73,7 +73,7 @@ class ManualEvent:
 
 
 class ManualCondition(threading.Condition):
-    """A condition whose waits are of the clock; only one task runs, and its lock is free then."""
+    """A condition with waits in the clock's time; its lock is free while its task waits."""
 
     def __init__(self, clock: ManualClock) -> None:
         super().__init__()
@@ -100,16 +100,16 @@ class ManualCondition(threading.Condition):
 
 class ManualClock:
     """
-    Time that stands still while anything works, and jumps to the next who waits for it.
+    Time stands still while any task works, and jumps to the next time a task waits for.
 
-    One task runs at a time, the test's own thread among them, until it waits; then who was woken
-    goes on, in the order of waking, else who waits for the earliest time. What is tested so comes
-    out the same on any computer, and takes no longer than its computing.
+    One task runs at a time until it waits; the test's own thread is one of the tasks. Then the
+    tasks that were woken run, in the order of waking; without any, the task with the earliest due
+    time. Results are the same on any computer, and waiting takes no real time.
     """
 
     def __init__(self) -> None:
         self._now_s = 1000.0
-        self.order: list[_Task] = []  # woken, and not run since
+        self.order: list[_Task] = []  # woken tasks that have not run since
         self.failures: list[BaseException] = []
         self.tasks: list[_Task] = []
         self.running = _Task(self, None)  # the test
@@ -132,7 +132,7 @@ class ManualClock:
         return _Task(self, work)
 
     def until(self, condition: Callable[[], object], within_s: float, what: str = '') -> float:
-        """Look every millisecond whether a condition holds; return how long that took [s]."""
+        """Check a condition every millisecond until it holds; return how long it took [s]."""
         began = self._now_s
         while not condition():
             assert not self.failures, self.failures
@@ -140,16 +140,16 @@ class ManualClock:
             self.sleep(1e-3)
         return self._now_s - began
 
-    # -- for tasks and what they wait for
+    # -- for tasks, events and conditions
 
     def wake(self, task: _Task) -> None:
-        """Let a task go on when it is its turn."""
+        """Let a waiting task continue in its turn."""
         if not task.woken:
             task.woken = True
             self.order.append(task)
 
     def wait(self, timeout: float | None) -> bool:
-        """Wait to be woken, for so long [s] at most; return whether woken."""
+        """Wait to be woken, at most for `timeout` [s]; return whether woken."""
         task = self.running
         task.woken = False
         task.due_s = np.inf if timeout is None else self._now_s + max(timeout, 0.0)
@@ -158,12 +158,12 @@ class ManualClock:
         return task.woken
 
     def leave(self, task: _Task) -> None:
-        """Take no turns any more."""
+        """Remove a task that has ended, and hand over to the next one."""
         self.tasks.remove(task)
         self._next()
 
     def _next(self) -> None:
-        """Hand over to whose turn it is; that may be the caller."""
+        """Hand over to the next task, which may be the caller."""
         if self.order:
             task = self.order.pop(0)
         else:
@@ -176,19 +176,19 @@ class ManualClock:
 
 
 class WallClock(MonotonicClock):
-    """The computer's clock, to wait for what has no limit of its own."""
+    """The computer's clock, with `until` as in `ManualClock`."""
 
     failures: tuple[BaseException, ...] = ()
 
     def until(self, condition: Callable[[], object], within_s: float, what: str = '') -> float:
-        """See `ManualClock`; how long it took says nothing."""
+        """Do as in `ManualClock`; the returned time depends on the computer's load."""
         began = self.now_s()
         wait_until(condition, within_s, what)
         return self.now_s() - began
 
 
 def wait_until(condition: Callable[[], object], within_s: float, what: str) -> None:
-    """Wait, on the computer's clock, for what has no limit of its own."""
+    """Wait until a condition holds, on the computer's clock; fail after `within_s` [s]."""
     end = time.monotonic() + within_s
     while not condition():
         assert time.monotonic() < end, f'{what}: not within {within_s} s'

@@ -1,4 +1,4 @@
-"""A whole rig in the time of a clock: its emulated devices, and the real driver at them."""
+"""A whole rig in the time of a clock: its emulated devices in memory and their real driver."""
 
 from __future__ import annotations
 
@@ -29,32 +29,32 @@ from softarm_ros.runtime.arm_assembly import build_driver, build_plant
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
 CHUNK_S = 0.002
-# In place of a port: nobody looks for a file of that name.
+# Replaces the name of a port; no file of this name is opened.
 PORT = 'memory://{}'
 
 
 class _Reached:
-    """The devices of a rig for the parts that build drivers, with the connections to them."""
+    """The devices of a rig, with their connections, for the parts that build drivers."""
 
     def __init__(self, devices: Devices, connections: Connections) -> None:
         self._devices, self._connections = devices, connections
         self.DRIVING = devices.DRIVING
 
     def blocks(self) -> dict[str, Any]:
-        """See `Devices`."""
+        """Return the blocks of `Devices`, and the connections."""
         return {**self._devices.blocks(), 'connections': self._connections}
 
 
 class MemoryArm:
     """
-    What `EmulatedBench` is on the computer's clock: devices on a simulated arm, and time passes.
+    Runs emulated devices on a simulated arm in manual time; `EmulatedBench` uses real time.
 
     Attributes
     ----------
     rig
-        The rig, its devices at the addresses of these.
+        The rig, with the addresses of these devices.
     connections
-        That lead to them.
+        Connections to the devices.
 
     """
 
@@ -77,7 +77,7 @@ class MemoryArm:
         self._passing.start()
 
     def driver(self) -> tuple[ActuatorDriver, PressureFeed | None]:
-        """Return the rig's own driver, and what feeds it pressures if it needs them."""
+        """Return the rig's own driver, and its pressure feed if it needs one."""
         devices = self.rig.devices
         driver = build_driver(self.rig, _Reached(devices, self.connections))
         if not isinstance(driver, FedByPressures):
@@ -86,7 +86,7 @@ class MemoryArm:
         return driver, PressureFeed(devices.daq, names, driver, self.connections)
 
     def close(self) -> None:
-        """End the devices; raises what went wrong in any task."""
+        """Stop the devices; fail if any task has failed."""
         self._stop.set()
         self._passing.join()
         self.arm.close()
@@ -162,7 +162,7 @@ def until(
     within_s: float,
     work: Callable[[], object] = lambda: None,
 ) -> float:
-    """Work at 100 Hz until a condition holds; return how long it took [s]."""
+    """Call `work` at 100 Hz until a condition holds; return how long it took [s]."""
     began = clock.now_s()
     while not condition():
         assert not clock.failures, clock.failures
@@ -173,7 +173,7 @@ def until(
 
 
 def _at(rig: Rig) -> dict[str, Any]:
-    """Return the devices of a rig at the addresses of memory."""
+    """Return the devices of a rig with addresses in memory."""
     at: dict[str, Any] = {}
     for name, block in rig.devices.blocks().items():
         if name in SERIAL:

@@ -1,4 +1,4 @@
-"""A board on a line of memory, in the time of a clock: its firmware's core, or its AVR binary."""
+"""A board on a line in memory, in the time of a clock: its firmware's core or AVR binary."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from softarm_ros.drivers.serial_port import PortError
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.firmware_board import FirmwareBoard
 
-PERIOD_S = 5e-4  # in which line and board meet
+PERIOD_S = 5e-4  # period at which the board runs and bytes are transferred
 SHAFTS, OUTPUTS, RESET, STATUS = b'C', b'V', b'R', b'S'
 
 
 def avr_binary() -> Path:
-    """Return the stepper board's own binary; skips the test where it cannot be made or run."""
+    """Return the stepper board's AVR binary; skip the test if it cannot be built or run."""
     for program in ('avr-gcc', 'avr-g++'):
         if shutil.which(program) is None:
             pytest.skip(f'{program} is not installed')
@@ -34,9 +34,9 @@ def avr_binary() -> Path:
 
 class MemoryBoard(FirmwareBoard):
     """
-    In place of a program that runs a board: `FirmwareBoard`, without processes and files.
+    Replaces the program that runs a board: a `FirmwareBoard` without processes and files.
 
-    The core compiled for this computer, or `elf`, the AVR binary, in simavr.
+    It runs the firmware's core compiled for this computer, or `elf`, the AVR binary, in simavr.
     """
 
     def __init__(
@@ -50,7 +50,7 @@ class MemoryBoard(FirmwareBoard):
         super().__init__(board, 'native', reset_on_open=reset_on_open)
         self._clock = clock
         self._elf = elf
-        with tempfile.NamedTemporaryFile(suffix='.so') as copy:  # each has variables of its own
+        with tempfile.NamedTemporaryFile(suffix='.so') as copy:  # a copy has its own variables
             shutil.copyfile(
                 build('native_board.so' if elf is None else 'simavr_board.so'), copy.name
             )
@@ -71,11 +71,11 @@ class MemoryBoard(FirmwareBoard):
 
     @property
     def plugged(self) -> bool:
-        """Whether the port is there."""
+        """Whether the board is plugged in, so that its port exists."""
         return bool(self._library.memory_plugged())
 
     def start(self, port: Path | None = None) -> None:
-        """Power on; the port is found by `open_port`, whatever its name."""
+        """Power the board on; `open_port` opens its port, whatever the name."""
         now = ctypes.c_uint64(self._now_us())
         reset = f' --reset-on-open {int(self._reset_on_open)}' if self.board == 'steppers' else ''
         given = f'--kind {self.board}' if self._elf is None else f'--elf {self._elf}'
@@ -90,7 +90,7 @@ class MemoryBoard(FirmwareBoard):
             self._running.join()
 
     def open_port(self, name: str, baud: int) -> MemoryPort:
-        """Return the port of the board; an `OpenPort`."""
+        """Return the port of the board; this method is an `OpenPort`."""
         if not self._started or not self._library.memory_plugged():
             raise PortError(f'could not open port {name}: it is not there')
         self._port = MemoryPort(self, self._clock)
@@ -103,7 +103,7 @@ class MemoryBoard(FirmwareBoard):
         self._library.memory_order(line.encode())
 
     def poll(self) -> None:
-        """See `FirmwareBoard`; what has happened is taken in as time goes by."""
+        """Check that the board runs; unlike in `FirmwareBoard`, events are read as time passes."""
         if not self._started:
             raise EmulationError(f'emulated {self.board}: not started')
 
@@ -131,18 +131,18 @@ class MemoryBoard(FirmwareBoard):
                     port.arrive(self._buffer.raw[:count])
 
     def give(self, frame: bytes) -> None:
-        """Take bytes of the host."""
+        """Take bytes from the host."""
         self._library.memory_give(frame, ctypes.c_size_t(len(frame)))
 
     def let_go(self, port: MemoryPort) -> None:
-        """The host has closed its port."""
+        """Close the line after the host has closed its port."""
         if port is self._port:
             self._library.memory_open(ctypes.c_bool(False))
             self._port = None
 
 
 class MemoryPort:
-    """In place of `SerialPort`."""
+    """Replaces `SerialPort`."""
 
     def __init__(self, board: MemoryBoard, clock: ManualClock) -> None:
         self._board, self._clock = board, clock
@@ -176,12 +176,12 @@ class MemoryPort:
         self._board.let_go(self)
 
     def arrive(self, piece: bytes) -> None:
-        """Bytes have come along the line."""
+        """Take bytes from the board."""
         self._come += piece
         self._news.set()
 
     def lose(self) -> None:
-        """The plug was pulled."""
+        """Fail all further calls: the board was unplugged."""
         self._gone = True
         self._news.set()
 

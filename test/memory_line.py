@@ -1,4 +1,4 @@
-"""A serial line of memory, in the time of a clock: in place of `PtyLine` and of `SerialPort`."""
+"""A serial line in memory, in the time of a clock: replaces `PtyLine` and `SerialPort`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from collections import deque
 
 from softarm_ros.drivers.serial_port import PortError
 
-PERIOD_S = 1e-3  # in which the device looks at its line
+PERIOD_S = 1e-3  # period at which the device reads its line
 BIT_S = 1e-6
 
 
 class MemoryLine:
-    """What leads to a device that answers bytes with bytes; both ends of it."""
+    """Both ends of a line to a device that answers bytes with bytes."""
 
     def __init__(self, clock):
         self.clock = clock
@@ -23,7 +23,7 @@ class MemoryLine:
         self._stop = clock.event()
 
     def made(self, answer, idle, name):
-        """Take what a `PtyLine` is made with."""
+        """Take the arguments of a `PtyLine`; return this line in its place."""
         self._answer, self._idle = answer, idle
         self._running = self.clock.task(self._run, name)
         return self
@@ -71,7 +71,7 @@ class MemoryLine:
 
 
 class LinePort:
-    """In place of `SerialPort`."""
+    """Replaces `SerialPort`."""
 
     def __init__(self, line, clock):
         self._line, self._clock = line, clock

@@ -1,4 +1,4 @@
-"""Emulated drives on a line that is only memory: what Modbus TCP does, in a clock's time."""
+"""Emulated drives with a connection in memory: Modbus TCP in the time of a clock."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.emulation.drive_bank import DriveBank, DriveLoad
 from softarm_ros.emulation.modbus_drive import LinkFaults
 
-ROUND_TRIP_S = 3e-4  # of a request and its answer
+ROUND_TRIP_S = 3e-4  # from a request to its answer
 REGISTERS = 2000
 
 
 class MemoryDrives(DriveBank):
-    """Drives whose time goes by with the clock, and the line to them."""
+    """Drives that advance with the clock, and the connection to them."""
 
     def __init__(
         self,
@@ -41,15 +41,15 @@ class MemoryDrives(DriveBank):
         self.faults = LinkFaults()
         self.listening = True
         self.port = 1
-        self.errors: list[str] = []  # of the load: here they are failures of the clock
-        self.lives = 0  # of the device that answers; connections end with it
+        self.errors: list[str] = []  # stays empty: errors of the load become clock failures
+        self.lives = 0  # number of times the device was killed; each ends its connections
         self._registers: dict[tuple[int, str], list[int]] = {}
         self._stop = clock.event()
         self._turning = clock.task(self._turn, 'drives')
         self._turning.start()
 
     def start(self) -> MemoryDrives:
-        """Return the drives, which have begun already."""
+        """Return the drives, which run already."""
         return self
 
     def _turn(self) -> None:
@@ -57,11 +57,11 @@ class MemoryDrives(DriveBank):
             self.advance(self._period_s)
 
     def client(self, host: str, port: int, timeout_s: float) -> MemoryClient:
-        """Return a client that is not connected yet; a `ClientMaker`."""
+        """Return a client that is not connected yet; this method is a `ClientMaker`."""
         return MemoryClient(self)
 
     def kill(self) -> None:
-        """End every connection and answer nobody."""
+        """End every connection and stop answering."""
         self.listening = False
         self.lives += 1
 
@@ -70,7 +70,7 @@ class MemoryDrives(DriveBank):
         self.listening = True
 
     def close(self) -> None:
-        """End; may be called twice."""
+        """Stop the drives; a second call does nothing."""
         self._stop.set()
         self._turning.join()
 
@@ -80,7 +80,7 @@ class MemoryDrives(DriveBank):
 
 
 class MemoryClient:
-    """In place of pymodbus' client of TCP: the same answers and errors."""
+    """Replaces the TCP client of pymodbus, with the same answers and errors."""
 
     def __init__(self, drives: MemoryDrives) -> None:
         self._drives = drives
@@ -88,7 +88,7 @@ class MemoryClient:
         self.deadline_s = 0.0
 
     def set_max_no_responses(self, count: int) -> None:
-        """Take note that it is not for the client to give up."""
+        """Do nothing: this client never gives up a connection by itself."""
 
     def connect(self) -> bool:
         self._drives.clock.sleep(ROUND_TRIP_S)
@@ -161,7 +161,7 @@ class MemoryClient:
     def _carry_out(
         self, unit: int, table: str, start: int, count: int, words: Sequence[int] | None
     ) -> list[int] | ExcCodes | None:
-        """Return the words there are, or why not; None from a unit that is out of reach."""
+        """Return the registers' words or the exception code; None from an unreachable unit."""
         drives = self._drives
         if self._life != drives.lives:
             self.close()

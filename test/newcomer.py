@@ -1,8 +1,8 @@
 """
-A newcomer's way, timed: `make newcomer`. A fresh clone of the last commit, a fresh environment.
+Times a newcomer's first steps, in a fresh clone and environment: `make newcomer`.
 
-Prints the time from `make demo` to the first moving picture, to the table, to its end, and to the
-end of the first run of a rig file of one's own. Packages come from pip, whose cache may have them.
+Prints the times from `make demo` to the first moving picture, to the table, to its end, and to the
+end of the first run of an own rig file. pip may install packages from its cache.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import time
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-# Lines of the demo, and what they show.
+# Patterns of the demo's output lines, by milestone.
 MARKS = {
     'viewer': re.compile(r'cable_arm: http://127'),
     'motion': re.compile(r': (?:approach|track) lap '),
@@ -25,7 +25,7 @@ MARKS = {
 
 
 def main() -> int:
-    """Walk the way; return 0 if all of it works."""
+    """Do all steps; return 0 if all of them work."""
     with tempfile.TemporaryDirectory(prefix='softarm-newcomer-') as folder:
         clone = Path(folder) / 'softarm_ros'
         subprocess.run(['git', 'clone', '--quiet', str(ROOT), str(clone)], check=True)

@@ -1,4 +1,4 @@
-"""A laboratory's package of parts, installed by pip, and what its commands and scripts say."""
+"""Installs a laboratory's package of parts with pip, and runs commands and scripts with it."""
 
 import os
 import shutil
@@ -16,7 +16,7 @@ RIG = 'lab_arm/lab_arm.yaml'
 
 @contextmanager
 def installed_lab(folder):
-    """Yield a function that runs Python beside the installed package, and its rig."""
+    """Yield a function that runs Python with the installed package, and the package's rig."""
     source, installed = folder / 'source', folder / 'installed'
     shutil.copytree(PACKAGE, source, ignore=shutil.ignore_patterns('__pycache__'))
     done = subprocess.run(
@@ -41,7 +41,7 @@ def softarm(lab, *arguments):
 
 
 def assert_refused(lab, cases):
-    """Check that `softarm check` refuses each text of a rig file, and says why."""
+    """Check that `softarm check` refuses each rig file text with the expected message."""
     paths = [lab[1].with_name(f'bad_{number}.yaml') for number in range(len(cases))]
     for path, (text, _) in zip(paths, cases):
         path.write_text(text)
@@ -53,7 +53,7 @@ def assert_refused(lab, cases):
 
 
 def said_by(lab, code):
-    """Return what a script prints that has the rig as `rig`."""
+    """Return the output of a script in which `rig` is the laboratory's rig."""
     run, rig = lab
     begin = f'from softarm_ros import load_rig\nrig = load_rig({str(rig)!r})\n'
     done = run('-c', begin + code)

@@ -1,21 +1,21 @@
-"""An emulated arm whose time passes with the clock of a test, and the driver before it."""
+"""An emulated arm that advances with the clock of a test, and the driver of its devices."""
 
 CHUNK_S = 0.002
 
 
 class PassingArm:
     """
-    Moves an emulated arm on with the clock, until it is closed.
+    Advances an emulated arm with the clock, until it is closed.
 
     Parameters
     ----------
     clock : ManualClock
     arm : EmulatedArm
-        Started.
+        Already started.
     driver : ActuatorDriver
-        At its devices.
+        Driver of the arm's devices.
     step_s : float
-        By which the arm moves on.
+        Time step of the arm.
 
     """
 
@@ -35,7 +35,7 @@ class PassingArm:
         return self.clock.until(condition, within_s, self.driver.not_ready())
 
     def follow(self, target, duration_s):
-        """Command a target at 100 Hz, which must not be refused."""
+        """Send a target at 100 Hz; fail if the driver refuses it."""
         end = self.clock.now_s() + duration_s
         while self.clock.now_s() < end:
             refusal = self.driver.follow(target)
@@ -43,7 +43,7 @@ class PassingArm:
             self.clock.sleep(0.01)
 
     def close(self):
-        """End driver, devices and time; raises what went wrong in any task."""
+        """Close driver and devices, and stop the arm; fail if any task has failed."""
         self.driver.close()
         self._stop.set()
         self._passing.join()

@@ -1,4 +1,4 @@
-"""A ROS domain that no other test process of this computer uses."""
+"""Reserves a ROS domain that no other test process of this computer uses."""
 
 import fcntl
 import os
@@ -6,13 +6,13 @@ import tempfile
 from functools import cache
 from pathlib import Path
 
-DOMAINS = range(40, 100)  # of Linux's 0 to 101; ports above may be taken by any program
+DOMAINS = range(40, 100)  # Linux allows 0 to 101; other programs may use the ports of higher ones
 _held = []
 
 
 @cache
 def own_domain():
-    """Return a free domain; this process keeps it until it ends, however it ends."""
+    """Return a free domain; this process reserves it until it ends, in whatever way."""
     for domain in DOMAINS:
         path = Path(tempfile.gettempdir()) / f'softarm-{os.getuid()}-test-domain{domain}.lock'
         file = path.open('a')

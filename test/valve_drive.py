@@ -1,11 +1,11 @@
-"""The driver's table of muscles behind throttles, for tests of several rooms."""
+"""The valve driver's tables for muscles behind throttles, for tests in several folders."""
 
 import numpy as np
 
 LOW, FULL, PULL, PUSH = 0.05, 0.11, 22.7, 13.5
 SKELETON = PULL / (FULL - LOW)
 THROTTLE = (2.0 * FULL - LOW) / 10.0  # [m/s]: full muscles would be empty in 10 s
-END = FULL + PUSH / SKELETON  # at which the supply would stand still, the film aside
+END = FULL + PUSH / SKELETON  # length at which the supply would stop filling, without the film
 
 _DOWN = np.linspace(0.13, 0.0515, 80)
 _UP = np.linspace(0.0505, 0.13, 80)

@@ -1,4 +1,4 @@
-"""Runs with known errors, and what reads back a page, a picture and the terminal."""
+"""Run records with known errors, and readers of a report page, picture and terminal output."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ BENDS = tuple(f'{s}_bend_{a}' for s in ('proximal', 'distal') for a in 'xy')
 
 
 def circle_record(lap_errors_m=(0.003, 0.001), seed=0, trajectory='circle', **changes):
-    """Return a run whose tip is exactly `lap_errors_m[k]` off the reference in lap k."""
+    """Return a run with a tip error of exactly `lap_errors_m[k]` in lap k."""
     laps = len(lap_errors_m)
     n = APPROACH + laps * LAP + 1
     turn = np.concatenate([np.zeros(APPROACH), np.arange(laps * LAP + 1) / LAP])
@@ -78,7 +78,7 @@ def circle_record(lap_errors_m=(0.003, 0.001), seed=0, trajectory='circle', **ch
 
 
 class Page(HTMLParser):
-    """Tables as lists of rows of text; every address the page refers to; balance of tags."""
+    """Parses a page: table rows as text, referenced addresses, tags and their balance."""
 
     VOID = frozenset({'meta', 'img', 'br', 'link', 'input', 'hr'})
 
@@ -125,7 +125,7 @@ def cut(record, rows):
 
 
 def share_of_colour(png, colour):
-    """Return the share of pixels of exactly this colour."""
+    """Return the share of pixels with exactly this colour."""
     pixels = np.rint(255.0 * imread(png)[..., :3]).astype(int)
     wanted = [int(colour[i : i + 2], 16) for i in (1, 3, 5)]
     return float(np.mean(np.all(pixels == wanted, axis=-1)))

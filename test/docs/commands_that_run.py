@@ -1,8 +1,8 @@
 """
-What the pages say to type is typed: `make commands`, apart from `make test` for its time.
+Runs the commands in the documentation pages: `make commands`, too slow for `make test`.
 
-Every command that needs no device, no ROS graph and no file that a reader has to bring runs, from
-every page, once. Each other one has a reason here, so that none is left out unseen.
+Every command that needs no device, no ROS graph and no file of the reader runs once. Every other
+command has a reason listed here, so that none is left out unnoticed.
 """
 
 import re
@@ -17,7 +17,7 @@ from test_every_page import COMMANDS, PAGES, calls, shown
 from softarm_ros.rigs.rig_files import find_rig
 
 ALONE = {'rigs', 'check', 'parts', 'model', 'urdf', 'rviz', 'workspace', 'render'}
-# Why the others are not run here, and what runs them.
+# Why the other commands are not run here, and the test or target that runs them.
 ELSEWHERE = {
     'bench': 'make bench',
     'calibrate': 'images of a camera: test/perception/stereo, test/cli/test_calibrate_command.py',
@@ -39,12 +39,12 @@ ELSEWHERE = {
     'view': 'a browser: make browser',
     'run': 'over topics: test/nodes/test_topic_run.py; with --direct it runs here',
 }
-FILES = {'my_arm.yaml', 'my.yaml'}  # that `folder` below has
+FILES = {'my_arm.yaml', 'my.yaml'}  # made by the fixture `folder` below
 _PLACEHOLDER = re.compile(r'[A-Z]{2,}|\.\.\.|[|$\[<…]')
 
 
 def gathered():
-    """Return the commands to run, and those not to run with the reason, by line."""
+    """Return the commands to run, and the reasons not to run the others, by line."""
     runs, left = {}, {}
     for page in PAGES:
         for line, words in calls(page):
@@ -68,7 +68,7 @@ def gathered():
 
 
 def brings_a_file(words):
-    """Return whether a word is a file or a bag of the reader's own that it reads."""
+    """Return whether the command reads a file or a bag of the reader."""
     for before, word in zip(['', *words], words):
         if before in ('--output', '--image', '--json', '--report') or word.startswith('-'):
             continue
@@ -82,7 +82,7 @@ RUNS, LEFT = gathered()
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
-    """Return a folder with the files that pages call the reader's own."""
+    """Return a folder with the rig files that the pages ask the reader to write."""
     path = tmp_path_factory.mktemp('reader')
     text = find_rig('cable_arm').read_text(encoding='utf-8')
     own = re.sub(r'^name: cable_arm$', 'name: my_arm', text, flags=re.MULTILINE)

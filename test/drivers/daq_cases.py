@@ -1,4 +1,4 @@
-"""A DAQ with pressures, a force sensor, valves and a gripper, as the tests plug it together."""
+"""Configuration of the tests' DAQ: pressures, a force sensor, valves and a gripper."""
 
 import numpy as np
 
@@ -8,7 +8,7 @@ CALIBRATION = np.diag([4.0, 4.0, 12.0, 0.2, 0.2, 0.2]) + 0.05 * np.arange(36).re
 
 
 def daq_config(port=None, **changes):
-    """Six pressures 1..5 V for 0..1 MPa, six regulators 0..10 V, one line, a force sensor."""
+    """Return six pressures (1..5 V: 0..1 MPa), six regulators, force sensor, gripper, one line."""
     fields = {
         'host': None if port is None else {'host': '127.0.0.1', 'port': port},
         'command_timeout_s': 0.15,

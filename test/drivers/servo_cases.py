@@ -1,4 +1,4 @@
-"""Register maps shared by the tests of servo driver and emulated drives."""
+"""Register maps for the tests of the servo driver and of the emulated drives."""
 
 from softarm_ros.drivers.servo_config import ServoConfig
 
@@ -14,7 +14,7 @@ REGISTERS = {
 
 
 def servo_config(port=502, axes=6, per_axis_unit=False, **changes):
-    """Six axes of one controller, 32 registers apart, or one unit each."""
+    """Return six axes of one controller, 32 registers apart, or with one unit per axis."""
     fields = {
         'host': '127.0.0.1',
         'port': port,

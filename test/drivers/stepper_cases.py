@@ -1,4 +1,4 @@
-"""A stepper driver at an emulated board, and a line that is only memory."""
+"""A stepper driver with an emulated board, and a serial port in memory."""
 
 import contextlib
 import threading
@@ -35,12 +35,12 @@ def limits(count=MOTORS, speed=0.02):
 
 
 class Rig:
-    """A driver, the board at the other end of its line, and what its shafts did."""
+    """A driver, the board at the other end of its line, and the motion of the board's shafts."""
 
     def __init__(self, board, clock, open_port, port='memory', **fields):
         self.clock, self.board = clock, board
         self.driver = CableSteppers(config(port, **fields), limits(), clock, open_port)
-        self.turned_at = -np.inf  # last time that a shaft moved
+        self.turned_at = -np.inf  # last time a shaft moved
         self._stop = clock.event()
         self._orders = threading.Lock()
         self._watch = clock.task(self._look, 'watch')
@@ -68,7 +68,7 @@ class Rig:
             return self.board.wait_for_status()
 
     def until(self, condition, timeout=10.0):
-        """Wait for a condition; fail with what the driver says."""
+        """Wait for a condition; fail with the driver's status."""
         try:
             return self.clock.until(condition, timeout)
         except AssertionError as error:
@@ -98,7 +98,7 @@ class Rig:
         return None
 
     def arrive(self, contraction, timeout=10.0):
-        """Follow until the motors are where they shall be."""
+        """Follow a contraction until all motors have reached it."""
         target = np.full(MOTORS, float(contraction))
 
         def there():
@@ -119,7 +119,7 @@ class Rig:
 
 
 def rig_in_memory(elf=None, **fields):
-    """Return a driver at the firmware's core, or its AVR binary, in simulated time."""
+    """Return a driver with the firmware's core, or its AVR binary, in simulated time."""
     clock = ManualClock()
     board = MemoryBoard('steppers', clock, elf=elf)
     board.start()
@@ -128,7 +128,7 @@ def rig_in_memory(elf=None, **fields):
 
 @contextlib.contextmanager
 def rig_at(folder, emulator, **fields):
-    """Run a driver at a board in an emulator, behind a port; skip where that cannot be built."""
+    """Run a driver with a board in an emulator, behind a port; skip if it cannot be built."""
     try:
         built('steppers', emulator)
     except FirmwareBuildError as error:
@@ -146,7 +146,7 @@ def rig_at(folder, emulator, **fields):
 
 
 class MemoryPort:
-    """In place of a serial port: what the test says the board has sent, in pieces."""
+    """Replaces a serial port; the test provides the board's bytes in `pieces`."""
 
     def __init__(self):
         self.pieces = []

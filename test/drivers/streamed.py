@@ -1,8 +1,8 @@
-"""A driver that is sent commands all the time, in the time of a manual clock."""
+"""Streams commands to a driver, in the simulated time of a manual clock."""
 
 
 class Streamed:
-    """What rigs of drivers share; they have a `clock`, a `driver`, and `send` a command."""
+    """Base of driver rigs, which have a `clock`, a `driver` and a method `send`."""
 
     def time_to(self, condition, *command):
         """Stream a command until the condition holds; return how long it took [s]."""

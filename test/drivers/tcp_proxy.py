@@ -1,4 +1,4 @@
-"""A line between driver and device that treats what the device sends badly."""
+"""A connection between driver and device that corrupts the data of the device."""
 
 import contextlib
 import socket
@@ -6,7 +6,7 @@ import threading
 
 
 class Proxy:
-    """Forwards one connection after the other; `treat(data)` yields what the driver gets."""
+    """Forwards connections; `treat(data)` yields the pieces of device data the driver gets."""
 
     def __init__(self, port, treat):
         self.treat = treat

@@ -1,4 +1,4 @@
-"""A board behind a pseudo-terminal or in memory, and a plain host that talks to it; for tests."""
+"""A board behind a pseudo-terminal or in memory, and a simple host for it, for tests."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from softarm_ros.drivers.messages import Message, Result, State, Type
 
 @dataclass
 class Bench:
-    """The control socket of a runner: what the actuators do, and orders."""
+    """The control socket of a runner: receives actuator events, sends orders."""
 
     path: Path
     clock: WallClock = field(default_factory=WallClock)
-    exact: bool = False  # whether stamps are of the board's own time
+    exact: bool = False  # whether stamps are in the board's own time
     shafts: list[int] = field(default_factory=lambda: [0] * 6)
     changes: list[tuple[float, tuple[int, ...]]] = field(default_factory=list)
     valves: list[tuple[float, int]] = field(default_factory=list)
@@ -40,7 +40,7 @@ class Bench:
         self._socket.sendall(line.encode())
 
     def read(self) -> list[list[str]]:
-        """Take in what was said; return lines that are no news of actuators."""
+        """Take in all lines; return those that are not actuator events."""
         other = []
         while True:
             try:
@@ -59,8 +59,8 @@ class Bench:
                 other.append(words)
 
     def status(self) -> dict[str, list[int]]:
-        """Shafts, their whole way, jumps, transactions, failures, as the bench counts them."""
-        self.read()  # what is not read is not sent: make room for the answer
+        """Return the bench's counts: shafts, their path lengths, jumps, transactions, failures."""
+        self.read()  # empty the socket: a full one would block the answer
         deadline = self.clock.now_s() + 5
         self.order('status')
         while self.clock.now_s() < deadline:
@@ -73,18 +73,18 @@ class Bench:
                             found[name] = []
                         else:
                             found[name].append(int(word))
-                    found.pop('late', None)  # of the computer, not of the board
+                    found.pop('late', None)  # depends on the computer, not on the board
                     return found
             self.clock.sleep(0.002)
         raise AssertionError('the bench does not answer')
 
     def close(self) -> None:
-        """Let the socket go."""
+        """Close the socket."""
         self._socket.close()
 
 
 class MemoryBench:
-    """What `Bench` tells of a program, of a board in memory."""
+    """Replaces `Bench` for a board in memory."""
 
     exact = True
 
@@ -96,11 +96,11 @@ class MemoryBench:
         self.valves: list[tuple[float, int]] = []
 
     def order(self, line: str) -> None:
-        """Send an order; it is carried out when time goes by."""
+        """Send an order; the board carries it out when time advances."""
         self.board.order(line)
 
     def read(self) -> None:
-        """Take in what the actuators did."""
+        """Take in the actuator events."""
         while self.board.shafts:
             self.changes.append(self.board.shafts.popleft())
             self.shafts = list(self.changes[-1][1])
@@ -108,14 +108,14 @@ class MemoryBench:
             self.valves.append(self.board.outputs.popleft())
 
     def status(self) -> dict[str, list[int]]:
-        """As `Bench.status`."""
+        """Return the counts, as `Bench.status` does."""
         counts = self.board.wait_for_status()
         self.read()
         return {name: list(count) for name, count in counts.items() if name != 'late'}
 
 
 class MemoryLine:
-    """What a host does with `serial.Serial`, on a line of memory."""
+    """Replaces `serial.Serial` in a host, for a board in memory."""
 
     def __init__(self, board: MemoryBoard, clock: ManualClock) -> None:
         self._port, self._clock = board.open_port('memory', 0), clock
@@ -135,7 +135,7 @@ class MemoryLine:
 
 @dataclass(frozen=True)
 class MemoryLink:
-    """In place of the path of a port."""
+    """Replaces the path of a port."""
 
     bench: MemoryBench
 
@@ -172,7 +172,7 @@ class Host:
         return sequence
 
     def poll(self) -> list[Message]:
-        """Return what has come."""
+        """Return the messages that have arrived."""
         new = [messages.parse(frame) for frame in self.receiver.feed(self.line.read(4096))]
         for message in new:
             self.messages.append((self.clock.now_s(), message))
@@ -181,7 +181,7 @@ class Host:
         return new
 
     def wait(self, wanted: Callable[[Message], bool], timeout: float = 3.0) -> Message:
-        """Poll until a message is the wanted one."""
+        """Poll until a wanted message arrives, and return it."""
         deadline = self.clock.now_s() + timeout
         while self.clock.now_s() < deadline:
             for message in self.poll():
@@ -202,7 +202,7 @@ class Host:
         return ack.result
 
     def hello(self) -> messages.HelloReply:
-        """Shake hands; tries again, since a board may still be starting."""
+        """Do the handshake, with retries, since the board may still be starting."""
         for _ in range(10):
             self.send(Type.HELLO, messages.hello())
             with contextlib.suppress(AssertionError):
@@ -220,11 +220,11 @@ class Host:
         return reply
 
     def wait_state(self, state: State, timeout: float = 3.0) -> Message:
-        """Wait until a state frame says this state."""
+        """Wait for a state frame with this state."""
         return self.wait(lambda m: getattr(m, 'state', None) is state, timeout)
 
     def prepare_steppers(self, speed: int = 679, acceleration: int = 3395) -> None:
-        """Limits, zero and arming of six motors."""
+        """Set limits and zero of six motors, and arm them."""
         for motor in range(messages.MOTORS):
             config = messages.StepperConfig(
                 motor, speed, acceleration, max(acceleration, 50 * speed), -6000, 6000
@@ -249,7 +249,7 @@ class Host:
 
 @contextlib.contextmanager
 def running(folder: Path, *command: str | Path) -> Iterator[tuple[Path, Bench]]:
-    """Start a runner; yields its port and its bench."""
+    """Start a runner; yield its port and its bench."""
     port, control = folder / 'port', folder / 'control'
     process = subprocess.Popen(
         [*map(str, command), '--port', str(port), '--control', str(control)],
@@ -272,7 +272,7 @@ def running(folder: Path, *command: str | Path) -> Iterator[tuple[Path, Bench]]:
 def in_memory(
     kind: str, elf: Path | None = None, reset_on_open: bool = False
 ) -> Iterator[tuple[MemoryLink, MemoryBench]]:
-    """Run the core of a board, or its binary, in simulated time; yields its port and its bench."""
+    """Run a board's core or binary in simulated time; yield its port and its bench."""
     bench = MemoryBench(kind, elf, reset_on_open)
     bench.board.start()
     try:

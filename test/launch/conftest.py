@@ -1,10 +1,10 @@
-"""launch_testing leaves the sockets of its event loop to the garbage collector."""
+"""Settings for launch_testing, which leaves open sockets to the garbage collector."""
 
 import pytest
 
 
 def pytest_collection_modifyitems(items):
-    """Let pass that one warning, which pytest turns into an error, and no other."""
+    """Ignore only the warning about the unclosed event loop, which pytest makes an error."""
     before = r'ignore:[\s\S]*'
     loop = r'(unclosed event loop|unclosed <socket\.socket fd=\d+, family=(1|AddressFamily'
     ours = r'\.AF_UNIX))[\s\S]*:pytest.PytestUnraisableExceptionWarning'

@@ -1,4 +1,4 @@
-"""`ros2 launch` itself as a child process, in a ROS graph of its own."""
+"""Runs `ros2 launch` as a child process, in a ROS graph of its own."""
 
 import os
 import re
@@ -16,14 +16,14 @@ import pytest
 sys.path.insert(0, str(Path(__file__).parents[1]))  # launch_test reads no conftest
 from ros_domain import own_domain
 
-# What a shell without job control starts in the background ignores Ctrl-C, and its children too.
+# Background processes of a shell without job control ignore Ctrl-C, and so do their children.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 STARTED = re.compile(r'\[(\w+)-\d+\]: process started with pid \[(\d+)\]')
 LOOPBACK = Path(__file__).parents[1] / 'nodes' / 'loopback.xml'
 
 
 def why_not():
-    """Return why `ros2 launch softarm_ros` cannot be tried here, or ''."""
+    """Return why `ros2 launch softarm_ros` cannot run here, or ''."""
     if shutil.which('ros2') is None:
         return 'needs the command ros2 (a ROS installation)'
     try:
@@ -39,7 +39,7 @@ def why_not():
 
 
 def environment(**more):
-    """Return the environment of a graph that neither hears nor disturbs another."""
+    """Return environment variables that isolate the graph from other graphs."""
     old = os.environ.get('ROS_DISTRO', '') in ('humble', 'iron', 'jazzy')
     alone = {
         'ROS_DOMAIN_ID': str(own_domain()),
@@ -66,7 +66,7 @@ def short_trajectory(rig_name, folder):
 
 
 class RealLaunch:
-    """`ros2 launch softarm_ros arm.launch.py ...` with everything it prints, in a `with` block."""
+    """Runs `ros2 launch softarm_ros arm.launch.py ...` in a `with` block; keeps its output."""
 
     def __init__(self, *arguments, **more):
         self._condition = threading.Condition()
@@ -76,7 +76,7 @@ class RealLaunch:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,  # a process group, as a terminal has one
+            start_new_session=True,  # a process group of its own, as in a terminal
             env=environment(**more),
         )
         self._reader = threading.Thread(target=self._read, daemon=True)
@@ -100,7 +100,7 @@ class RealLaunch:
                 self._condition.notify_all()
 
     def until(self, said, timeout):
-        """Wait until something is printed."""
+        """Wait until a text is printed."""
         with self._condition:
             if not self._condition.wait_for(lambda: said in self.text, timeout):
                 pytest.fail(f'{said!r} not within {timeout} s:\n{self.text}')
@@ -115,16 +115,16 @@ class RealLaunch:
         return status, self.text
 
     def ctrl_c(self):
-        """Press Ctrl-C: the signal goes to everything in the terminal."""
+        """Send SIGINT to the whole process group, as Ctrl-C in a terminal does."""
         os.killpg(self.process.pid, signal.SIGINT)
 
     def nodes(self):
-        """Return the process ids of what has been started, by executable."""
+        """Return the process ids of the started nodes, by executable."""
         return {name: int(pid) for name, pid in STARTED.findall(self.text)}
 
 
 def alive(pid):
-    """Return whether a process runs; one that has ended and was not asked for does not."""
+    """Return whether a process runs; a zombie does not."""
     try:
         stat = Path(f'/proc/{pid}/stat').read_text()
     except OSError:

@@ -1,4 +1,4 @@
-"""A section whose cables cut in, with the numbers of its paper."""
+"""A section with cables that cut into the body, with the parameters of its paper."""
 
 import numpy as np
 from model_cases import (

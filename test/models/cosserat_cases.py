@@ -1,4 +1,4 @@
-"""Loads and arms on which Cosserat rods are tried."""
+"""Loads and arms for the tests of Cosserat rods."""
 
 import numpy as np
 
@@ -16,7 +16,7 @@ FORCE, MOMENT = (0.05, 0.02, -0.02), (0.001, 0.0, 0.002)
 
 
 def winding_arm(steps=12, extensible=True, turn_deg=(0.0, 0.0, 0.0)):
-    """Taper, pre-curvature, helical and conical cables, one that ends early, gravity askew."""
+    """Return a tapered, pre-curved arm: helical, conical and short cables, oblique gravity."""
     profile = dict(young_modulus_Pa=8e5, poisson_ratio=0.4, density_kg_m3=1100.0)
     return CosseratConfig(
         segments=[

@@ -15,7 +15,7 @@ SIDEWAYS = (9.81, 0.0, 0.0)
 
 
 def cantilever(segments=20, sections=2, radius_m=RADIUS, **changes):
-    """Return the arm of the benchmark: 0.2 m long, silicone-like."""
+    """Return the arm of the benchmark, 0.2 m long with the stiffness of silicone."""
     section = round_section(
         length_m=LENGTH / sections,
         radius_m=radius_m,
@@ -28,7 +28,7 @@ def cantilever(segments=20, sections=2, radius_m=RADIUS, **changes):
 
 
 def full_arm(seed=0, segments=2, sections=2):
-    """Return an arm with everything: rest shape, full matrices, bodies, connectors, payload."""
+    """Return an arm with all features: rest shape, full matrices, bodies, connectors, payload."""
     rng = np.random.default_rng(seed)
     parts = []
     for _ in range(sections):
@@ -70,7 +70,7 @@ def full_arm(seed=0, segments=2, sections=2):
 
 
 def random_state(arm, seed=0, size=1.0):
-    """Return strains and rates of large bends."""
+    """Return random strains and strain rates with large bends."""
     rng = np.random.default_rng(seed)
     q = size * rng.normal(size=(arm.segments, 4)) * [0.05, 8.0, 8.0, 5.0]
     v = size * rng.normal(size=(arm.segments, 4)) * [0.5, 30.0, 30.0, 30.0]
@@ -78,7 +78,7 @@ def random_state(arm, seed=0, size=1.0):
 
 
 def random_loads(arm, seed=0):
-    """Return loads of every kind."""
+    """Return random loads of every kind."""
     rng = np.random.default_rng(seed)
     n = arm.segments
     factor = rng.normal(size=(n, 6, 6)) * [0.1, 0.1, 0.1, 0.003, 0.003, 0.003]

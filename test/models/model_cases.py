@@ -1,4 +1,4 @@
-"""Arms used by the model tests: the published one and variations of it."""
+"""Arms for the model tests: the published arm and variations of it."""
 
 import math
 

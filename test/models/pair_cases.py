@@ -1,4 +1,4 @@
-"""Arms with pairs of cables, used by several tests."""
+"""Arms with pairs of cables, for several tests."""
 
 import numpy as np
 
@@ -33,7 +33,7 @@ def sections(**changes):
 
 
 def cables(bends=None, pair=True):
-    """Return two pairs a section; `bends` (dof, m) [rad/m] are identified ones."""
+    """Return two pairs per section; `bends` (dof, m) [rad/m] are identified bending gains."""
     found = []
     for k, angles in enumerate(ANGLES):
         for i, angle in enumerate(angles):

@@ -1,4 +1,4 @@
-"""Independent solution of the held rod: initial values shot with scipy, Euler's equations."""
+"""Independent solution of the held rod: a shooting method with scipy on Euler's equations."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softarm_ros.models.minimum_energy.config import BackboneConfig
 
 @dataclass(frozen=True)
 class ShotRod:
-    """What the shooting finds; positions (m, 3) are at evenly spaced arcs."""
+    """Solution of the shooting method; positions (m, 3) are at evenly spaced arc lengths."""
 
     positions: np.ndarray
     tip_rotation: np.ndarray

@@ -1,4 +1,4 @@
-"""Water hydraulics run under given torques."""
+"""Simulates water hydraulics under given torques."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A headless browser on a viewer that was started as its users start it."""
+"""Opens the viewer in a headless browser; the viewer starts in the same way as for users."""
 
 import contextlib
 import shutil
@@ -13,7 +13,7 @@ pytest.importorskip('selenium.webdriver', reason='needs selenium')
 
 CHROMIUM, DRIVER = shutil.which('chromium'), shutil.which('chromedriver')
 START_S = 60.0
-# Of every test that looks at a running arm through a browser.
+# Marks of every test that views a running arm in a browser.
 BROWSER_MARKS = [
     pytest.mark.ros,
     pytest.mark.skipif(not (CHROMIUM and DRIVER), reason='needs chromium and chromium-driver'),
@@ -22,7 +22,7 @@ BROWSER_MARKS = [
 
 @contextlib.contextmanager
 def viewer_of(rig):
-    """Start the viewer as its users do; yield its address, the token in it."""
+    """Start the viewer as users do; yield its address, including the token."""
     with subprocess.Popen(
         [sys.executable, '-m', 'softarm_ros.cli', 'view', rig],
         stdout=subprocess.PIPE,
@@ -39,7 +39,7 @@ def viewer_of(rig):
 
 @contextlib.contextmanager
 def opened(address, size=(1400, 1000)):
-    """Open an address in a browser without a graphics card, and close it with the block."""
+    """Open an address in a browser without a graphics card; close it at the end of the block."""
     from selenium import webdriver
     from selenium.webdriver.chrome.service import Service
 
@@ -64,7 +64,7 @@ def opened(address, size=(1400, 1000)):
 
 
 def press(browser, label):
-    """Press a button, once it is there."""
+    """Press a button as soon as it appears."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.wait import WebDriverWait
 
@@ -74,7 +74,7 @@ def press(browser, label):
 
 
 def choose(browser, label, option):
-    """Pick an option of the list that has a label."""
+    """Choose an option in the list with this label."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.wait import WebDriverWait
 
@@ -89,7 +89,7 @@ def choose(browser, label, option):
 
 
 def open_folder(browser, title):
-    """Open a folder that is closed, and wait until it has."""
+    """Open a closed folder, and wait until it is open."""
     from selenium.webdriver.common.by import By
     from selenium.webdriver.support.wait import WebDriverWait
 
@@ -101,12 +101,12 @@ def open_folder(browser, title):
 
 
 def slide(browser, label, steps):
-    """Move a slider by steps, with the arrow keys; return where it is then."""
+    """Move a slider by steps with the arrow keys; return its new value."""
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.keys import Keys
     from selenium.webdriver.support.wait import WebDriverWait
 
-    # A slider's label belongs to no input: it is the first one in the slider's row.
+    # A slider's label has no input element: it is the first label in the slider's row.
     find = (
         'let row = t => { while (t && !t.querySelector("label")) t = t.parentElement; return t; };'
         'return [...document.querySelectorAll("[role=slider]")].find(t => t.offsetParent &&'
@@ -131,5 +131,5 @@ def _labelled(browser, label):
 
 
 def text(browser):
-    """Return what is written in the page."""
+    """Return the text of the page."""
     return browser.execute_script('return document.body.innerText')

@@ -1,4 +1,4 @@
-"""Fixtures of the tests of nodes; importing node_bench sets their ROS graph apart."""
+"""Fixtures for the tests of nodes; importing node_bench isolates their ROS graph."""
 
 import pytest
 from node_bench import CIRCLE, SHORT_CIRCLE
@@ -6,7 +6,7 @@ from node_bench import CIRCLE, SHORT_CIRCLE
 
 @pytest.fixture(scope='session', autouse=True)
 def compiled():
-    """Compile the kernels first: what these tests time is a running arm, not a compiler."""
+    """Compile the kernels first: these tests time a running arm, not a compiler."""
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.runtime.warm_up import prepare
 
@@ -16,7 +16,7 @@ def compiled():
 
 @pytest.fixture
 def context():
-    """Return a ROS context that ends with the test."""
+    """Yield a ROS context that ends with the test."""
     import rclpy
     from rclpy.context import Context
 
@@ -28,7 +28,7 @@ def context():
 
 @pytest.fixture
 def circle(tmp_path):
-    """Return a function that writes a circle, a short one for few laps; it returns the path."""
+    """Return a function that writes a circle file and returns its path; few laps: a short one."""
 
     def write(speed=0.03, laps=20):
         path = tmp_path / 'circle.yaml'

@@ -1,10 +1,9 @@
 """
-Arms with their devices emulated, as whole graphs over topics: they track, and faults stop them.
+Whole graphs of arms with emulated devices: checks that they track and that faults stop them.
 
-How soon a driver notices a fault of its device, and each fault there is, is asked of the drivers
-in simulated time; here, that what a driver finds reaches /diagnostics and stops the arm, and that
-nothing moves again before somebody says so. Limits on lateness of nodes are wide: `make soak`
-asks what a computer keeps.
+The tests of the drivers check every fault of a device, and how soon it is noticed, in simulated
+time. Here, a fault must reach /diagnostics and stop the arm, and nothing may move again without a
+request. Limits on the lateness of nodes are wide; `make soak` tests the timing of a computer.
 """
 
 import re
@@ -20,8 +19,8 @@ from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.warm_up import prepare
 
-ALIKE = 1.2  # times the largest simulated mean error
-REPORTED_S = 1.0  # how soon is asked in simulated time; here a computer may be busy
+ALIKE = 1.2  # limit of the mean error, in units of the largest simulated one
+REPORTED_S = 1.0  # generous for a busy computer; tests in simulated time check the exact delay
 PATIENT = (
     'supervisor.heartbeat_timeout_s=1.0',
     'supervisor.feedback_timeout_s=1.0',
@@ -35,10 +34,10 @@ PATIENT_DAQ = ('drives.daq.call_timeout_s=0.5', 'drives.daq.read_margin_s=0.3')
 @dataclass(frozen=True)
 class Case:
     """
-    An arm, a path, settings of its devices, and simulated runs it is compared with.
+    An arm, a path, settings of its devices, and the number of simulated runs to compare with.
 
-    Without `cameras` the arm is seen by the simulated ones, as in the runs it is compared with:
-    drawn images take a core, and err by what a calibration leaves.
+    Without `cameras`, simulated motion capture measures the arm, as in the simulated runs: drawing
+    camera images takes a whole core, and the calibration leaves errors.
     """
 
     rig: str
@@ -50,7 +49,7 @@ class Case:
 
 
 def arm_of(case):
-    """Return a fixture: the running graph of a case, at rest, homed and ready."""
+    """Return a fixture with the running graph of a case, at rest, homed and ready."""
 
     @pytest.fixture(scope='module')
     def arm(tmp_path_factory):
@@ -67,7 +66,7 @@ def arm_of(case):
         path.write_text(case.trajectory)
         seeds = range(case.seeds)
         with Bench(rig, emulated_plan(rig, path)) as running:
-            # While the graph starts: its nodes go first, where they have their priority.
+            # Simulated while the graph starts: its nodes have priority, if permitted.
             runs = [run_direct(rig, str(path), laps=1, seed=seed).error().mean for seed in seeds]
             running.rig, running.simulated = rig, max(runs)
             yield running
@@ -76,7 +75,7 @@ def arm_of(case):
 
 
 def without_cameras(name, folder):
-    """Write a rig's file without its block of stereo cameras; return the copy."""
+    """Write a copy of a rig file without its stereo cameras; return its path."""
     text = find_rig(name).read_text()
     less = re.sub(r'^  stereo_cameras:.*\n(?:(?: {3,}.*| *#.*)?\n)*', '', text, flags=re.MULTILINE)
     assert less != text, name
@@ -86,16 +85,16 @@ def without_cameras(name, folder):
 
 
 def assert_tracks(arm):
-    """Check that the mean error of a lap is that of the simulated arm."""
+    """Check that the mean error of a lap is close to that of the simulated arm."""
     emulated = first_lap(arm, arm.rig)
     simulated = arm.simulated
     print(f'{arm.rig.name}: simulated {1e3 * simulated:.2f}, emulated {1e3 * emulated:.2f} mm')
     assert emulated <= ALIKE * simulated
-    arm.spin(0.2)  # this process did not listen meanwhile
+    arm.spin(0.2)  # this process did not listen during the lap
 
 
 def assert_reported(arm, began, text, *sources):
-    """Check that each source says a text on /diagnostics in time."""
+    """Check that each source reports a text on /diagnostics in time."""
     for source in sources:
 
         def told(source=source):
@@ -109,9 +108,9 @@ def assert_reported(arm, began, text, *sources):
 
 def stand_by(arm, driver):
     """
-    Reset a driver that a busy computer made stop, and wait until it is ready.
+    Reset a driver that has stopped because the computer was busy; wait until it is ready.
 
-    One that runs is left alone: a driver that is reset in motion rightly stops its arm.
+    A ready driver is not reset: a reset in motion rightly stops the arm.
     """
     arm.health.pop(driver, None)
     arm.until(lambda: driver in arm.health, 5.0, f'word of {driver}')
@@ -125,7 +124,7 @@ def truth(arm, name, separator=None):
 
 
 def heard_after(arm, node, at):
-    """Wait until a node has said how things are after an instant (ROS time)."""
+    """Wait for a heartbeat of a node after an instant (ROS time [s])."""
     arm.spin(max(at - arm.now_s(), 0.0))
     arm.health.pop(node, None)
     arm.until(lambda: node in arm.health, 5.0, f'word of {node}')

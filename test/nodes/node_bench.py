@@ -1,4 +1,4 @@
-"""A whole arm as processes, watched and disturbed from the test's process."""
+"""Runs a whole arm as processes; the test's process watches and disturbs them."""
 
 import contextlib
 import os
@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-# Set before rclpy is imported anywhere: only this computer hears the graph.
+# Set before rclpy is imported anywhere: restricts the graph to this computer.
 if 'cyclone' in os.environ.get('RMW_IMPLEMENTATION', ''):
     os.environ['ROS_LOCALHOST_ONLY'] = '1'
     os.environ['ROS_AUTOMATIC_DISCOVERY_RANGE'] = 'LOCALHOST'
@@ -23,7 +23,7 @@ else:  # the same for Fast DDS, but without its shared memory (see set_up_dds)
     os.environ[f'{"FASTRTPS" if old else "FASTDDS"}_DEFAULT_PROFILES_FILE'] = profile
 
 with warnings.catch_warnings(), contextlib.suppress(ImportError):
-    # The type support of ROS imports, when first used, modules that are deprecated.
+    # At its first use, the type support of ROS imports deprecated modules.
     warnings.simplefilter('ignore')
     import rosidl_generator_py  # noqa: F401
 
@@ -34,7 +34,7 @@ radius: 0.05
 speed: {speed}
 laps: {laps}
 """
-# Of 13 cm: driven to the end soon, and its beginning is reached soon from anywhere on it.
+# 13 cm long: a lap is short, and so is the way back to its beginning.
 SHORT_CIRCLE = """\
 type: circle
 center: [0.0, 0.0, 0.24]
@@ -42,9 +42,9 @@ radius: 0.02
 speed: {speed}
 laps: {laps}
 """
-READY_S = 150.0  # a machine may be slow to start; longer than the supervisor waits
-MOVING_M_S = 2e-4  # a stepper that rests jitters by less
-# Half the rates of the file, and half the processor time, where nothing asked depends on them.
+READY_S = 150.0  # a computer may start slowly; longer than the supervisor waits
+MOVING_M_S = 2e-4  # a resting stepper jitters by less
+# Half the rates of the rig file halve the processor time of tests that do not depend on them.
 HALF_RATES = ('controller.rate_hz=50', 'sensors.pose_topic.rate_hz=50')
 
 
@@ -75,7 +75,7 @@ class Bench:
         self.processes = NodeProcesses(plan)
         self.health = {}
         self.diagnosed = []  # (time, name, level, message)
-        # Stamps of the messages: when something was so, not when this process came to read it.
+        # Stamps of the messages, not the times at which this process reads them.
         self.moved_at = -np.inf  # last time an actuator was in motion
         self.state_at = -np.inf  # newest state of the actuators
         self._position = None
@@ -84,7 +84,7 @@ class Bench:
         self.node = Node('bench', namespace=f'/{rig.name}', context=self.context)
         self.executor = make_executor(self.context)
         self.executor.add_node(self.node)
-        # Made long before they are used: a client the server has not found yet gets no answer.
+        # Created long before use: a client that the server has not discovered gets no answer.
         services = [f'supervisor/{asked}' for asked in ('estop', 'start', 'stop', 'reset')]
         for spec in plan:
             if spec.executable in DEVICE_EXECUTABLES:
@@ -96,7 +96,7 @@ class Bench:
         self.node.create_subscription(
             DiagnosticArray, '/diagnostics', self._on_diagnostics, DIAGNOSTICS
         )
-        # Each state: between two of which others are missing, the arm has moved at the second.
+        # Every state counts: if some are missing, motion gets the stamp of a later state.
         every = listening(depth=500)
         self.node.create_subscription(JointState, 'actuators/state', self._on_state, every)
         self.node.create_subscription(PoseStamped, 'tip/pose', self._on_pose, MEASUREMENT)
@@ -145,23 +145,23 @@ class Bench:
             self.moved_at = self.state_at
 
     def now_s(self):
-        """Return ROS time [s], which stamps are of."""
+        """Return ROS time [s], the time of all stamps."""
         return 1e-9 * self.node.get_clock().now().nanoseconds
 
     def together(self, name):
-        """Return the nodes that live in the process of a node, and die with it."""
+        """Return all nodes in the process of a node, which die with it."""
         pid = self.processes.pid(name)
         return [other for other in self.plan if self.processes.pid(other) == pid]
 
     def kill(self, name):
-        """Kill the process of a node; return the nodes that were in it, and when."""
+        """Kill the process of a node; return its nodes and the time of the kill [s]."""
         dead = self.together(name)
         began = self.now_s()
         os.kill(self.processes.pid(name), signal.SIGKILL)
         return dead, began
 
     def restart(self, names):
-        """Start the process again that nodes shared, and wait until each says that it lives."""
+        """Restart the process that nodes shared; wait for a heartbeat of each node."""
         for name in names:
             self.health.pop(name, None)
         self.processes.start(names[0])
@@ -169,7 +169,7 @@ class Bench:
 
     @contextlib.contextmanager
     def paused(self, name):
-        """Take the processor away from the process of a node, as a busy computer does."""
+        """Pause the process of a node during the block, as a busy computer does."""
         pid = self.processes.pid(name)
         os.kill(pid, signal.SIGSTOP)
         try:
@@ -198,7 +198,7 @@ class Bench:
         return health.values['state'] if health else ''
 
     def client(self, service, kind=None):
-        """Return a client whose service is there; making one takes discovery its time."""
+        """Return a client with an available service; a new client must wait for discovery."""
         from std_srvs.srv import Trigger
 
         if service not in self.clients:
@@ -213,7 +213,7 @@ class Bench:
         return future.result()
 
     def inject(self, fault, into='emulator'):
-        """Break or mend something of the emulated devices, or of the plant; return when."""
+        """Inject a fault into emulated devices or the plant, or mend it; return the time [s]."""
         from std_msgs.msg import String
 
         if into not in self._injectors:
@@ -224,11 +224,11 @@ class Bench:
         return began
 
     def values(self, node):
-        """Return what a node said last, by name."""
+        """Return the values of a node's last heartbeat, by name."""
         return self.health[node].values if node in self.health else {}
 
     def run(self):
-        """Have the arm track its circle, from whatever state it is in."""
+        """Make the arm track its circle, from any state of the supervisor."""
         self.until(lambda: self.state not in ('', 'waiting'), READY_S, 'ready')
         end = time.monotonic() + 5.0
         while self.state != 'running' and time.monotonic() < end:
@@ -241,7 +241,7 @@ class Bench:
         self.until(lambda: self.moved_at > began + 0.3, 10.0, 'motion')
 
     def hold_time(self, since, wait=0.6):
-        """Return how long the arm still moved after an instant [s], by its own states."""
+        """Return how long [s] the arm still moved after an instant, by its actuator states."""
         end = time.monotonic() + wait
         self.until(
             lambda: self.state_at >= since + wait or time.monotonic() > end + 1.0,
@@ -251,7 +251,7 @@ class Bench:
         return max(self.moved_at - since, 0.0)
 
     def reasons(self, since, name='supervisor'):
-        """Return what a node has said on /diagnostics since an instant, with the delay [s]."""
+        """Return a node's errors on /diagnostics since an instant, each with its delay [s]."""
         return [
             (at - since, message)
             for at, who, level, message in self.diagnosed
@@ -260,7 +260,7 @@ class Bench:
 
 
 def emulated_plan(rig, trajectory):
-    """Return the nodes of a rig with emulated devices; they are alone and need not look."""
+    """Return the nodes of a rig with emulated devices, without their check for twins."""
     from softarm_ros.rigs.graph import graph_plan
     from softarm_ros.runtime.run_files import devices_folder
 
@@ -277,7 +277,7 @@ def emulated_plan(rig, trajectory):
 
 
 def first_lap(bench, rig):
-    """Have an arm that has not moved yet track a lap; return the mean tracking error [m]."""
+    """Make an arm that has not moved yet track a lap; return the mean tracking error [m]."""
     from softarm_ros.cli.topic_run import starter
     from softarm_ros.nodes.run_monitor import RunMonitor
 
@@ -313,7 +313,7 @@ def first_lap(bench, rig):
 
 @contextlib.contextmanager
 def circling(folder, speed, settings=(), **options):
-    """Run cable_arm, simulated, round a circle until the block ends; it has started by itself."""
+    """Run a simulated cable_arm on a circle until the block ends; it starts by itself."""
     from softarm_ros.rigs.graph import graph_plan
     from softarm_ros.rigs.loader import load_rig
 
@@ -332,7 +332,7 @@ def circling(folder, speed, settings=(), **options):
 
 @contextlib.contextmanager
 def waiting(rig):
-    """Run a rig, simulated, that waits for goals until the block ends; it started by itself."""
+    """Run a simulated rig that waits for goals until the block ends; it starts by itself."""
     from softarm_ros.rigs.graph import graph_plan
 
     plan = [
@@ -345,7 +345,7 @@ def waiting(rig):
 
 
 def client_until(client, condition, timeout, what):
-    """Spin a client of goals until a condition holds; fail with what was reported to it."""
+    """Spin a goal client until a condition holds; fail with the reports it has received."""
     end = time.monotonic() + timeout
     while not condition():
         assert time.monotonic() < end, f'{what}: {client.reports} {client.health["supervisor"]}'

@@ -1,4 +1,4 @@
-"""A client of the action FollowJointTrajectory, as any program has one."""
+"""A client of the action FollowJointTrajectory, like that of any other program."""
 
 from node_bench import client_until
 
@@ -6,7 +6,7 @@ SUCCEEDED, CANCELED, ABORTED = 4, 5, 6  # action_msgs/GoalStatus
 
 
 class Trajectories:
-    """Sends trajectories to the action, from the node of a client of goals."""
+    """Sends trajectories to the action, from the node of a goal client."""
 
     def __init__(self, client, rig):
         from control_msgs.action import FollowJointTrajectory
@@ -19,7 +19,7 @@ class Trajectories:
         client_until(client, self.action.server_is_ready, 20.0, 'the action')
 
     def goal(self, *points, stamp_s=None, **fields):
-        """Return a goal through points (time [s], configuration); `fields` as in the message."""
+        """Return a goal through points (time [s], configuration); `fields` of the message."""
         from builtin_interfaces.msg import Duration
         from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
@@ -49,7 +49,7 @@ class Trajectories:
         return ended.status, ended.result.error_code, ended.result.error_string
 
     def states(self):
-        """Return what was reported on `goal/status` of the newest goal."""
+        """Return the states of the newest goal that were reported on `goal/status`."""
         newest = self.client.reports[-1].values['number']
         reports = [r for r in self.client.reports if r.values['number'] == newest]
         return [report.values['state'] for report in reports]

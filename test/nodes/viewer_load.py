@@ -1,8 +1,8 @@
 """
-What the viewer costs the loop, and how fast it draws: `make view-load`, on a quiet computer.
+Measures the viewer's load on the loop and its drawing speed: `make view-load`.
 
-First the viewer's own loop with the 30-muscle arm and a browser that shows it; then cable_arm over
-topics, by turns without a viewer and with three tabs on one.
+Run it on a quiet computer. It first times the viewer's own loop with the 30-muscle arm and a
+browser, then runs cable_arm over topics, alternately without a viewer and with three tabs on one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ RUN_S = 900.0
 
 
 def main() -> int:
-    """Print both tables; status 1 if a bar is missed."""
+    """Print both results; return status 1 if a limit is missed."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('--pairs', type=int, default=3, help='of runs: without and with a viewer')
     parser.add_argument('--frames-only', action='store_true', help='only how fast it draws')
@@ -45,7 +45,7 @@ def main() -> int:
 
 
 def frames() -> bool:
-    """Draw states of the 30-muscle arm as fast as it goes, with a browser that shows them."""
+    """Draw states of the 30-muscle arm as fast as possible in a browser; return if fast enough."""
     rig = load_rig(MANY)
     configurations = rig.sample_configurations(np.random.default_rng(0), 4)
     between = np.linspace(0.0, len(configurations) - 1.0, FRAMES)
@@ -82,7 +82,7 @@ def frames() -> bool:
 
 
 def loads(pairs: int) -> bool:
-    """Run the arm by turns without and with a viewer; print the loop's delays of each."""
+    """Run the arm alternately without and with a viewer; print the loop's latency of each run."""
     print('| viewer | p50, ms | p99, ms | missed of cycles |\n|---|---|---|---|')
     p99: dict[bool, list[float]] = {False: [], True: []}
     missed, cycles = 0, 0
@@ -106,7 +106,7 @@ def loads(pairs: int) -> bool:
 
 
 def run(watched: bool) -> dict[str, object]:
-    """Run the arm's small line once, watched or not; return the summary."""
+    """Run `line_small` once, with or without a viewer; return the summary."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         if watched:
             address = stack.enter_context(viewer_of(RIG))

@@ -1,9 +1,9 @@
 """
-Pictures of the viewer for docs/images: every arm on its path, and a bag, in a headless browser.
+Takes pictures of the viewer for docs/images: arms on their paths, or a bag, in a browser.
 
-`make view-pictures`, with names of rigs for some, `--bag BAG` for a recorded run. The arms are
-simulated with their supervisor in this process, so that a picture is the same on any computer;
-the viewer and the page are those of `softarm view`.
+`make view-pictures` takes all arms; name rigs to take some, or give `--bag BAG` for a recorded
+run. The arms are simulated with their supervisor in this process, so a picture is the same on any
+computer; viewer and page are those of `softarm view`.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ SIZE = (1200, 820)
 START_S, TRACKED_S, PLAYED_S = 0.5, 12.0, 20.0
 STEP_S = 0.1
 PATH_POINTS = 300
-NEARNESS = 1.33  # closer than where the viewer begins
-PAGE_S, DRAWN_S = 120.0, 4.0  # a processor draws the page
-COLOURS = 96  # of a PNG; a tube's shades and the text stay as they are
+NEARNESS = 1.33  # how much closer than the viewer's first standpoint
+PAGE_S, DRAWN_S = 120.0, 4.0  # long, since the page is drawn without a graphics card
+COLOURS = 96  # of a PNG; enough for the shades of a tube and the text
 
 
 def main() -> int:
-    """Make the pictures."""
+    """Take the pictures."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument('rigs', nargs='*', default=list(RIGS))
     parser.add_argument('--bag', type=Path, help='looked at after twenty seconds')
@@ -77,7 +77,7 @@ def main() -> int:
 
 
 def driven(arm: SupervisedArm) -> Iterator[ViewState]:
-    """Yield states of a simulated arm from its start until some seconds of its path are driven."""
+    """Yield states of a simulated arm from its start until `TRACKED_S` after tracking begins."""
     tracked = np.inf
     while arm.now_s < tracked + TRACKED_S:
         output = arm.cycle()
@@ -109,7 +109,7 @@ def driven(arm: SupervisedArm) -> Iterator[ViewState]:
 
 
 def wait_for(page, words):
-    """Wait until the page shows words."""
+    """Wait until the page shows a text."""
     end = time.monotonic() + PAGE_S
     while words not in text(page):
         if time.monotonic() > end:
@@ -120,7 +120,7 @@ def wait_for(page, words):
 def keep(page, name):
     """Write a small PNG of the page."""
     for close in page.find_elements(By.CSS_SELECTOR, '.mantine-Notification-closeButton'):
-        close.click()  # says that there is no graphics card
+        close.click()  # the notification that there is no graphics card
     time.sleep(1.0)
     path = ROOT / 'docs' / 'images' / name
     page.save_screenshot(str(path))

@@ -1,4 +1,4 @@
-"""Checks in helpers say what they compared, as those in tests do."""
+"""Make failed assertions in `tracked_arm` show the compared values, as in tests."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Real packets of each protocol, and what a sensor makes of garbled ones."""
+"""Valid packets of each protocol, and functions that read corrupted ones as a sensor does."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Case = tuple[Sequence[bytes], Callable[[bytes], str]]
 
 
 def assert_sane(frame: CapturedFrame) -> None:
-    """Check that what is let through holds numbers that a device may measure."""
+    """Check that a frame that was not refused has numbers that a device can measure."""
     assert math.isfinite(frame.exposed_s) and math.isfinite(frame.sent_s)
     for body in frame.bodies:
         assert all(abs(x) <= MAX_RANGE_M for x in body.position)
@@ -21,7 +21,7 @@ def assert_sane(frame: CapturedFrame) -> None:
 
 
 def natnet() -> Case:
-    """Return NatNet packets of versions 3.1 and 4.1: who answers, model, frames."""
+    """Return NatNet packets of versions 3.1 and 4.1: server info, model, frames."""
     import natnet as library
 
     from softarm_ros.emulation import natnet_packets as packets
@@ -74,7 +74,7 @@ def natnet() -> Case:
 
 
 def qtm() -> Case:
-    """Return packets of QTM: answer, parameters, frames with and without a hidden body."""
+    """Return packets of QTM: parameters, and frames with and without a hidden body."""
     import numpy as np
 
     from softarm_ros.emulation.qtm_server import frame, parameters
@@ -98,7 +98,7 @@ def qtm() -> Case:
     packets = [HEADER.pack(8 + len(c), kind) + c for kind, c in contents]
 
     def read(data: bytes) -> str:
-        # A long packet is waited for in vain, like the rest of one that is cut off.
+        # A packet with too large a length, or one that is cut off, is never complete: refused.
         made = 'refused'
         try:
             for kind, content in Framing().feed(data):
@@ -116,7 +116,7 @@ def qtm() -> Case:
 
 
 def vrpn() -> Case:
-    """Return the greeting of a VRPN server with its names, and what follows it: poses."""
+    """Return the greeting of a VRPN server with its names, and pose packets."""
     import numpy as np
 
     from softarm_ros.emulation.tracked_scene import X_RB
@@ -161,10 +161,10 @@ def vrpn() -> Case:
 
 def ndi() -> Case:
     """
-    Return what the process with NDI's library says of frames, as the sensor reads it.
+    Return lines with frames from the process with NDI's library, as the sensor reads them.
 
-    Replies on the line are read by that library, which refuses most garbled ones and is ended by
-    others (a byte beyond ASCII); the sensor starts its process again.
+    That library reads the replies on the serial line. It refuses most corrupted ones, and others
+    (a byte beyond ASCII) end its process, which the sensor then restarts.
     """
     import json
 

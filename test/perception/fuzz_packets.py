@@ -1,7 +1,7 @@
 """
-Garbled packets of a protocol: bits turned over, pieces cut out, put in, doubled, numbers replaced.
+Corrupts packets of a protocol: flips bits; removes, inserts, repeats bytes; replaces numbers.
 
-Run as a program for the long run: `python test/perception/fuzz_packets.py natnet --count 1000000`.
+As a program it does long runs: `python test/perception/fuzz_packets.py natnet --count 1000000`.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-# Floats and integers at the edges: nan, infinity, huge counts, minus one.
+# Extreme floats and integers: nan, infinity, huge counts, minus one.
 EDGES = [
     struct.pack('<f', value) for value in (np.nan, np.inf, -np.inf, 1e30, -1e30, 1e-40, 0.0)
 ] + [struct.pack('<I', value) for value in (0, 1, 0x7FFFFFFF, 0xFFFFFFFF, 0x80000000, 65_536)]
 
 
 def garbled(random: np.random.Generator, data: bytes) -> bytes:
-    """Return a packet with one to four things wrong."""
+    """Return a packet with one to four corruptions."""
     bits = bytearray(data)
     for _ in range(random.integers(1, 5)):
         if not bits:
@@ -51,7 +51,7 @@ def fuzz(
     seed: int,
     slow_s: float = 1.0,
 ) -> Counter[str]:
-    """Return how often `read` made what of garbled packets; AssertionError if one is slow."""
+    """Count the results of `read` on garbled packets; AssertionError if one is slow."""
     random = np.random.default_rng(seed)
     made: Counter[str] = Counter()
     for _ in range(count):

@@ -1,4 +1,4 @@
-"""A sensor and its emulated device on this computer, and an arm that swings between them."""
+"""A sensor and its emulated device on this computer, which measure a swinging arm."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ class Bench:
             self.device.deliver(ready, now)
 
     def read(self, duration_s: float) -> list[Sighting]:
-        """Read for so long [s]; return what came."""
+        """Read for `duration_s` [s]; return the sightings."""
         found: list[Sighting] = []
         end = time.monotonic() + duration_s
         while (left := end - time.monotonic()) > 0.0:
@@ -92,22 +92,22 @@ class Bench:
         return found
 
     def wait_for(self, condition: Callable[[], object], limit_s: float = 30.0) -> None:
-        """Read until a condition holds; AssertionError after so long [s], with the health."""
+        """Read until a condition holds; after `limit_s` [s], fail with the sensor's health."""
         end = time.monotonic() + limit_s
         while not condition():
             assert time.monotonic() < end, self.sensor.health()
             self.sightings += self.sensor.read(0.05)
 
     def codes(self) -> set[str]:
-        """Return the codes of the problems of now."""
+        """Return the codes of the present problems."""
         return {problem.code for problem in self.sensor.health().problems}
 
     def simulated_s(self, sighting: Sighting) -> float:
-        """Return the simulated time [s] that a sighting's stamp stands for."""
+        """Return the simulated time [s] of a sighting's stamp."""
         return 1e-9 * (sighting.stamp_ns - self.began_ns)
 
     def errors_m(self, sightings: list[Sighting]) -> Array:
-        """Return by how much bodies are off where the arm was at the time of their stamps (n,)."""
+        """Return the position errors (n,) of bodies against the true arm at their stamps."""
         offsets = self.sensor.config.places(SECTIONS)
         found = []
         for sighting in sightings:
@@ -121,7 +121,7 @@ class Bench:
 
 @contextmanager
 def bench(sensor: Any, device: Any) -> Iterator[Bench]:
-    """Start both ends; end them whatever happens."""
+    """Start device and sensor; close them whatever happens."""
     running = Bench(sensor, device)
     try:
         running.start()
@@ -133,16 +133,16 @@ def bench(sensor: Any, device: Any) -> Iterator[Bench]:
         device.close()
 
 
-# -- what every system with a network must do; `streaming` starts a server and its sensor
+# -- checks for every system with a network; `streaming` starts a server and its sensor
 
 
 def settle(running: Bench) -> None:
-    """Read until frames come and the base is known."""
+    """Read until frames arrive and the base is known."""
     running.wait_for(lambda: len(running.sightings) > 50)
 
 
 def check_that_single_markers_are_points(streaming: Streaming) -> None:
-    """Check that markers of which only the position is known are where they sit."""
+    """Check that a single marker, which has no orientation, is measured at its place."""
     points = ({'name': '7', 'section': 'distal', 'offset_m': (0.01, 0.0, 0.0)},)
     with streaming(points=points) as running:
         settle(running)
@@ -152,7 +152,7 @@ def check_that_single_markers_are_points(streaming: Streaming) -> None:
     assert np.linalg.norm(found[-1].points[0].position - tip.pose[:3, 3]) < 0.02
 
 
-# What a fault of every server is reported as, of what, and what is still delivered of the tip.
+# Faults of every server: name, reported code, its subject, and what is still delivered of the tip.
 FAULTS = (
     ('hide', 'body-lost', 'tip', 'nothing'),
     ('flip', 'flip', 'tip', 'position'),
@@ -168,7 +168,7 @@ MUTE = ('mute', 'no-frames', 'server', 'nothing')
 def check_that_a_fault_moves_nothing(
     streaming: Streaming, fault: str, code: str, subject: str, tip: str
 ) -> None:
-    """Check that a fault is named with what to do, and that nothing wrong is delivered."""
+    """Check that a fault is reported with advice, and that no wrong pose is delivered."""
     with streaming() as running:
         settle(running)
         running.device.inject(fault)
@@ -179,8 +179,8 @@ def check_that_a_fault_moves_nothing(
         running.wait_for(lambda: code not in running.codes() and running.sensor.health().connected)
         after = running.read(0.5)
     assert len(problems[subject].advice) > 10
-    # Whatever was delivered is where the arm was. Nothing tells a number with a wrong bit from a
-    # right one but where it leads to (networks drop garbled packets by their checksum).
+    # All delivered poses are where the arm was. Only its size reveals a number with a wrong bit,
+    # so the limit is wide there (real networks drop corrupted packets by their checksum).
     assert max(running.errors_m(during), default=0.0) < (0.1 if fault == 'corrupt' else 8e-3)
     bodies = {b.name for s in during for b in s.bodies}
     points = {p.name for s in during for p in s.points}
@@ -203,7 +203,7 @@ def check_that_a_set_clock_is_noticed(streaming: Streaming, fault: str) -> None:
 
 
 def check_that_jitter_shifts_no_stamp(streaming: Streaming) -> None:
-    """Check that packets that come late now and then do not shift the stamps."""
+    """Check that occasional late packets do not shift the stamps."""
     with streaming() as running:
         settle(running)
         running.device.inject('jitter')
@@ -213,7 +213,7 @@ def check_that_jitter_shifts_no_stamp(streaming: Streaming) -> None:
 
 
 def check_that_a_late_server_is_found(streaming: Streaming) -> None:
-    """Check that a server is found that starts late, and again after the sensor was closed."""
+    """Check that a server that starts late is found, and again after the sensor was closed."""
     with streaming() as running:
         running.device.inject('die')
         running.read(0.3)
@@ -229,7 +229,7 @@ def check_that_a_late_server_is_found(streaming: Streaming) -> None:
 
 
 def check_that_poses_are_where_the_arm_was(running: Bench) -> None:
-    """Compare what is read for a second with where the arm was at the exposures."""
+    """Compare one second of sightings with the true arm at the exposures."""
     settle(running)
     found = running.read(1.0)
     health = running.sensor.health()

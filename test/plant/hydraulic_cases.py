@@ -1,4 +1,4 @@
-"""A simulated water-hydraulic arm with stated errors, and the statics of the same arm."""
+"""A simulated water-hydraulic arm with chosen errors, and the statics of the same arm."""
 
 import numpy as np
 
@@ -71,7 +71,7 @@ def config(friction=0.0, **changes):
 
 
 def world_of(around):
-    """Return what the plant takes of what the models take."""
+    """Return the plant's world for the surroundings of the models."""
     density = around.fluid_density_kg_m3
     fluid = Fluid(WaterConfig(density_kg_m3=density)) if density else None
     return World(around.gravity_m_s2, fluid, around.tip_load_kg, around.tip_load_density_kg_m3)

@@ -1,4 +1,4 @@
-"""Arms that several plant tests use."""
+"""Arms for several tests of the plant."""
 
 import numpy as np
 
@@ -53,7 +53,7 @@ def plant_config(sections=1, stepper=None, mocap=None, section=None, **fields):
 
 
 def ring(sections=1, turned_rad=0.0):
-    """Three cables for each section, 120 deg apart."""
+    """Return three cables for each section, 120 deg apart."""
     return [
         PlantCable(k, turned_rad + 2.0 * np.pi * i / 3.0)
         for k in range(sections)
@@ -67,7 +67,7 @@ def soft_arm(cables=(), sections=1, gravity=WEIGHTLESS, segments=10, section=Non
 
 
 def beam(segments=10, **section):
-    """A thin, practically inextensible cantilever without endcaps."""
+    """Return a thin, practically inextensible cantilever without endcaps."""
     thin = {
         'endcap_length_m': 0.0,
         'endcap_mass_kg': 0.0,
@@ -79,7 +79,7 @@ def beam(segments=10, **section):
 
 
 def bend_angle(tip, start=None):
-    """Angle of a tip's axis to the base's z axis, or to that of another pose [rad]."""
+    """Return the angle [rad] of a tip's z axis to that of the base, or of another pose."""
     axis = np.array([0.0, 0.0, 1.0]) if start is None else start[:3, 2]
     return float(np.arctan2(np.linalg.norm(np.cross(axis, tip[:3, 2])), axis @ tip[:3, 2]))
 

@@ -1,4 +1,4 @@
-"""The simulated pneumatic arm of the rig that comes with the package, and its regulators."""
+"""The simulated pneumatic arm of the package's own rig, and its pressure regulators."""
 
 import numpy as np
 

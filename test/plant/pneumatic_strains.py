@@ -1,8 +1,9 @@
 """
 Another formulation of the pneumatic body: segments of constant strain, `models/dynamics`.
 
-Exact arcs with mass along them, Newton's method at rest, an implicit integrator of second order
-with a bounded error in motion. In air; strains are ordered stretch, curvatures about x, y, z.
+It uses exact arcs with mass along them, Newton's method for the rest shape, and an implicit
+second-order integrator with a bounded error for motion. The order of strains is stretch, then
+curvatures about x, y, z.
 """
 
 import math
@@ -26,7 +27,7 @@ GRIPPER_MODULUS_PA = 2e7
 
 
 def modulus_left(stretch, c20_share, step=1e-3):
-    """Return the tangent modulus over that at rest: Yeoh's energy by central differences."""
+    """Return tangent modulus / modulus at rest, by central differences of Yeoh's energy."""
 
     def energy(at):
         first = at**2 + 2.0 / at - 3.0
@@ -37,7 +38,7 @@ def modulus_left(stretch, c20_share, step=1e-3):
 
 
 class StrainBody:
-    """The body of a plant's config, n segments to a part with chambers, half to an end part."""
+    """Body of a plant's config: n segments per part with chambers, n / 2 per end part."""
 
     def __init__(
         self,
@@ -51,7 +52,7 @@ class StrainBody:
         density=0.0,
         stretched=(0.0, 0.0),
     ):
-        """Take the silicone of each section as it is when stretched by a free strain."""
+        """Build the arm; the silicone's stiffness is that at the free strains `stretched`."""
         self.stretched = stretched
         self.config, self.density = config, density
         self.n, self.m = n, max(1, n // 2)
@@ -134,7 +135,7 @@ class StrainBody:
         return rod.model_copy(update={'displaced_fluid_kg_m': self.density * area})
 
     def under(self, free):
-        """Return the loads under free strains (sections, 4) in the order of the plant."""
+        """Return the loads of free strains (sections, 4) in the plant's order of strains."""
         drive = np.zeros((self.arm.segments, 4))
         for part, strain in zip(self.arcs, free):
             drive[part] = self.arm.body.stiffness[part.start] @ strain[[3, 0, 1, 2]]
@@ -150,7 +151,7 @@ class StrainBody:
         return found.strains
 
     def tips(self, strains):
-        """Return the section tips (sections, 4, 4), base frame."""
+        """Return the section tips (sections, 4, 4) in the base frame."""
         tips = self.arm.node_poses(strains)[self.nodes].copy()
         tips[:, :3, 3] += self.base
         return tips
@@ -159,7 +160,7 @@ class StrainBody:
         return ArmIntegrator(self.arm, tolerance_m=tolerance_m)
 
     def load_on_base(self, free, strains, rates, accelerations):
-        """Return force and moment (6,) on what holds the arm, about the base's origin."""
+        """Return force and moment (6,) of the arm on its mount, about the base's origin."""
         arm, scratch = self.arm, self.arm.scratch
         place_arm(arm.body, strains, scratch)
         residual(

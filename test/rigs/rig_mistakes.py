@@ -1,4 +1,4 @@
-"""One mistake at a time in a rig file, and what is said of it."""
+"""Rig files with one mistake each, and the expected messages."""
 
 from pathlib import Path
 
@@ -44,7 +44,7 @@ NATNET = """    rate_hz: 100.0
       - {name: base, section: base}
 """
 
-# (what, text to replace, replacement, text whose line is reported, message)
+# (mistake, text to replace, replacement, text in the reported line, message)
 SINGLE = [
     (
         'two sensors',

@@ -1,4 +1,4 @@
-"""Says which kernels compile, or load, when a rig begins to move after its warm-up."""
+"""Prints which kernels compile or load when a rig starts to move after its warm-up."""
 
 import sys
 from pathlib import Path
@@ -12,7 +12,7 @@ from softarm_ros.runtime.warm_up import warm_up
 
 
 def compiled():
-    """Return every kernel there is with the kinds of arguments it was compiled for."""
+    """Return all loaded kernels, each with the argument types it was compiled for."""
     modules = [m for name, m in list(sys.modules.items()) if name.startswith('softarm_ros')]
     kernels = {k for m in modules for k in vars(m).values() if isinstance(k, Dispatcher)}
     both = kernels | {k.inner for k in kernels if hasattr(k, 'inner')}

@@ -1,1 +1,1 @@
-"""Parts of a laboratory's own arm, and its rig: what softarm_ros does not know."""
+"""Parts of a laboratory's own arm, and its rig, which are not in softarm_ros."""

@@ -1,4 +1,4 @@
-"""A simulated arm: one section, an arc that follows its cables with a lag."""
+"""A simulated arm of one section: a circular arc that follows its cables with a lag."""
 
 import numpy as np
 from pydantic import Field

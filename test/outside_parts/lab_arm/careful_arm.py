@@ -1,4 +1,4 @@
-"""A kind of arm: soft sections that must not bend as far as their cables could bend them."""
+"""A kind of arm: its soft sections may bend less than their cables could bend them."""
 
 from typing import ClassVar
 

@@ -1,4 +1,4 @@
-"""The other end of the wire: winches that wind the cables of a simulated arm."""
+"""Emulated winches, which wind the cables of a simulated arm."""
 
 import socket
 

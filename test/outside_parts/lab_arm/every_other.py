@@ -1,4 +1,4 @@
-"""An estimator: every n-th measured pose, for a loop that is slower than its cameras."""
+"""An estimator that uses every n-th measured pose, for a loop slower than its cameras."""
 
 from pydantic import Field
 

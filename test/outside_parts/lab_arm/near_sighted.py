@@ -1,4 +1,4 @@
-"""A sensor: poses that scatter the more the farther a tip is from the base."""
+"""A pose sensor with noise that grows with the distance of a tip from the base."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""A medium: oil, thicker and lighter than water."""
+"""A medium: oil, which is more viscous and lighter than water."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""A gripper: a cup that holds by vacuum, at the DAQ as soft fingers are."""
+"""A gripper: a vacuum cup, connected to the DAQ in the same way as soft fingers."""
 
 import math
 

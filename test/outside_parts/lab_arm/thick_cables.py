@@ -1,4 +1,4 @@
-"""A model: arcs bent by cables that are thick, and so pull farther outside."""
+"""A model: arcs with thick cables, which act at a larger radius."""
 
 from pydantic import Field
 

@@ -1,4 +1,4 @@
-"""A controller: along the transposed Jacobian, as far as the bounds allow."""
+"""A controller: moves along the transposed Jacobian, as far as the bounds allow."""
 
 import numpy as np
 

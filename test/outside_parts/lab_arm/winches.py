@@ -1,4 +1,4 @@
-"""A drive: winches that take contractions in micrometres and return them, in datagrams."""
+"""A drive: winches that receive and report contractions in micrometres, in UDP datagrams."""
 
 import socket
 import time
@@ -37,7 +37,7 @@ class Winches:
             self._socket = None
 
     def reset(self):
-        """Nothing is latched."""
+        """Do nothing: no problem is latched."""
 
     def not_ready(self):
         return '' if self._homed and self.reading() is not None else 'not homed, or not heard'

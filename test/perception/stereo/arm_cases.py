@@ -1,4 +1,4 @@
-"""An arm of two sections with four markers, before two emulated cameras."""
+"""An arm of two sections with four markers, in front of two emulated cameras."""
 
 import numpy as np
 
@@ -59,7 +59,7 @@ def centreline(tips):
     return np.concatenate([along_sections(tips, k, f)[min(k, 1) :, :3, 3] for k in range(2)])
 
 
-# Balls before each section's end that stand out from an arm of 12 mm radius: a rigid disk.
+# Markers of a rigid disk at each section's end, which protrude from an arm of 12 mm radius.
 BALLS = [[-0.024, 0.012, 0.0], [-0.01, 0.022, -0.03], [0.01, 0.022, 0.0], [0.024, 0.012, -0.03]]
 DISKS = [{'name': s, 'section': s, 'markers': BALLS} for s in SECTIONS]
 
@@ -70,7 +70,7 @@ def disk_config(**changes):
 
 
 def model_of(tips, config):
-    """Return where a model that is exact has each marker of these section tips."""
+    """Return the exact position (3,) of each marker, by name, for these section tips."""
     places = config.marker_places(SECTIONS)
     found = {}
     for name, place in places.items():

@@ -1,4 +1,4 @@
-"""Rendered pairs of images of a board: held everywhere in view, tilted every way."""
+"""Rendered image pairs of a calibration board, placed all over the view and tilted."""
 
 from functools import cache
 
@@ -32,13 +32,13 @@ def rays(side, window=False):
 
 
 def board_pose(place_m, tilt_rad):
-    """The middle of the chessboard at a place, turned by a rotation vector."""
+    """Return the board's pose: chessboard centre at a place, turned by a rotation vector."""
     R = exp_so3(np.array(tilt_rad, dtype=float))
     return pose(R, np.array(place_m) - R @ (0.064, 0.04, 0.0))
 
 
 def held(count, seed=3, depth_m=0.5):
-    """Return poses of the board all over the view."""
+    """Return poses of the board, spread over the whole view."""
     rng = np.random.default_rng(seed)
     spots = [(x, y) for y in (-1, 0, 1) for x in (-1, 0, 1)]
     poses = []
@@ -51,7 +51,7 @@ def held(count, seed=3, depth_m=0.5):
 
 @cache
 def _drawn(board, window, seed, depth_m):
-    """Return pairs drawn so far and the noise of those to come: few are the first of many."""
+    """Return the pairs drawn so far and the generator for further ones, which extend the list."""
     return [], np.random.default_rng(seed + 100)
 
 

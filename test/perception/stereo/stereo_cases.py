@@ -1,4 +1,4 @@
-"""A pair of cameras 0.3 m apart that look at a point 0.6 m before them."""
+"""A pair of cameras 0.3 m apart that look at a point 0.6 m in front of them."""
 
 import numpy as np
 
@@ -12,7 +12,7 @@ RATIONAL = (0.31, -0.12, 3e-4, -2e-4, 0.02, 0.52, -0.05, 0.01)
 
 
 def looking_at(eye, target):
-    """Return the pose of a camera whose view is along z and whose image is upright."""
+    """Return the pose of a camera at `eye` that looks along z at `target`, image upright."""
     z = np.subtract(target, eye)
     z = z / np.linalg.norm(z)
     x = np.cross((0.0, 1.0, 0.0), z)
@@ -29,7 +29,7 @@ def a_camera(name='left', distortion=BARREL, focal_px=1370.0, size=SIZE):
 def a_pair(
     distortion=BARREL, window=None, baseline_m=0.3, distance_m=0.6, size=SIZE, focal_px=1370.0
 ):
-    """The left camera's frame is where it stands; the target is straight before it."""
+    """Return two cameras, in the frame of the left one; the target lies straight ahead of it."""
     middle = (0.0, 0.0, distance_m)
     X_LR = looking_at((baseline_m, 0.0, 0.0), middle)
     return StereoCameras(
