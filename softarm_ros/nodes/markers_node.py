@@ -166,7 +166,7 @@ class MarkersNode(Node):
     def _draw(self) -> None:
         try:
             self._draw_arm()
-        except Exception as error:  # a model of another package may raise anything; draw on
+        except Exception as error:  # a model of another package may raise anything; keep drawing
             self._heartbeat.warn(f'not drawn: {self._failure.of(error)}')
 
     def _draw_arm(self) -> None:

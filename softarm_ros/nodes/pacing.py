@@ -41,7 +41,7 @@ class Lockstep:
     def on_pose(self, stamp: int) -> None:
         """Note the stamp of a published pose."""
         self._poses.add(stamp)
-        if len(self._poses) > _REMEMBERED:  # nobody answers
+        if len(self._poses) > _REMEMBERED:  # no controller answers
             self._poses.remove(min(self._poses))
 
     def on_tick(self, now: int) -> None:
