@@ -87,7 +87,7 @@ def repair(bag: Path, folder: Path) -> Repaired:
     except OSError as error:
         raise BagError(
             f'bag folder {folder} cannot be written: {error.strerror}; the damaged bag, {bag}, is '
-            'as it was'
+            'unchanged'
         ) from None
 
 

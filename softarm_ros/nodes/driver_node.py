@@ -35,7 +35,7 @@ class DriverNode(HardwareNode):
         self.driver: DeviceDriver | None = None
         self._device = declare(self, 'device', name, 'name of the device in the rig file')
         self._folder = declare(
-            self, 'devices_folder', '', 'of the addresses of emulated devices; empty: real ones'
+            self, 'devices_folder', '', 'folder of emulated devices; empty: real devices'
         )
         self.starting_up = bool(self._folder)
         self._next_reset_s = 0.0
@@ -113,7 +113,7 @@ class DriverNode(HardwareNode):
         before = self.driver.problems()
         self.driver.reset()
         reply.success = True
-        reply.message = f'{len(before)} problems forgotten' if before else 'nothing to reset'
+        reply.message = f'{len(before)} problems cleared' if before else 'nothing to reset'
         return reply
 
     def heartbeat_values(self) -> dict[str, str]:

@@ -52,10 +52,10 @@ class EmulatorNode(HardwareNode):
         self._report: dict[str, str] = {}
         self._injected = 'none'
         self._seed = declare(
-            self, 'seed', 0, 'of every random number of the plant', low=0, high=2**31 - 1
+            self, 'seed', 0, 'seed of all random numbers of the plant', low=0, high=2**31 - 1
         )
         self._folder = Path(
-            declare(self, 'devices_folder', '', 'where the addresses of the devices are put')
+            declare(self, 'devices_folder', '', 'folder for the addresses of the devices')
         )
         self._next_report_s = 0.0
         plant = self.rig.plant

@@ -156,7 +156,7 @@ class GoalClient(GraphListener):
         if not self.fresh(TRACKER, 1.0):
             return 'no graph is running'
         if self.value(TRACKER, 'takes_goals') != 'true':
-            return 'the arm that runs drives a trajectory and takes no goals'
+            return 'the running arm follows a trajectory and takes no goals'
         if not self.send.heard or self.reference is None:
             return 'its topics have not been found yet'
         return None

@@ -142,5 +142,5 @@ class GoalTopics:
             raise GoalError(f'header.frame_id = {frame!r}: {self._base.unused}')
         names = ' or '.join(repr(name) for name in self._rig.base_frames)
         raise GoalError(
-            f'header.frame_id = {frame!r}: expected {names}, or a frame that TF leads there from'
+            f'header.frame_id = {frame!r}: expected {names}, or a frame that TF can transform'
         )

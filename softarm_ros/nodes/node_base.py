@@ -99,7 +99,7 @@ def declare_rig(node: Node) -> Rig:
         node,
         'settings',
         '',
-        'field=value; field=value: over the values of the rig file',
+        'field=value; field=value: replace values of the rig file',
     )
     file = find_rig(name)
     return _load_once(name, text, file.stat().st_mtime_ns if file.is_file() else 0)
@@ -131,7 +131,7 @@ def declare_priority(node: Node) -> None:
         node,
         PRIORITY_PARAMETER,
         REAL_TIME_PRIORITY,
-        'of all threads of the node under SCHED_FIFO, where permitted; 0: ordinary scheduling',
+        'SCHED_FIFO priority of all threads of the node, if permitted; 0: ordinary scheduling',
         low=0,
         high=90,
     )
@@ -174,7 +174,7 @@ def check_overrides(nodes: Sequence[Node]) -> None:
             what = f'parameter {name} is unknown (did you mean {meant!r}?)'
             raise RefusedError(what, node.get_name())
     if unknown:
-        nodes[0].get_logger().warning(f'ignored, for no node here has them: {listed(unknown)}')
+        nodes[0].get_logger().warning(f'ignored unknown parameters: {listed(unknown)}')
 
 
 def keep_clock(node: Node) -> None:

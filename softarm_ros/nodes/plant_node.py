@@ -73,7 +73,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         self._rate = declare_time_scale(self)
         declare_priority(self)
         self._seed = declare(
-            self, 'seed', 0, 'of every random number of the plant', low=0, high=2**31 - 1
+            self, 'seed', 0, 'seed of all random numbers of the plant', low=0, high=2**31 - 1
         )
         declare(
             self, 'mocap_enabled', True, 'off: as if the cameras lost the arm', read_only=False

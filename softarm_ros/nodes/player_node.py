@@ -157,7 +157,7 @@ class PlayerNode(SelfPaced, Node):
             try:
                 kind = getattr(importlib.import_module(f'{package}.msg'), name)
             except (ImportError, AttributeError):
-                self.get_logger().warning(f'{topic} is not played: no type {type_name} here')
+                self.get_logger().warning(f'{topic} is not played: {type_name} is not installed')
                 continue
             if topic not in self._silent:
                 publishers[topic] = self.create_publisher(kind, topic, _profile(profiles))

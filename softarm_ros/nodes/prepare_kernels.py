@@ -30,7 +30,7 @@ def _prepared() -> int:
     try:
         rig = load_rig(asked.rig, settings_of(asked.set))
         print(
-            f'preparing {rig.name}: what is not cached yet is compiled now, which takes '
+            f'preparing {rig.name}: code that is not cached yet is compiled now, which takes '
             'up to a minute or two the first time; nodes start afterwards',
             flush=True,
         )

@@ -61,7 +61,7 @@ class RecorderNode(Node):
         folder = declare(self, 'bag', '', 'folder of the bag; new or empty')
         if not folder:
             raise RefusedError('parameter bag is empty; expected a folder')
-        about = declare(self, 'about', '', 'name=value&...: what the bag is to state of the run')
+        about = declare(self, 'about', '', 'name=value&...: facts of the run for the metadata')
         duration_s = declare(
             self, 'duration_s', 0.0, 'how long to record [s]; 0: until stopped', low=0.0, high=1e6
         )
@@ -101,8 +101,8 @@ class RecorderNode(Node):
             if stuck_s < STUCK_S:
                 continue
             self._heartbeat.warn(
-                f'the disk has taken nothing for {stuck_s:.0f} s; the arm goes on, but what it '
-                'says may be lost'
+                f'the disk has not accepted data for {stuck_s:.0f} s; the arm goes on, but its '
+                'messages may be lost'
             )
             self._heartbeat.publish()  # the heartbeat's timer is blocked, too
 
@@ -110,7 +110,7 @@ class RecorderNode(Node):
         now = time.monotonic()
         paused_s, self._looked_s = now - self._looked_s, now
         if paused_s > STUCK_S:
-            what = f'nothing was written for {paused_s:.0f} s, of which messages may be missing'
+            what = f'nothing was written for {paused_s:.0f} s; messages may be missing'
             at_s = 1e-9 * self.get_clock().now().nanoseconds
             self._events.add(Event(at_s, 'warning', 'recorder', what))
             self._heartbeat.warn(f'{self._recording}; {what}')
@@ -134,7 +134,7 @@ class RecorderNode(Node):
             self._silent_at_s = 0.0
             domain = os.environ.get('ROS_DOMAIN_ID', '0')
             self._heartbeat.warn(
-                f'nothing of {prefix} heard for {SILENT_S:g} s; does the arm run, in ROS domain '
+                f'no message of {prefix} for {SILENT_S:g} s; does the arm run in ROS domain '
                 f'{domain}?'
             )
 

@@ -42,9 +42,9 @@ class SensorNode(HardwareNode):
 
     def __init__(self, **options: Any) -> None:
         super().__init__('sensor', TICK_S, **options)
-        self._name = declare(self, 'sensor', '', 'which of the sensors of the rig file')
+        self._name = declare(self, 'sensor', '', 'name of the sensor in the rig file')
         self._folder = declare(
-            self, 'devices_folder', '', 'of the addresses of emulated sensors; empty: real ones'
+            self, 'devices_folder', '', 'folder of emulated sensors; empty: real sensors'
         )
         self._sensor: PoseSensor | None = None
         self._thread: PollingThread | None = None

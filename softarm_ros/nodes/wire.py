@@ -362,7 +362,7 @@ def listen(
             values = read(data)
         except (struct.error, UnicodeDecodeError) as error:
             node.get_logger().warning(
-                f'{topic}: a message that cannot be read: {error}', throttle_duration_sec=1.0
+                f'{topic}: a message cannot be read: {error}', throttle_duration_sec=1.0
             )
             return
         callback(values)

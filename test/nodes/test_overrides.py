@@ -41,4 +41,4 @@ def test_the_node_that_has_what_was_meant_is_named(group):
 
 def test_what_another_node_of_the_process_has_and_what_is_for_others_is_not(group, capfd):
     check_overrides(group('laps', 'fleet_colour', 'qos_overrides./tip.publisher.depth'))
-    assert "ignored, for no node here has them: 'fleet_colour'" in capfd.readouterr().err
+    assert "ignored unknown parameters: 'fleet_colour'" in capfd.readouterr().err
