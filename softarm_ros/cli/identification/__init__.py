@@ -1,1 +1,1 @@
-"""`softarm identify RIG DATA...`: one way to identify, for every kind of arm."""
+"""`softarm identify RIG DATA...`: identification from recordings, for every kind of arm."""

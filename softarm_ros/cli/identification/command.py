@@ -1,4 +1,4 @@
-"""Runs one identification and says what came of it."""
+"""Runs one identification and reports its result."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ MOST_PREDICTED = 20000
 
 @dataclass(frozen=True)
 class Asked:
-    """What the command was asked for."""
+    """Options of `softarm identify`."""
 
     data: tuple[Path, ...]
     groups: tuple[str, ...] = ()
@@ -60,7 +60,7 @@ class Asked:
     most_predicted: int = MOST_PREDICTED
 
     def wider(self, parameters: Sequence[Parameter]) -> list[Parameter]:
-        """Return parameters with their priors times these factors, that of a group or of all."""
+        """Return parameters, their priors widened by the factor of the group or `prior_factor`."""
         return [p.wider(self.group_factors.get(p.group, self.prior_factor)) for p in parameters]
 
 
@@ -68,20 +68,20 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
     """
     Identify a rig from recordings; yield the lines of the report, and write the new rig file.
 
-    What is computed between these lines is shown, with the share of it that is done.
+    `show` reports each computation between these lines, with its progress.
 
     Raises
     ------
     UsageError
-        If what was asked for does not go together, or data cannot be read.
+        If options contradict each other, or data cannot be read.
     RigError
-        If the new rig file would be wrong.
+        If the new rig file would be invalid.
 
     """
     rig = spelled_out(rig)
     if asked.output is not None:
         require_writable(asked.output)
-        if asked.output.exists() and not asked.output.is_file():  # a device would be replaced
+        if asked.output.exists() and not asked.output.is_file():  # it would replace a device
             raise UsageError(f'--output {asked.output}: expected the name of a file')
         for path in asked.data:
             read = file_of(path)
@@ -89,7 +89,7 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
                 raise UsageError(
                     f'--output {asked.output}: it is a recording; expected a new file'
                 )
-    for features in asked.residual:  # before minutes of identification
+    for features in asked.residual:  # identification takes minutes: fail before it
         require_learnable(features)
     show('reading recordings', None)
     recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows, stood_s=asked.stood_s)
@@ -147,7 +147,7 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
 
 
 def _thinned(recorded: Sequence[Recorded], asked: Asked) -> tuple[list[Recorded], list[str]]:
-    """Return recordings with few enough rows to predict and to learn from, and notes."""
+    """Return recordings with few enough rows to predict and to learn from, and notes about it."""
     most = asked.most_predicted
     tests, trains = (
         sum(len(rows) for rows in of) for of in zip(*((r.test, r.train) for r in recorded))
@@ -164,7 +164,7 @@ def _thinned(recorded: Sequence[Recorded], asked: Asked) -> tuple[list[Recorded]
 
 
 def describe(found: Fit) -> Iterator[str]:
-    """Yield parameters with their 95 % intervals, and what the data cannot tell."""
+    """Yield parameters with their 95 % intervals, and combinations the data do not determine."""
     ends = intervals(found)
     values, blocks = found.values, len(np.unique(found.block))
     yield f'{"parameter":<34}{"was":>12}{"found":>12}   95 % interval, by draws of {blocks} blocks'
@@ -193,7 +193,7 @@ def table(
     recorded: Sequence[Recorded],
     show: Show = show_nothing,
 ) -> Iterator[str]:
-    """Yield errors on the predicted rows (or those identified from, if none), beside baselines."""
+    """Yield errors on the rows `test` (or `train`, if no file has any), beside baselines."""
     held = any(len(one.test) for one in recorded)
     head = f'{"":<48}{"RMS":>9}{"95 % interval":>20}'
     yield head + ('' if held else '   (rows identified from)')
@@ -214,7 +214,7 @@ def table(
             yield from (f'{"":<23}{note}' for note in entry.notes)
         by = {name: [e.rms for e in entry.errors] for name, entry, _ in scores}
         last = list(by)[-1]
-        # Nor is it better where every row is refused, which has no error.
+        # With `not`: also worse if every row is refused and the error is NaN.
         worse |= not sum(by[last]) <= min(sum(by['mean pose']), sum(by['as it was']))
     if held and worse:
         commands = len(np.unique(np.vstack([r.whole.commands[r.train] for r in recorded]), axis=0))
@@ -227,7 +227,7 @@ def table(
 def errors_of(
     rig: Rig, identified: Rig, learned: Learned | None, one: Recorded, rows: NDArray[np.int64]
 ) -> Iterator[tuple[str, Errors, float, float]]:
-    """Yield who predicts, errors, and the 95 % interval of their RMS, on rows of a recording."""
+    """Yield each predictor's name, errors and 95 % interval of their RMS, on given rows."""
     for name, entry, ends in _scores(rig, identified, learned, one, rows):
         for errors, (low, high) in zip(entry.errors, ends):
             yield name, errors, low, high
@@ -267,7 +267,7 @@ def _scores(
 def _spread(
     prediction: Prediction, run_: MeasuredRun, blocks: NDArray[np.int64], draws: int = 200
 ) -> list[tuple[float, float]]:
-    """Return 95 % intervals of the RMS errors, by blocks drawn again."""
+    """Return 95 % intervals of the RMS errors, by resampling blocks."""
     rng = np.random.default_rng(0)
     names, index = np.unique(blocks, return_inverse=True)
     chosen_blocks = rng.integers(0, len(names), (draws, len(names)))
@@ -277,7 +277,7 @@ def _spread(
         sums = np.bincount(index[finite], values[finite] ** 2, len(names))
         counts = np.bincount(index[finite], minlength=len(names))
         total = counts[chosen_blocks].sum(axis=1)
-        drawn = total > 0  # of blocks of which a model refuses every row there is no error
+        drawn = total > 0  # a model may refuse every row of the blocks drawn
         if not drawn.any():
             out.append((math.nan, math.nan))
             continue
@@ -288,7 +288,7 @@ def _spread(
 
 
 def listed(rig: Rig) -> Iterator[str]:
-    """Yield all parameters of a rig: group, name, value, prior."""
+    """Yield a table of all parameters of a rig: group, name, value, prior."""
     rig = spelled_out(rig)
     usual = usual_groups(rig)
     yield f'{"group":<20}{"parameter":<38}{"value":>12}   expected within'

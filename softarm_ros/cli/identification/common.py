@@ -1,4 +1,4 @@
-"""What can be identified of a rig: its model's parameters, and those of how it was recorded."""
+"""Identifiable parameters of a rig: those of its model and those of its recording."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ MOUNT_SHARE = 0.02  # of the arm's length
 TILT_SPREAD_RAD = 0.05
 MARKER_SPREAD_M = 0.005
 DELAY_SPREAD_S = 0.2
-HYSTERESIS_SPREAD = 0.2  # of a weight: of the motion
-# What is identified without --parameters; the rest stands in for the same or needs other data.
+HYSTERESIS_SPREAD = 0.2  # of a weight, which is a share of the motion
+# Groups identified only if named by --parameters: others explain the same, or data are lacking.
 _ASKED_FOR = (
     'compliance', 'softening', 'weight', 'radii', 'stiffness_profile', 'radii_profile',
     'rest_curvature', 'torsion', 'tilt', 'axial', 'hysteresis',
@@ -19,13 +19,13 @@ _ASKED_FOR = (
 
 
 def spelled_out(rig: Rig) -> Rig:
-    """Return the same rig, its arm with numbers for all that can be identified."""
+    """Return the rig with an explicit number for each field that can be identified."""
     hysteresis = rig.hysteresis or without_hysteresis(rig)
     return rig.model_copy(update={'arm': rig.arm.spelled_out(), 'hysteresis': hysteresis})
 
 
 def all_parameters(rig: Rig) -> tuple[Parameter, ...]:
-    """Return the parameters of the arm, its mount, its markers and its delay."""
+    """Return the parameters of the arm, its hysteresis, its mount, its markers and its delay."""
     return (
         *parameters_of(rig.mechanics_name, rig.arm, rig.default_model),
         *_of_hysteresis(rig),
@@ -34,7 +34,7 @@ def all_parameters(rig: Rig) -> tuple[Parameter, ...]:
 
 
 def usual_groups(rig: Rig) -> tuple[str, ...]:
-    """Return the groups that are identified where none are named."""
+    """Return the groups that are identified if --parameters names none."""
     groups = dict.fromkeys(p.group for p in all_parameters(rig))
     return tuple(group for group in groups if group not in _ASKED_FOR)
 
@@ -75,7 +75,7 @@ def _of_recording(rig: Rig) -> list[Parameter]:
         Parameter('mount tilt_x', 'mount', axes, 'turn_x', TILT_SPREAD_RAD, 'rad'),
         Parameter('mount tilt_y', 'mount', axes, 'turn_y', TILT_SPREAD_RAD, 'rad'),
     ]
-    if rig.mechanics_name != 'cable_pairs':  # whose bends have a direction of their own
+    if rig.mechanics_name != 'cable_pairs':  # its bending directions include a yaw
         found.append(Parameter('mount yaw', 'mount', axes, 'turn_z', TILT_SPREAD_RAD, 'rad'))
     found += [
         Parameter(

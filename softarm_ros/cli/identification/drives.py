@@ -1,10 +1,11 @@
 """
-What actuators make of their commands, from recordings that have both.
+How actuators follow their commands, fitted to recordings that have both.
 
     measured(t) = share * command(t - delay),
 
-one share an actuator, one delay for all: by these the model, identified by where actuators were,
-predicts recordings that have commands alone. With a delay, shares are a linear least squares fit.
+with one share per actuator and one delay for all. The model is identified from measured actuator
+positions; shares and delay let it predict recordings that have commands alone. For a given delay,
+the shares are a linear least-squares fit.
 """
 
 from __future__ import annotations
@@ -23,19 +24,19 @@ from softarm_ros.rigs.schema import Rig
 
 LONGEST_S = 1.0
 _TRIED = 51  # delays from 0 to the longest; the best is refined between its neighbours
-_LEAST_SHARE = 0.05  # of a command: less is a column that does not belong to the actuator
+_LEAST_SHARE = 0.05  # of a command; below it, the column does not belong to the actuator
 
 
 def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
     """
-    Return the fields of `recording` that say what actuators reach and when; none if unmeasured.
+    Return fields of `recording`: the actuators' shares and their delay; none if not measured.
 
-    From the rows `train`. The delay is left as it is where no file has times.
+    The rows `train` are fitted. If no file has times, the delay is not among the fields.
 
     Raises
     ------
     UsageError
-        If an actuator does not follow its command: a wrong column, or none of its motion.
+        If an actuator does not follow its command: its column is wrong, or it did not move.
 
     """
     used = [one for one in recorded if one.whole.commanded is not None and len(one.train)]
@@ -45,11 +46,11 @@ def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
     span = limits.position_max - limits.position_min
 
     def fitted(delay_s: float) -> tuple[float, Array]:
-        """Return the squared error in spans, and the shares (m,), with a delay."""
+        """Return the squared error [spans^2] and the shares (m,) for a delay."""
         asked, there = [], []
         for one in used:
             time, commanded, told = one.whole.time_s, one.whole.commanded, one.whole.followed
-            assert commanded is not None  # of those used
+            assert commanded is not None  # by the choice of `used`
             if time is not None:
                 late = time - delay_s
                 at, columns = time, commanded
@@ -82,7 +83,7 @@ def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
 
 
 def _after_the_longest(one: Recorded) -> NDArray[np.int64]:
-    """Return the rows `train` of which the commands before are known, all if there are none."""
+    """Return the rows `train` after the longest delay, or all of them if there are none."""
     time = one.whole.time_s
     if time is None:
         return one.train
@@ -91,12 +92,12 @@ def _after_the_longest(one: Recorded) -> NDArray[np.int64]:
 
 
 def told_by_poses(parameters: Sequence[Parameter], drives: dict[str, float]) -> list[Parameter]:
-    """Return the parameters that are left to poses: not what measured actuators told."""
+    """Return the parameters to identify from poses: those not found from measured actuators."""
     return [p for p in parameters if not set(p.fields) & set(drives)]
 
 
 def describe(drives: dict[str, float]) -> str:
-    """Return a line for the report."""
+    """Return the report's line about shares and delay."""
     prefix = 'recording.reached.'
     shares = [f'{f.removeprefix(prefix)} {v:.3f}' for f, v in drives.items() if prefix in f]
     delay = drives.get('recording.delay_s')

@@ -1,8 +1,8 @@
 """
 The papers' identification experiments on the simulated arm: bent, read at rest, with weights.
 
-Commands and motion capture are read, as in a laboratory, by `softarm excite`; what is fitted and
-how is `softarm identify`'s, from the same files.
+As in a laboratory, commands and motion capture are recorded in the way of `softarm excite`, and
+`softarm identify` fits the parameters to these files.
 """
 
 from __future__ import annotations
@@ -29,23 +29,23 @@ Axis = Literal['x', 'y', 'z']
 @dataclass(frozen=True)
 class Experiment:
     """
-    What an arm of some kind goes through.
+    Identification experiment for one kind of arm.
 
     Attributes
     ----------
     kind : str
-        Of the places, as of `softarm excite`.
+        Kind of excitation, as for `softarm excite`.
     series : tuple of (float, float, str)
-        For each: what hangs on the tip [kg], by how much gravity is turned in the base frame [deg]
-        because the arm is mounted otherwise, and about which axis of it.
+        For each series: the weight on the tip [kg], and the angle [deg] and axis of the base frame
+        by which gravity is turned, because the arm is mounted differently.
     amplitude, dwell_s : float
-        As of `softarm excite`.
+        As for `softarm excite`.
     parameters : tuple of str
-        Groups that are identified unless others are asked for.
+        Groups that are identified by default.
     prior_factor : float
-        On the spreads of their priors: what such an experiment tells need not be known.
+        Factor on the spreads of their priors, which may be wide: the experiment is informative.
     weighed : bool
-        Whether each section was on a scale before it was mounted: of its mass that is known.
+        Whether each section was weighed before it was mounted, so that its mass is known.
 
     """
 
@@ -64,12 +64,12 @@ class Experiment:
 
 
 _SCALE_KG = 0.001  # standard deviation of a kitchen scale
-_SCALE_FACTOR = 0.03  # on a prior of a tenth: 0.3 %, a gram of 0.35 kg
+_SCALE_FACTOR = 0.03  # on a prior of 10 %: 0.3 %, one gram of 0.35 kg
 
-# By the mechanics that an arm provides.
+# By `mechanics_name` of the rig.
 EXPERIMENTS = {
-    # Tension and bend of each unit, and how it gives under a weight (Zhou et al. 2023).
-    # Turned over, what is bent at rest does not sag; on its side, units of the other kind do.
+    # Tension and bend of each unit, and its deflection under a weight (Zhou et al. 2023).
+    # Upside down, bends at rest show apart from sag; on its side, the other kind of unit sags.
     'rod_cables': Experiment(
         'quasi-static',
         ((0.0, 0.0, 'z'), (0.036, 180.0, 'z'), (0.0, 90.0, 'z'), (0.036, 270.0, 'z')),
@@ -78,8 +78,8 @@ EXPERIMENTS = {
         ('stiffness_profile', 'radii', 'weight', 'rest_curvature'),
         5.0,
     ),
-    # Each chamber filled alone, and all together (Chen et al. 2022, 4.2). Known weights tell
-    # stiffness from levers; mounted askew, the arm's own weight bends it.
+    # Each chamber filled alone, and all together (Chen et al. 2022, 4.2). Known weights
+    # distinguish stiffness from levers; on a tilted mount, the arm's own weight bends it.
     'water_chambers': Experiment(
         'actuators',
         ((0.0, 0.0, 'y'), (0.15, 0.0, 'y'), (0.0, 20.0, 'y'), (0.15, 20.0, 'x')),
@@ -96,22 +96,22 @@ EXPERIMENTS = {
             'tilt',
         ),
         5.0,
-        # What the fabric loses in small bends looks like weight: left free, a section seems to
-        # weigh half as much again.
+        # The fabric's losses in small bends look like weight: if its mass were fitted freely, a
+        # section would seem half as heavy again.
         weighed=True,
     ),
 }
 
 
 def experiment_of(rig: Rig) -> Experiment:
-    """Return the experiment of a kind of arm; UsageError if there is none."""
+    """Return the experiment for a rig's kind of arm; UsageError if there is none."""
     if rig.mechanics_name not in EXPERIMENTS:
         raise UsageError(f'{rig.name}: identify an arm of this kind from a recording')
     return EXPERIMENTS[rig.mechanics_name]
 
 
 def weighed(rig: Rig, seed: int) -> Rig:
-    """Return the rig with what a scale says of its sections, if the experiment has one."""
+    """Return the rig with section masses read from a scale, if the experiment weighs sections."""
     if not experiment_of(rig).weighed:
         return rig
     rng = np.random.default_rng((seed, 7))
@@ -128,7 +128,7 @@ def weighed(rig: Rig, seed: int) -> Rig:
 def run_experiment(
     rig: Rig, seed: int, folder: Path, progress: Callable[[float], None]
 ) -> list[Path]:
-    """Move the simulated arm through all series; return the files of what was read."""
+    """Run the simulated arm through all series; return the recorded files."""
     asked = experiment_of(rig)
     files = []
     for i, (weight_kg, turn_deg, axis) in enumerate(asked.series):
@@ -156,7 +156,7 @@ def run_experiment(
 def _turned(
     vector: tuple[float, float, float], deg: float, axis: Axis
 ) -> tuple[float, float, float]:
-    """Return a vector turned about an axis."""
+    """Return a vector rotated by an angle [deg] about an axis."""
     about = np.zeros(3)
     about['xyz'.index(axis)] = math.radians(deg)
     x, y, z = exp_so3(about) @ np.array(vector)

@@ -1,14 +1,15 @@
 """
-The one identification: rows, parameters and a robust fit; what the data cannot tell.
+Robust fit of parameters to rows of recordings, and the combinations the data leave untold.
 
     minimise  sum_i w_i^2 rho(|e_i|) + |x|^2,    rho(e) = 2 (sqrt(1 + e^2) - 1),
 
-e_i the error of a measured point (m) or axis (-) in row i, in units of what a good model may be
-wrong by, w_i^2 the share of independent information in a row (rows that follow each other err
-alike), rho the soft L1 loss (`robust_loss`), and x the parameters in units of their priors.
+with e_i the error of a measured point (m) or axis (-) in row i, in units of a good model's error,
+w_i^2 the share of independent information in a row (errors of successive rows are correlated),
+rho the soft L1 loss (`robust_loss`), and x the parameters in units of their priors.
 
-Where the search ends, the errors are expanded to second order along what slopes leave untold; if
-that shows a lower place, the search goes on there. `intervals` uses the same expansion.
+At the end of the search, the errors are expanded to second order along untold directions: those
+that their slopes leave undetermined. If the expansion shows a lower cost, the search continues
+from there. `intervals` uses the same expansion.
 """
 
 from __future__ import annotations
@@ -32,41 +33,41 @@ from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.schema import Rig
 
 _MAX_EVALUATIONS = 25
-_INSIDE = 0.3  # spreads, from a bound
-_FAR = 6.0  # spreads: a bound that no search comes to
+_INSIDE = 0.3  # least distance of a start from a bound, in spreads
+_FAR = 6.0  # spreads: no search reaches a bound this far away
 _RESTARTS = 3
-_DRAWN, _SEARCHED = 8, 3  # other places, of which the best are searched from
-_TURNS = 4  # of the delay and the other parameters
-_PLACES = 16  # drawn from the prior, from which a lower place is looked for
-_LOWER = 0.05  # of the cost: by less a place is no better
+_DRAWN, _SEARCHED = 8, 3  # other starts, and how many of the best are searched from
+_TURNS = 4  # alternations between the delay and the other parameters
+_PLACES = 16  # drawn from the prior, to look for a lower cost
+_LOWER = 0.05  # least decrease of the cost that counts
 
 
 @dataclass(frozen=True)
 class Fit:
     """
-    What was found.
+    Result of a fit.
 
     Attributes
     ----------
     x : (k,)
-        In units of the priors.
+        Parameters in units of their priors.
     jacobian : (n, k), error : (n,)
-        In units of what a good model may be wrong by, times the weights of the loss, at x;
-        without loss and prior.
+        At x, in units of a good model's error, times the weights of the loss; without loss and
+        prior.
     loss : RobustLoss
-        Of the errors.
+        Loss of the errors.
     block : (n,)
-        Of each row of these.
+        Block of each error.
     bounds : (k, 2)
-        Of x.
+        Bounds of x.
     bending : Bending, optional
-        Of the errors, where the data leave directions untold.
-    cost : float
-        As minimised, and how many times the model was asked.
+        Second-order expansion of the errors, if the data leave directions untold.
+    cost : float, evaluations : int
+        Minimised cost, and number of evaluations of the model.
     tried : TriedDelay, optional
-        What each delay costs, where commands jump.
+        Cost of each delay, if commands jump.
     rows, refused : int
-        That were asked for, and how many of these the model refuses at x: they tell nothing.
+        Rows fitted, and those of them that the model refuses at x: they carry no information.
 
     """
 
@@ -87,22 +88,22 @@ class Fit:
 
     @property
     def values(self) -> dict[str, float]:
-        """All fields that the parameters change, as found."""
+        """Found values of all fields that the parameters change."""
         return moved_by(self.parameters, self.known, self.x)
 
     def rig(self, rig: Rig) -> Rig:
-        """Return the rig with them."""
+        """Return the rig with the found values."""
         return with_values(rig, self.values)
 
 
 def chosen(parameters: Sequence[Parameter], groups: Sequence[str]) -> tuple[Parameter, ...]:
     """
-    Return the parameters of some groups, or with some names.
+    Return the parameters that `groups` names, by group or by name.
 
     Raises
     ------
     UsageError
-        If there is no such group or name.
+        If a group or name does not exist.
 
     """
     known = list(dict.fromkeys(p.group for p in parameters))
@@ -118,7 +119,7 @@ def fit(
     rig: Rig, recorded: Sequence[Recorded], parameters: Sequence[Parameter], most_rows: int
 ) -> Fit:
     """
-    Return the parameters that explain the rows `train` of recordings best.
+    Return the parameters that best explain the rows `train` of recordings.
 
     Raises
     ------
@@ -143,7 +144,7 @@ def fit(
 
 
 def _fit_with_delay(errors: Misfit, parameters: tuple[Parameter, ...], period_s: float) -> Fit:
-    """Return the parameters, the delay tried (`tried_delay`), the others searched for."""
+    """Fit the delay by trying values (`tried_delay`) and, in turn, the others by search."""
     index = next(k for k, p in enumerate(parameters) if p.group == 'delay')
     others = parameters[:index] + parameters[index + 1 :]
     x, asked, part = _begin(errors), 0, None
@@ -168,7 +169,7 @@ def _fit_with_delay(errors: Misfit, parameters: tuple[Parameter, ...], period_s:
 
 
 def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, float]) -> Fit:
-    """Return the parameters, of fields with known values, of which errors are least."""
+    """Return the parameters with the least cost; `known` are the rig's values of their fields."""
     size, count, bounds = len(errors), len(parameters), errors.bounds
     place = _begin(errors)
     slope = errors.slope(place)
@@ -200,7 +201,7 @@ def fit_of(errors: Errors, parameters: Sequence[Parameter], known: dict[str, flo
 
 
 def _begin(errors: Errors) -> Array:
-    """Return where a search begins (k,), and tell the errors."""
+    """Return the start (k,) of a search, and call `errors.begin` with it."""
     # A search that starts at a bound cannot leave it.
     low, high = errors.bounds[:, 0] + _INSIDE, errors.bounds[:, 1] - _INSIDE
     place = np.clip(np.zeros(len(low)), low, high)
@@ -209,16 +210,16 @@ def _begin(errors: Errors) -> Array:
 
 
 def _searched(errors: Errors, start: Array) -> OptimizeResult:
-    """Return where a search from a place ends."""
+    """Search from `start` (k,) and return the result."""
     size, count = len(errors), len(start)
-    # Steps are as long as the root of the distance to the bound ahead: those that only exclude
-    # what cannot be, a hundred spreads away, would lead to where no arm is. Without, the first
-    # step is one spread.
+    # Steps scale with the root of the distance to the bound ahead. Bounds a hundred spreads away,
+    # which only exclude impossible values, would lead to impossible arms; without a bound, the
+    # first step is one spread.
     low = np.where(start - errors.bounds[:, 0] > _FAR, -np.inf, errors.bounds[:, 0])
     high = np.where(errors.bounds[:, 1] - start > _FAR, np.inf, errors.bounds[:, 1])
 
     def loss(squares: Array) -> Array:
-        """Return soft L1 and its derivatives, of the errors; the prior is Gaussian."""
+        """Return the loss and its derivatives: soft L1 for errors, quadratic for the prior."""
         prior = np.stack([squares[size:], np.ones(count), np.zeros(count)])
         return np.hstack([errors.loss.as_searched(squares[:size]), prior])
 
@@ -236,9 +237,9 @@ def _searched(errors: Errors, start: Array) -> OptimizeResult:
 
 def _others(errors: Errors, place: Array) -> list[Array]:
     """
-    Return other places (k,) to search from, the best of some that the prior draws.
+    Return other starts (k,) of a search: the best of some drawn from the prior.
 
-    Where rows snap or are refused a search stops at the first edge; from elsewhere it may not
+    If rows snap or are refused, a search stops at the first edge; from another start it may not
     meet one.
     """
     low, high = errors.bounds[:, 0] + _INSIDE, errors.bounds[:, 1] - _INSIDE
@@ -248,18 +249,18 @@ def _others(errors: Errors, place: Array) -> list[Array]:
 
 
 def _cost(errors: Errors, x: Array) -> float:
-    """Return the cost of a place, as searches count it."""
+    """Return the cost at x (k,), as the search counts it."""
     return errors.loss.total(errors.filled(x)) + float(0.5 * x @ x)
 
 
 def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bending) -> Array | None:
-    """Return a place (k,) of lower cost than where a search ended, if its errors show one."""
+    """Return a point (k,) with lower cost than a search result, if the expansion shows one."""
     x, error = solved.x, solved.fun[: len(errors)]
-    # By parabolas that touch the loss here and lie above it elsewhere.
+    # Parabolas that touch the loss here and lie above it elsewhere.
     above = 1.0 / errors.loss.roots(error)
     columns = np.concatenate([jacobian, bent.columns], axis=1)
     slope = columns.T @ (above * error)
-    slope[: len(x)] = 0.0  # where a search ends, with the prior
+    slope[: len(x)] = 0.0  # at the end of a search, the prior included
     cost = Cost(bent, slope, (columns.T * above) @ columns)
     rng = np.random.default_rng(0)
     places = rng.standard_normal((_PLACES, len(x))) - x
@@ -272,7 +273,7 @@ def _lower(errors: Errors, solved: OptimizeResult, jacobian: Array, bent: Bendin
 
 @dataclass(frozen=True)
 class Untold:
-    """A combination of parameters that the data leave at the prior: shares and what is left."""
+    """A combination of parameters that the data leave untold, and the share of its prior left."""
 
     shares: tuple[tuple[str, float], ...]
     left: float
@@ -280,10 +281,10 @@ class Untold:
 
 def untold(found: Fit, least: float = 0.8, named: float = 0.3) -> list[Untold]:
     """
-    Return the combinations of which the data tell next to nothing, the worst first.
+    Return the combinations that the data hardly determine, the worst first.
 
     By the singular values s of the Jacobian in units of the priors (roots of the eigenvalues of
-    J' J): along each right singular vector 1 / sqrt(1 + s^2) of the prior's spread is left.
+    J' J): along each right singular vector, 1 / sqrt(1 + s^2) of the prior's spread is left.
     """
     curvature = (found.jacobian.T / found.loss.roots(found.error)) @ found.jacobian
     squares, columns = np.linalg.eigh(curvature)
@@ -295,7 +296,7 @@ def untold(found: Fit, least: float = 0.8, named: float = 0.3) -> list[Untold]:
             break
         order = np.argsort(-np.abs(row))
         sign = np.sign(row[order[0]])
-        # Of many alike, none has much: the largest is named all the same.
+        # If many parameters have similar shares, none reaches `named`; list the largest anyway.
         large = [order[0], *(k for k in order[1:] if abs(row[k]) >= named)]
         shares = tuple((found.parameters[k].name, float(sign * row[k])) for k in large)
         out.append(Untold(shares, left))

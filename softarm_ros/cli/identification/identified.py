@@ -1,4 +1,4 @@
-"""A rig identified from recordings: what actuators make of commands, then what poses tell."""
+"""Identification of a rig from recordings: first from measured actuators, then from poses."""
 
 from __future__ import annotations
 
@@ -16,16 +16,16 @@ from softarm_ros.rigs.schema import Rig
 @dataclass(frozen=True)
 class Identified:
     """
-    What recordings tell of a rig.
+    Result of identifying a rig from recordings.
 
     Attributes
     ----------
     rig : Rig
-        With all values that were found.
+        The rig with all found values.
     drives : dict
-        Fields of `recording` that measured actuators told (`drives.drives_of`).
+        Fields of `recording` found from measured actuators (`drives.drives_of`).
     found : Fit, optional
-        What poses told; None where nothing was asked of them.
+        Fit to the poses; None if no parameter was left for it.
 
     """
 
@@ -35,7 +35,7 @@ class Identified:
 
     @property
     def values(self) -> dict[str, float]:
-        """All fields that were found."""
+        """Found values of all fields."""
         return {**self.drives, **({} if self.found is None else self.found.values)}
 
 
@@ -48,7 +48,7 @@ def identified(
     """
     Return a rig identified from the rows `train` of recordings.
 
-    Without parameters poses are asked nothing, and drives alone are found.
+    If `parameters` is None, only drives are found and poses are not fitted.
 
     Raises
     ------
@@ -61,7 +61,7 @@ def identified(
     if parameters is None:
         return Identified(driven, drives, None)
     left = told_by_poses(parameters, drives)
-    if drives and not left:  # measured actuators told all that was asked for
+    if drives and not left:  # measured actuators determine all parameters
         return Identified(driven, drives, None)
     found = fit(driven, recorded, left, most_rows)
     return Identified(found.rig(driven), drives, found)

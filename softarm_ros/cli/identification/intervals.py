@@ -1,10 +1,11 @@
 """
-95 % intervals of what was found, by blocks of rows drawn again with replacement.
+95 % intervals of fitted parameters, by resampling blocks of rows with replacement.
 
-For each draw the robust loss is minimised anew about the found parameters, which costs no further
-fit (checked against repeated fits in the tests): one Newton step where slopes say all, and with
-second-order errors where the data leave directions untold (`second_order`), from the found place
-and from what the prior draws. The prior is a measurement as well, of its own: it is drawn, too.
+For each draw, the robust loss is minimised again near the fitted parameters, without another fit
+(the tests compare this with repeated fits). If the slopes determine all parameters, one Newton
+step suffices. If the data leave directions untold, second-order errors are used (`second_order`),
+from the fitted parameters and from draws of the prior. The prior counts as a measurement of its
+own and is drawn, too.
 """
 
 from __future__ import annotations
@@ -21,11 +22,11 @@ DRAWS = 400
 
 def intervals(found: Fit, seed: int = 0) -> Array:
     """
-    Return the 95 % intervals (k, 2) of x; what was found lies in them.
+    Return the 95 % intervals (k, 2) of x; they contain the fitted x.
 
-    Few blocks show too little spread: Student's t of their number widens it, and a block counts
-    with the error it would have if it were left out. No end lies further from what was found, and
-    from what the prior says, than the prior alone would have it.
+    Few blocks underestimate the spread: Student's t for their number widens it, and each block
+    counts with the error it would have if it were left out of the fit. No end lies further than
+    the prior's own interval from both the fitted x and the mean of the prior.
     """
     names, index = np.unique(found.block, return_inverse=True)
     count, size = len(names), len(found.x)
@@ -40,7 +41,7 @@ def intervals(found: Fit, seed: int = 0) -> Array:
         rows = index == b
         gradients[b] = columns[rows].T @ pull[rows]
         curvatures[b] = found.loss.curvature(found.error, columns, rows)
-    # What a block would err by if it had not been fitted: the exact form of leaving it out.
+    # Gradient of each block as if it had been left out of the fit, in closed form.
     whole = curvatures[:, :size, :size].sum(axis=0) + np.eye(size)
     slopes = np.empty((count, size))
     for b in range(count):
@@ -57,7 +58,7 @@ def intervals(found: Fit, seed: int = 0) -> Array:
         draws[i] = -np.linalg.solve(curvature[:size, :size] + np.eye(size), slope)
         if bending is not None:
             cost = Cost(bending, np.concatenate([slope, weight @ gradients[:, size:]]), curvature)
-            # The data may allow places apart, such as an angle's mirror image.
+            # The data may allow separate solutions, such as an angle's mirror image.
             untold = bending.directions
             apart = draws[i] - untold @ (untold.T @ (draws[i] + found.x + prior))
             draws[i], _ = cost.lowest([draws[i], apart])
@@ -68,8 +69,8 @@ def intervals(found: Fit, seed: int = 0) -> Array:
     widened = quantile / float(student.ppf(0.975, 1e6))
     low, high = widened * np.percentile(draws, [2.5, 97.5], axis=0)
     ends = np.stack([found.x + np.minimum(low, 0.0), found.x + np.maximum(high, 0.0)], axis=1)
-    # A measurement takes away nothing that was known before. Where a single block tells most of a
-    # parameter, draws without it may lie anywhere.
+    # Measurements cannot widen the prior. If a single block determines most of a parameter, draws
+    # without that block may lie anywhere.
     ends[:, 0] = np.maximum(ends[:, 0], np.minimum(found.x, 0.0) - quantile)
     ends[:, 1] = np.minimum(ends[:, 1], np.maximum(found.x, 0.0) + quantile)
     if found.tried is not None:

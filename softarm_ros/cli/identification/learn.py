@@ -1,8 +1,8 @@
 """
-Learns what an identified model leaves, by ridge regression on features of the commands.
+Learns the residual of an identified model by ridge regression on features of the commands.
 
-Penalty and features are those that help on rows that neither model nor residual has seen: without
-each fold both are made again, and predict it.
+Penalty and features are chosen by cross-validation: for each fold, model and residual are fitted
+to the other folds and predict this one.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _DIGITS = 8
 
 @dataclass(frozen=True)
 class Learned:
-    """A residual, and the share of the error that is left where it was not learned from."""
+    """A residual, and the share of the error it leaves on rows it was not learned from."""
 
     file: ResidualFile
     penalty: float
@@ -46,12 +46,12 @@ class Learned:
 
     @property
     def helps(self) -> bool:
-        """Whether rows that it was not learned from are predicted better with it."""
+        """Whether it improves predictions of rows it was not learned from."""
         return self.left < 1.0
 
 
 def require_learnable(features: Sequence[str]) -> None:
-    """Raise UsageError without scikit-learn, or if a feature is unknown."""
+    """Raise UsageError if scikit-learn is not installed or a feature is unknown."""
     try:
         import sklearn.linear_model  # noqa: F401
     except ImportError:
@@ -72,11 +72,11 @@ def learn_best(
     again: Callable[[Sequence[Recorded]], Rig] | None = None,
 ) -> Learned:
     """
-    Return the residual of those features that predict best what they have not seen.
+    Return the residual with the features that best predict unseen rows.
 
-    Choices are told apart on the same folds of the rows `train` as penalties; errors as `learn`.
-    Folds differ: an earlier choice stands unless a later one is better by more than the standard
-    error of the difference over folds.
+    Choices are compared on the same folds of the rows `train` as penalties. Because folds differ,
+    an earlier choice stands unless a later one is better by more than the standard error of the
+    difference over folds. Raises the errors of `learn`.
     """
     left = left_out(rig, recorded, again)
     found = [learn(rig, recorded, features, source, left) for features in choices]
@@ -90,21 +90,21 @@ def learn_best(
 
 def folds_of(recorded: Sequence[Recorded]) -> NDArray[np.int64]:
     """
-    Return the fold of each row `train` of recordings, one file behind the other.
+    Return the fold of each row `train` of recordings, with the files concatenated.
 
-    One or more of several files, or a fifth of the time of a single one.
+    A fold is one or more of several files, or a fifth of the rows of a single file.
 
     Raises
     ------
     UsageError
-        If there is no second fold.
+        If there is only one fold.
 
     """
     used = [one.train for one in recorded if len(one.train)]
     if len(used) == 1:
         fold = np.arange(len(used[0])) * FOLDS // len(used[0])
     else:
-        # The largest files first, each to the fold that has the fewest rows.
+        # The largest files first, each to the fold with the fewest rows.
         number, sizes = np.zeros(len(used), dtype=np.int64), np.zeros(min(FOLDS, len(used)))
         for i in np.argsort([-len(rows) for rows in used], kind='stable'):
             number[i] = np.argmin(sizes)
@@ -118,14 +118,14 @@ def folds_of(recorded: Sequence[Recorded]) -> NDArray[np.int64]:
 @dataclass(frozen=True)
 class Left:
     """
-    What models leave of all rows `train`, as `left_by_model`.
+    Errors that models leave on all rows `train`, as from `left_by_model`.
 
     Attributes
     ----------
     whole : (n, 6 sections)
-        By the rig that was identified from all of them: what is to be corrected.
+        Errors of the rig identified from all rows, which the residual is to correct.
     without : (folds, n, 6 sections)
-        By the rigs that were identified without each fold.
+        Errors of the rigs identified without each fold.
 
     """
 
@@ -139,11 +139,11 @@ def left_out(
     again: Callable[[Sequence[Recorded]], Rig] | None = None,
 ) -> Left:
     """
-    Return what is left by a rig, and by those that `again` identifies without each fold.
+    Return the errors left by a rig, and by those that `again` identifies without each fold.
 
-    A model leaves less of the rows that it was fitted to than of others, and something else: what
-    a residual does for rows that neither has seen is told by folds that neither has seen. Without
-    `again` the rig must know no row.
+    A model leaves smaller and different errors on rows it was fitted to. So a residual is judged
+    on folds that neither model nor residual was fitted to. Without `again`, the rig must not have
+    been fitted to any of these rows.
     """
     fold = folds_of(recorded)
 
@@ -174,28 +174,27 @@ def learn(
     left: Left | None = None,
 ) -> Learned:
     """
-    Return the residual of a rig's default model on the rows `train`.
+    Return the residual of a rig's default model, learned from the rows `train`.
 
-    The penalty is the one that predicts best what it has not seen: each of several files from
-    the others, or each fifth of the time of a single one from the rest.
+    The penalty is the one that best predicts unseen rows: each fold from the others (`folds_of`).
 
     Parameters
     ----------
     rig
-        Identified.
+        Identified rig.
     recorded
-        What is learned from.
+        Recordings to learn from.
     features
         See `command_features`.
     source
-        Names of the files, for the file that is written.
+        Names of the recordings, noted in the residual file.
     left : Left, optional
-        What is to be learned: `left_out`, with one rig for all folds if not given.
+        Errors to learn, from `left_out`; if not given, those of this rig for all folds.
 
     Raises
     ------
     UsageError
-        If there is no such feature, scikit-learn is not installed, or rows are too few.
+        If a feature is unknown, scikit-learn is not installed, or there are too few rows.
 
     """
     require_learnable(features)
@@ -222,7 +221,7 @@ def learn(
     left = left_out(rig, recorded) if left is None else left
     whole = np.isfinite(left.whole).all(axis=1) & np.isfinite(left.without).all(axis=(0, 2))
     x, y, without, fold = x[whole], left.whole[whole], left.without[:, whole], fold[whole]
-    unseen = without[fold, np.arange(len(fold))]  # of each row by the rig that did not know it
+    unseen = without[fold, np.arange(len(fold))]  # of each row, by the rig identified without it
     if len(x) < 2 * FOLDS or len(np.unique(fold)) < 2:
         raise UsageError(f'--residual: {len(x)} rows are too few to learn from')
     mean, scale = x.mean(axis=0), x.std(axis=0)
@@ -234,7 +233,7 @@ def learn(
     behind = _carried(len(rig.section_names)) if len(parts) > 1 else np.eye(y.shape[1])
 
     def ridged(y: Array, rows: NDArray[np.int64] | slice, penalty: float) -> Array:
-        """Return weights (f + 1, outputs) of what each part of the outputs does of its own."""
+        """Return weights (f + 1, outputs), fitted to each part's own share of the outputs."""
         own = np.linalg.solve(behind.T, y.T).T / unit
         weights = np.zeros((z.shape[1] + 1, y.shape[1]))
         for inputs_of, outputs_of in parts:
@@ -288,9 +287,9 @@ def learn(
 
 def _share_left(predicted: Array, left: Array) -> float:
     """
-    Return what is left of errors (n, 6 sections), of those of positions and of turns as one.
+    Return the share of errors (n, 6 sections) left; positions and turns count equally.
 
-    By lengths and angles, as a score has them: small errors aside of a motion count little.
+    Errors are compared as lengths and angles, as in a score: small sideways errors count little.
     """
     squares, gone = (
         np.sum((values**2).reshape(len(left), -1, 2, 3), axis=(0, 1, 3))
@@ -304,7 +303,7 @@ Part = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 def _parts(rig: Rig, features: Sequence[str], groups: Sequence[int], left: Array) -> list[Part]:
-    """Return which features make which outputs: all, or those of one section its own turn."""
+    """Return (features, outputs) of each regression: all, or one section's features and turn."""
     if not is_local(features):
         return [(np.arange(len(groups_of_features(features, groups))), np.arange(left.shape[1]))]
     names = list(rig.section_names)
@@ -325,15 +324,16 @@ def _parts(rig: Rig, features: Sequence[str], groups: Sequence[int], left: Array
 
 
 def _carried(sections: int) -> Array:
-    """Return how turns of sections of their own (row) turn those behind (column), small ones."""
+    """Return how small turns of each section (row) turn the sections behind it (column)."""
     return np.asarray(np.kron(np.triu(np.ones((sections, sections))), np.eye(6)), dtype=float)
 
 
 def left_by_model(rig: Rig, run: MeasuredRun) -> Array:
     """
-    Return measured less predicted (n, 6 sections), base frame: [m] and rotation vectors [rad].
+    Return measured minus predicted (n, 6 sections), base frame: [m] and rotation vectors [rad].
 
-    Zero for what is not measured; NaN where the model refuses or markers were mistaken.
+    Zero for quantities that are not measured; NaN if the model refuses a row or markers were
+    mistaken.
     """
     rig = run.as_it_was(rig)
     found = predict(rig, rig.physics(), run)

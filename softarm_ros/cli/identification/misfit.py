@@ -1,4 +1,4 @@
-"""The errors of a model's predictions as a function of its parameters, and their slope."""
+"""Errors of a model's predictions as a function of its parameters, and their slope."""
 
 from __future__ import annotations
 
@@ -18,30 +18,30 @@ from softarm_ros.models.identifiable import Parameter, moved_by
 from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.schema import Rig
 
-ERROR_SHARE = 0.01  # of the arm's length: what a good model may be wrong by
-ERROR_AXIS = 0.03  # of an axis
+ERROR_SHARE = 0.01  # of the arm's length: error of a good model
+ERROR_AXIS = 0.03  # of an axis, likewise
 CORRELATION_S = 0.25  # rows of a moving arm closer than this carry the same information
-REFUSED = 10.0  # of the above, where a model refuses a row
-STEP = 1e-3  # of differences, in spreads
-SNAP = 0.5  # of the above, over such a step: no slope, the row has snapped to another rest
+REFUSED = 10.0  # in these units, where a model refuses a row
+STEP = 1e-3  # of finite differences, in spreads
+SNAP = 0.5  # change of an error over one step, above which a row has snapped to another rest
 
 Blocks = NDArray[np.int64]
 
 
 class Errors(ABC):
     """
-    Errors (n,) as a function of parameters x (k,), in units of what a good model may err by.
+    Errors (n,) as a function of parameters x (k,), in units of a good model's error.
 
     Attributes
     ----------
     bounds : (k, 2)
-        Of x.
+        Bounds of x.
     block, row : (n,)
-        Of each error; blocks err independently.
+        Block and row of each error; blocks err independently.
     refused : (n,)
-        What stands for each error in a row that the model refuses.
+        Substitute for each error in a row that the model refuses.
     loss : RobustLoss
-        Of the errors; without, each is a point by itself.
+        Loss of the errors; by default, each error is a point by itself.
 
     """
 
@@ -55,8 +55,7 @@ class Errors(ABC):
     ) -> None:
         self.bounds, self.block, self.row, self.refused = bounds, block, row, refused
         self.loss = RobustLoss.of_numbers(len(block)) if loss is None else loss
-        # The search asks for its slope where it has just asked for the errors, and both are asked
-        # for where it begins and ends.
+        # Cached: the search needs errors and slope at the same x, and again at its start and end.
         self._last: tuple[bytes, Array] | None = None
         self._last_slope: tuple[bytes, Array] | None = None
         self._edges = False
@@ -66,7 +65,7 @@ class Errors(ABC):
 
     @abstractmethod
     def _errors(self, x: Array, asked: NDArray[np.bool_]) -> Array:
-        """Return the errors (n,), as `at`; those not asked for may be NaN."""
+        """Return the errors (n,) as `at` does; errors with `asked` False may be NaN."""
 
     def at(self, x: Array) -> Array:
         """
@@ -75,7 +74,7 @@ class Errors(ABC):
         Raises
         ------
         ValueError
-            If this is no arm: one that would buckle, or whose cables leave a bend free.
+            If x is no possible arm: it would buckle, or its cables leave a bend free.
 
         """
         key = x.tobytes()
@@ -85,21 +84,21 @@ class Errors(ABC):
 
     def begin(self, x: Array) -> None:
         """
-        Begin a search at a place (k,): no row that is refused errs by less than the worst there.
+        Begin a search at x (k,): a refused row counts no less than the worst error there.
 
-        Else a search that begins with large errors would end where the model refuses the rows.
+        Otherwise a search that begins with large errors would end where the model refuses rows.
 
         Raises
         ------
         ValueError
-            If the place is no arm.
+            If x is no possible arm.
 
         """
         worst = np.nanmax(np.abs(self.at(x)), initial=0.0)
         self.refused = np.maximum(self.refused, worst)
 
     def filled(self, x: Array) -> Array:
-        """Return the errors (n,) as they count in the search, which passes what is no arm."""
+        """Return finite errors (n,) for the search, even for refused rows and impossible arms."""
         if np.any((x < self.bounds[:, 0]) | (x > self.bounds[:, 1])):
             return np.full(len(self), self.refused.max())
         try:
@@ -109,24 +108,25 @@ class Errors(ABC):
         return np.where(np.isnan(found), self.refused, found)
 
     def near(self, x: Array, base: Array) -> Array:
-        """Return the same, without asking for the rows that `base` (n,) says were refused."""
+        """Return the errors (n,) as `at` does, without the rows refused in `base` (n,)."""
         return self._errors(x, np.isfinite(base))
 
     def rough(self, x: Array) -> bool:
-        """Return whether rows snap or are refused at x (k,) or a step away: an edge."""
+        """Return whether x (k,) is at an edge: rows snap or are refused there or one step away."""
         self.slope(x)
         return self._edges
 
     def slope(self, x: Array) -> Array:
         """
-        Return the derivatives (n, k) by differences.
+        Return the derivatives (n, k) by finite differences.
 
-        Rows that the model refuses, here or a step away, have none: it does not say which way out.
-        Nor do those that snap to another rest: an arm may have several under one command.
+        The slope is zero for rows that the model refuses at x or one step away: a refusal shows no
+        way out. It is also zero for rows that snap to another rest: an arm may have several under
+        one command.
         """
         key = x.tobytes()
         if self._last_slope is not None and self._last_slope[0] == key:
-            return self._last_slope[1].copy()  # which the search weighs in place
+            return self._last_slope[1].copy()  # the search scales it in place
         base = self.at(x)
         columns = np.empty((len(base), len(x)))
         self._edges = bool(np.isnan(base).any())
@@ -151,14 +151,14 @@ class Errors(ABC):
 
 class Misfit(Errors):
     """
-    Errors of the points and axes that a rig predicts in the rows `train` of recordings.
+    Errors of the points and axes that a rig predicts for the rows `train` of recordings.
 
     Attributes
     ----------
     known : dict
-        The fields that the parameters change, as the rig has them.
+        The rig's values of the fields that the parameters change.
     jump_period_s : float, optional
-        Of commands that jump [s], where the delay of commands is a parameter.
+        Sampling period of commands that jump [s], if the delay is a parameter.
 
     """
 
@@ -236,7 +236,7 @@ def _thinned(recorded: Sequence[Recorded], most: int, *, jump: bool) -> list[Row
 
 
 def _weight(recorded: Recorded, rows: Rows) -> float:
-    """Return the share of information that a row has of its own, as a root."""
+    """Return the root of the share of independent information in a row."""
     time = recorded.whole.time_s
     if time is None or len(rows) < 2:
         return 1.0

@@ -1,4 +1,4 @@
-"""Recordings as identification sees them: what identifies, what is predicted, in blocks."""
+"""Recordings for identification: rows to identify from, rows to predict, and blocks."""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from softarm_ros.rigs.schema import Rig
 Rows = NDArray[np.int64]
 
 HOLD_OUT = ('later', 'file', 'blocks', 'nothing')
-BLOCK_S = 2.5  # longer than an arm remembers, but for creep
+BLOCK_S = 2.5  # longer than an arm's memory, apart from creep
 GUARD_S = 0.5  # on both sides of a predicted block
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """One file with its commands as recorded, and the rows that identify or are predicted."""
+    """One recording, with its rows `train` to identify from and its rows `test` to predict."""
 
     whole: MeasuredRun
     train: Rows
     test: Rows
-    # What hysteresis remembers, by what commands were made into: a search asks for it each time.
+    # Cached states of hysteresis, which a search needs in each step, by what they depend on.
     _lagging: dict[tuple[float, ...], Array | None] = field(default_factory=dict, repr=False)
 
     def seen_by(self, rig: Rig, rows: Rows) -> MeasuredRun:
-        """Return rows as a rig's `recording` sees them: its actuators, mount and markers."""
+        """Return rows as a rig's `recording` interprets them: actuators, mount and markers."""
         config = rig.recording
         if config is None or self.whole.in_base:
             return self.whole.rows(rows)
@@ -46,10 +46,10 @@ class Recorded:
         return replace(run, mount=mount_of(config), places=places)
 
     def _remembered(self, rig: Rig) -> Array | None:
-        """Return the states of hysteresis under the commands in effect by a rig's `recording`."""
+        """Return the states of hysteresis under the commands in effect, by `rig.recording`."""
         config, operator = rig.recording, rig.operator()
         if config is None or operator is None or not np.any(operator.weights):
-            return self.whole.lagging  # of which no model asks
+            return self.whole.lagging  # no model uses it
         shares = shares_reached(config, rig.actuator_names)
         key = (config.delay_s, operator.lag_s, *operator.widths, *shares.tolist())
         if key not in self._lagging:
@@ -61,7 +61,7 @@ class Recorded:
         return self._lagging[key]
 
     def blocks(self, rows: Rows) -> NDArray[np.int64]:
-        """Return for each row the block it belongs to: `BLOCK_S` of a moving arm, or a command."""
+        """Return the block of each row: `BLOCK_S` of a moving arm, or one command."""
         if self.whole.time_s is not None:
             since = self.whole.time_s[rows] - self.whole.time_s[0]
             return np.asarray(np.floor(since / BLOCK_S), dtype=np.int64)
@@ -78,18 +78,18 @@ def read_recordings(
     stood_s: float = 0.0,
 ) -> list[Recorded]:
     """
-    Read files and divide their rows.
+    Read files and divide their rows into `train` and `test`.
 
     `later`: the second half of each file is predicted; `file`: all of the last file; `blocks`:
-    every second block, its ends left out; `nothing`: all rows identify. Files without times
-    hold poses at rest, of which repetitions of a command stay together. With `stood_s`, rows of
-    an arm that moves, or has just stopped, neither identify nor are predicted: no model here knows
-    how an arm swings, and hysteresis would take up what it lags behind.
+    every second block, without its ends; `nothing`: all rows identify. Files without times hold
+    poses at rest; repetitions of a command stay together. With `stood_s`, rows of an arm that
+    moves or has just stopped are left out: no model here describes how an arm swings, and
+    hysteresis would be fitted to its lag.
 
     Raises
     ------
     UsageError
-        If `hold_out` is unknown or does not go with the files; MeasurementError as `read_run`.
+        If `hold_out` is unknown or does not suit the files; MeasurementError as `read_run`.
 
     """
     from softarm_ros.cli.score import chosen_rows
@@ -120,7 +120,7 @@ def read_recordings(
 
 
 def _stood(run: MeasuredRun, least_s: float) -> NDArray[np.bool_]:
-    """Return whether the commands had stood for a time before each row (n,)."""
+    """Return for each row (n,) whether the commands had been constant for a time [s]."""
     if run.time_s is None or least_s == 0.0:
         return np.ones(len(run), dtype=bool)
     told = run if run.followed is None else run.followed

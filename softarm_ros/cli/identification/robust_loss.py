@@ -1,4 +1,4 @@
-"""The loss of an identification: soft L1 of distances, of what a row errs by on its own."""
+"""The loss of an identification: soft L1 of the unweighted errors of points and axes."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ class RobustLoss:
     """
     Half the sum over points of w^2 rho(|e|), rho(e) = 2 (sqrt(1 + e^2) - 1).
 
-    It does not depend on how the frame of the measurements lies, and what counts as mistaken does
-    not depend on how often a row was recorded.
+    It does not depend on the orientation of the frame of the measurements, and what counts as an
+    outlier does not depend on how often a row was recorded.
 
     Attributes
     ----------
     weight : (n,)
-        Roots of the shares of information w, by which errors are multiplied.
+        Roots w of the shares of information, by which errors are multiplied.
     point : (n,)
-        Which point or axis each error is a coordinate of: numbers from 0 on that do not fall.
+        Index of the point or axis that each error is a coordinate of: from 0, never decreasing.
 
     """
 
@@ -32,11 +32,11 @@ class RobustLoss:
 
     @classmethod
     def of_numbers(cls, count: int) -> RobustLoss:
-        """Return the loss of errors that are points by themselves, each with all its weight."""
+        """Return the loss of errors that are points by themselves, each with weight 1."""
         return cls(np.ones(count), np.arange(count))
 
     def roots(self, error: Array) -> Array:
-        """Return sqrt(1 + |e|^2) (n,) of the point that each of the errors (n,) is of."""
+        """Return for each of the errors (n,) sqrt(1 + |e|^2) of its point."""
         own = np.bincount(self.point, (error / self.weight) ** 2)
         return np.asarray(np.sqrt(1.0 + own[self.point]))
 
@@ -45,14 +45,14 @@ class RobustLoss:
         return 0.5 * float(np.sum(self.as_searched(error**2)[0]))
 
     def slope(self, error: Array) -> Array:
-        """Return its derivative (n,) by the errors."""
+        """Return the derivative (n,) of the loss by the errors."""
         return np.asarray(error / self.roots(error))
 
     def as_searched(self, squares: Array) -> Array:
         """
-        Return rho and two derivatives (3, n) at squares (n,), as `least_squares` takes them.
+        Return rho and two derivatives (3, n) at squares (n,), as `least_squares` expects them.
 
-        Each coordinate has its share of the loss of its point, and the slope of the whole.
+        Each coordinate has an equal share of its point's loss, and the slope of the whole.
         """
         root = self.roots(np.sqrt(squares))
         share = self.weight**2 * 2.0 * (root - 1.0) / np.bincount(self.point)[self.point]
@@ -62,9 +62,9 @@ class RobustLoss:
         self, error: Array, columns: Array, rows: NDArray[np.bool_] | slice = slice(None)
     ) -> Array:
         """
-        Return its second derivative (k, k) by what moves the errors by `columns` (n, k).
+        Return the second derivative (k, k) of the loss by parameters; `columns` (n, k) is d error.
 
-        Of the errors `rows` alone, all of any point.
+        Only the errors `rows` count, which must hold all coordinates of a point or none.
         """
         root, columns, point = self.roots(error)[rows], columns[rows], self.point[rows]
         along = (error[rows] / (self.weight[rows] * root**1.5))[:, None] * columns

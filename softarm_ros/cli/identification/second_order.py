@@ -1,13 +1,14 @@
 """
-What slopes do not show: how errors bend along directions that the data hardly tell.
+Second-order expansion of the errors along directions that the data leave untold.
 
-About the found parameters x, with z = V' d the part of a change d along such directions V,
+About the fitted parameters x, with z = V' d the part of a change d along such directions V,
 
     e(x + d) = e + J d + sum over i <= j of z_i z_j H_ij.
 
-An error of a cable's angle acts by its cosine: its slope is zero where the search begins, so it
-stays as uncertain as it was before, and what it does over that range others take up. Where the
-data tell a direction well, the range is short, and slopes are enough.
+For example, an error of a cable's angle acts through its cosine: its slope is zero where the
+search begins. With slopes alone, it would stay as uncertain as its prior, and other parameters
+would absorb its effect over that range. If the data determine a direction well, its range is short
+and slopes are enough.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ from numpy.typing import NDArray
 from softarm_ros.cli.identification.misfit import Errors
 from softarm_ros.geometry.arrays import Array
 
-LEFT = 0.3  # of the prior's spread: where more is left, the range is long enough to bend
-_NARROW = 0.1  # of the range: nearer to a bound nothing is to be seen
-_NEW = 0.5  # of a direction, beyond those that are there already
+LEFT = 0.3  # of the prior's spread: if more is left, the second order matters over the range
+_NARROW = 0.1  # of the range: with less room to a bound, no difference is taken
+_NEW = 0.5  # least part of a direction outside the span of those present
 _ITERATIONS = 15
 _STILL = 1e-3  # spreads
 
@@ -35,9 +36,9 @@ class Bending:
     Attributes
     ----------
     directions : (k, u)
-        V: of the prior's spreads, orthonormal.
+        V: orthonormal, in spreads of the prior.
     first, second : (p,)
-        i and j.
+        Indices i and j of the columns.
     columns : (n, p)
         H_ij.
 
@@ -49,7 +50,7 @@ class Bending:
     columns: Array
 
     def with_another(self, index: int) -> Bending:
-        """Return the same among parameters of which there is one more, that bends nothing."""
+        """Return the expansion with a parameter inserted that has no second-order part."""
         return replace(self, directions=np.insert(self.directions, index, 0.0, axis=0))
 
     def features(self, change: Array) -> tuple[Array, Array]:
@@ -65,9 +66,9 @@ class Bending:
 
 def untold_directions(curvature: Array) -> tuple[Array, Array]:
     """
-    Return the directions (k, u) of which much of the prior is left, and how much (u,).
+    Return the untold directions (k, u), and the share of the prior's spread left in each (u,).
 
-    By the second derivative (k, k) of the loss, in units of the prior's spreads.
+    `curvature` (k, k) is the second derivative of the loss, in spreads of the prior.
     """
     sizes, vectors = np.linalg.eigh(curvature + np.eye(len(curvature)))
     untold = sizes**-0.5 >= LEFT
@@ -78,12 +79,12 @@ def bending(
     errors: Errors, x: Array, error: Array, jacobian: Array, also: Array
 ) -> Bending | None:
     """
-    Return how errors bend about x (k,), None where the data tell all directions well.
+    Return the second-order part of the errors about x (k,); None if no direction is untold.
 
-    `error` (n,) and `jacobian` (n, k) are those at x. Second differences over the range that is
-    left of each direction; one more evaluation for each pair. The directions `also` (k, v) are
-    among them: untold where the search began, though told here, as an angle is off its zero. By
-    them its mirror image is found.
+    `error` (n,) and `jacobian` (n, k) are those at x. Second differences are taken over the range
+    left of each direction, with one more evaluation for each pair. The directions `also` (k, v)
+    are included: they were untold at the start of the search, although the data determine them at
+    x. For an angle that has moved away from zero, they reveal its mirror image.
     """
     directions, left = untold_directions(errors.loss.curvature(error, jacobian))
     ranges = list(zip(directions.T, left))
@@ -124,7 +125,7 @@ def bending(
 def _sides(
     errors: Errors, x: Array, error: Array, direction: Array, left: float
 ) -> tuple[float, Array, Array] | None:
-    """Return a step, at most what is left, and the errors at both ends; None if none is free."""
+    """Return a step of at most `left` and the errors at both ends; None without room for one."""
     along = np.maximum(np.abs(direction), 1e-12)
     room = float(np.min((errors.bounds - x[:, None]) * [-1.0, 1.0] / along[:, None]))
     step = min(left, room)
@@ -143,7 +144,7 @@ class Cost:
     """
     The cost of a change d (k,) about x to second order: slope' f + f' curvature f / 2 + d' d / 2.
 
-    f are the features of d; with weights of rows, and of what the prior says, in slope.
+    f are the features of d. Weights of rows and draws of the prior are contained in `slope`.
     """
 
     bending: Bending
@@ -151,7 +152,7 @@ class Cost:
     curvature: Array
 
     def at(self, change: Array) -> float:
-        """Return it."""
+        """Return the cost of a change (k,)."""
         features, _ = self.bending.features(change)
         return self._of(features, change)
 
@@ -160,7 +161,7 @@ class Cost:
         return float(bent + 0.5 * change @ change)
 
     def lowest(self, starts: list[Array]) -> tuple[Array, float]:
-        """Return the best change (k,) that Gauss-Newton finds from some places, and its cost."""
+        """Return the best change (k,) that Gauss-Newton finds from given starts, and its cost."""
         ends = [self._descended(start) for start in starts]
         return min(ends, key=lambda end: end[1])
 

@@ -1,10 +1,10 @@
 """
-The delay where commands jump: it is tried, not searched.
+Identification of the delay from commands that jump: values are tried, not searched by slopes.
 
-Rows of an arm whose commands stand and jump say by which side of a jump they are on how late the
-arm is. Their errors are steps of the delay, with no slope almost everywhere, so a search by slopes
-stays where it begins, and intervals by slopes are as narrow as a step. Here all delays that the
-prior allows are tried, in turn with a search for the other parameters.
+If commands stand and jump, a row depends on the delay only by the side of a jump it is on. As a
+function of the delay, errors are step functions with zero slope almost everywhere: a search by
+slopes stays at its start, and intervals by slopes are as narrow as a step. Instead, delays over
+the whole prior are tried, in turn with a search for the other parameters.
 """
 
 from __future__ import annotations
@@ -18,26 +18,26 @@ from softarm_ros.cli.identification.misfit import Errors, Misfit
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.identifiable import Parameter
 
-_COARSE, _FINE = 61, 41  # delays tried: over the prior, and between the neighbours of the best
+_COARSE, _FINE = 61, 41  # delays tried: over the prior, and between the best one's neighbours
 _BEYOND = 3.0  # spreads of the prior
-_LIKELY = 1.92  # of the cost above the least: half of chi^2 of one number at 95 %
+_LIKELY = 1.92  # above the least cost: half of chi^2 at 95 %, one degree of freedom
 
 
 @dataclass(frozen=True)
 class TriedDelay:
     """
-    What each delay costs.
+    Cost of each delay tried.
 
     Attributes
     ----------
     index : int
-        Of the delay among the parameters.
+        Index of the delay among the parameters.
     x : (g,)
         Delays, in spreads of the prior.
     cost : (b, g)
-        Of each block, with the other parameters as found; without the prior.
+        Cost in each block, with the other parameters as fitted; without the prior.
     period : float
-        Of the commands as recorded, in spreads: between two rows nobody knows when they jumped.
+        Sampling period of commands, in spreads: the time of a jump between two rows is unknown.
 
     """
 
@@ -48,15 +48,15 @@ class TriedDelay:
 
     @property
     def best(self) -> float:
-        """The delay that costs least."""
+        """The delay with the least cost."""
         return self.redrawn(np.ones(len(self.cost)), 0.0)
 
     def redrawn(self, weight: Array, prior: float) -> float:
-        """Return the best delay for weights (b,) of blocks and where the prior has its mean."""
+        """Return the best delay for weights (b,) of blocks and a mean of the prior."""
         return float(self.x[np.argmin(weight @ self.cost + 0.5 * (self.x - prior) ** 2)])
 
     def interval(self, drawn: Array) -> tuple[float, float]:
-        """Return the 95 % interval by delays that draws of blocks led to (d,)."""
+        """Return the 95 % interval from the delays (d,) found for draws of blocks."""
         whole = self.cost.sum(axis=0) + 0.5 * self.x**2
         likely = self.x[whole <= whole.min() + _LIKELY]
         low, high = np.percentile(drawn, [2.5, 97.5])
@@ -67,7 +67,7 @@ class TriedDelay:
 
 
 class WithDelay(Errors):
-    """Errors of a misfit with its delay, of parameter `index`, at a value `x`; by the others."""
+    """Errors of a misfit as a function of all parameters but the delay (`index`), fixed at `x`."""
 
     def __init__(self, whole: Misfit, index: int, x: float) -> None:
         self._whole, self._index, self._x = whole, index, x
@@ -84,7 +84,7 @@ class WithDelay(Errors):
 def try_delays(
     errors: Misfit, parameter: Parameter, index: int, x: Array, period_s: float
 ) -> TriedDelay:
-    """Return what each delay costs, the other parameters as in x (k,)."""
+    """Return the cost of each delay, with the other parameters as in x (k,)."""
     blocks, of_error = np.unique(errors.block, return_inverse=True)
 
     def costs(delays: Array) -> Array:
@@ -108,7 +108,7 @@ def try_delays(
 
 
 def secant(errors: Misfit, tried: TriedDelay, x: Array) -> Array:
-    """Return the slope of errors (n,) by the delay at x (k,), over a period on both sides."""
+    """Return the slope of errors (n,) by the delay at x (k,), from one period before to after."""
     bounds = errors.bounds[tried.index]
     ends = np.clip(x[tried.index] + tried.period * np.array([-1.0, 1.0]), *bounds)
     each = []

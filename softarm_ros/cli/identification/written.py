@@ -1,4 +1,4 @@
-"""Writes identified values into a copy of the rig file, with where they come from."""
+"""Writes identified values into a copy of the rig file, with a note of their source."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ _RESIDUAL = re.compile(r'^residual:.*\n(?:[ \t]+.*\n|\}.*\n)*', flags=re.MULTILI
 
 def updated_text(text: str, values: Mapping[str, float], note: str, rig: Rig | None = None) -> str:
     """
-    Return the text of a rig file with other numbers, each line that has one marked by `note`.
+    Return the text of a rig file with new numbers; `note` marks each changed line.
 
-    What is shared (`*other`, `<<: *other`) becomes a place's own where it is changed; the other
-    places keep what they had. Lists that the file leaves out are taken from `rig`.
+    A shared block (`*other`, `<<: *other`) is copied where it is changed; the other places that
+    share it keep their values. Lists missing from the file are taken from `rig`.
     """
     yaml = YAML()
     yaml.preserve_quotes = True
@@ -70,16 +70,16 @@ def write(
     rig: Rig, output: Path, values: Mapping[str, float], learned: ResidualFile | None, note: str
 ) -> list[Path]:
     """
-    Write a rig file, and its residual beside it; return the files. What was written is loaded.
+    Write a rig file and its residual beside it, load it as a check, and return the files written.
 
-    A residual that the rig has already goes along.
+    If `learned` is None, a residual that the rig already has is copied.
 
     Raises
     ------
     UsageError
         If a file cannot be written.
     RigError
-        If the identified values are beyond what the rig's fields may be; names them.
+        If identified values are outside the limits of the rig's fields; names them.
 
     """
     if rig.source is None:
@@ -103,8 +103,8 @@ def write(
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file; the old one, maybe the rig's own, stays whole until the new one is."""
-    path = path.resolve()  # a link stays one
+    """Write a file; the old one, maybe the rig's own, stays until the new one is complete."""
+    path = path.resolve()  # keep a symbolic link as it is
     part = path.with_name(path.name + '.part')
     try:
         part.write_text(text, encoding='utf-8')
@@ -121,7 +121,7 @@ def _residual_text(learned: ResidualFile | None, kept: Path | None) -> str:
 
 
 def files_of(names: Sequence[str]) -> str:
-    """Return the names of files for a comment: all of them, or the first, the last, how many."""
+    """Return file names for a comment: up to two names, or first, last and number of files."""
     if len(names) <= 2:
         return ', '.join(names)
     return f'{names[0]} to {names[-1]}, {len(names)} files'
@@ -144,14 +144,14 @@ def _default(rig: Rig, path: tuple[str | int, ...]) -> Any:
 
 
 def _state_all_bends(document: Any, rig: Rig) -> None:
-    """Give bends to all actuators: a file states them for all or none."""
+    """State the bends of all actuators: a file must state them for all or none."""
     actuators = document['arm']['actuators']
     for i in [i for i, actuator in enumerate(actuators) if 'bends' not in actuator]:
         actuators[i]['bends'] = _default(rig, ('arm', 'actuators', i, 'bends'))
 
 
 def _listed(value: Any) -> Any:
-    """Return a value with its tuples as lists that stand in a line."""
+    """Return a value with its tuples as one-line (flow style) lists."""
     if isinstance(value, Mapping):
         return {name: _listed(entry) for name, entry in value.items()}
     if isinstance(value, tuple):
@@ -170,7 +170,7 @@ def _plain(entry: Any) -> Any:
 
 
 def _own(document: Any, node: Any, step: Any) -> None:
-    """Make what stands at a step a copy of its own, where it is shared with other places."""
+    """Replace the value at a step by a copy if other places of the document share it."""
     if isinstance(node, CommentedMap) and node.merge and step not in dict(node.non_merged_items()):
         node[step] = copy.deepcopy(node[step]) if step in node else 0.0
     inner = node[step] if isinstance(node, CommentedSeq) or step in node else None
@@ -183,7 +183,7 @@ def _own(document: Any, node: Any, step: Any) -> None:
 
 
 def _keep(document: Any, node: Any, step: Any, rig: Rig | None) -> None:
-    """Give the blocks that take a step from a node (`<<: *node`) what they have there now."""
+    """Copy the value at a step into the blocks that inherit it from a node (`<<: *node`)."""
     if not isinstance(node, CommentedMap) or node.anchor.value is None:
         return
     for path, other in list(_blocks(document)):
@@ -198,15 +198,15 @@ def _keep(document: Any, node: Any, step: Any, rig: Rig | None) -> None:
 
 
 def _bases(block: CommentedMap) -> Iterator[Any]:
-    """Yield what a block takes values from, and what these take them from."""
+    """Yield the blocks that a block inherits from, and recursively theirs."""
     for entry in block.merge:
-        base = entry[1] if isinstance(entry, tuple) else entry  # ruamel.yaml 0.18 counts them
+        base = entry[1] if isinstance(entry, tuple) else entry  # ruamel.yaml 0.18: (index, base)
         yield base
         yield from _bases(base)
 
 
 def _blocks(node: Any, path: tuple[str | int, ...] = ()) -> Iterator[tuple[Any, Any]]:
-    """Yield path and value of all blocks and lists, as often as they stand in a document."""
+    """Yield path and value of all blocks and lists, for each of their occurrences."""
     if isinstance(node, CommentedMap):
         steps = list(node.non_merged_items())
     elif isinstance(node, CommentedSeq):
@@ -223,7 +223,7 @@ def _is_flow(node: CommentedMap) -> bool:
 
 
 def _mark(node: CommentedMap, key: Any, note: str, marked: set[int]) -> None:
-    """Put the note behind a line in place of the comment there; lines below keep theirs."""
+    """Replace the end comment of a line by the note; keep the comments on lines below."""
     if id(node) * 1000003 + hash(key) in marked:
         return
     marked.add(id(node) * 1000003 + hash(key))
