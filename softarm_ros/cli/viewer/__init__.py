@@ -1,1 +1,1 @@
-"""The viewer in a browser: an arm in three dimensions, plots, health, and what stops it."""
+"""The viewer in a browser: an arm in three dimensions, plots, node health and a stop button."""

@@ -1,4 +1,4 @@
-"""`softarm view`: looks on at a running arm, or back at a recorded one, in a browser."""
+"""`softarm view`: shows a running arm or a recorded run in a browser."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _PLOT_S = 0.25
 
 class Viewer:
     """
-    A server with one arm on it; closes with its `with` block.
+    A server that shows one arm; a context manager that stops the server at its end.
 
-    It answers to this computer alone, and to those who have its address with the token in it:
-    whoever reaches it can stop, start and move the arm.
+    The server answers only requests from this computer with the token in the address: whoever
+    reaches it can stop, start and move the arm.
 
     Raises
     ------
     UsageError
-        If viser is not installed, or cannot be kept to those who have the token.
+        If viser is not installed, or answers requests without the token.
 
     """
 
@@ -53,7 +53,7 @@ class Viewer:
                 f"the viewer needs viser ({error}): pip install 'softarm_ros[view]'"
             ) from None
         self._guard = Guard()
-        # viser prints its address without the token, where nobody is let in.
+        # viser prints its address without the token, which is refused.
         with self._guard.installed(), contextlib.redirect_stdout(io.StringIO()):
             self._server: Any = viser.ViserServer(host=HOST, port=port, verbose=False)
         try:
@@ -90,13 +90,13 @@ class Viewer:
         self._server.stop()
 
     def look_from(self, where: Standpoint) -> None:
-        """Let browsers that come from now on begin there."""
+        """Set the initial camera of browsers that connect from now on."""
         self._server.initial_camera.position = where.eye
         self._server.initial_camera.look_at = where.looks_at
 
     @property
     def address(self) -> str:
-        """Where a browser finds it; another port than asked for, if that was taken."""
+        """URL of the viewer; on another port than requested if that was taken."""
         return f'http://{HOST}:{self._server.get_port()}/{self._guard.token}'
 
     @property
@@ -105,7 +105,7 @@ class Viewer:
         return self._server
 
     def show(self, state: ViewState, now_s: float) -> None:
-        """Draw a state; plots are drawn anew a few times a second."""
+        """Draw a state; redraw the plots a few times a second."""
         while not self._chosen.empty():
             self.scene.overlay(self._chosen.get())
         with self._server.atomic():
@@ -129,10 +129,10 @@ def view_graph(
     runs: bool = True,
 ) -> None:
     """
-    Look on at the graph of a rig, whether it runs yet or not, until `stopped`.
+    Show the graph of a rig until `stopped`, whether it runs yet or not.
 
-    With `opened` the page is opened in a browser, where there is a desktop; with `runs` a
-    simulated run can be begun there.
+    With `opened`, open the page in a browser if there is a desktop. With `runs`, offer controls to
+    start a simulated run.
     """
     try:
         from softarm_ros.nodes.goal_client import GoalSender
@@ -217,7 +217,7 @@ class Place:
 def view_bag(
     bag: Path, rig: Rig, port: int, console: Console, stopped: Callable[[], bool]
 ) -> None:
-    """Look at a recorded run, with a slider for the time, until `stopped`."""
+    """Show a recorded run, with a slider for the time, until `stopped`."""
     from softarm_ros.cli.viewer.bag_states import BagStates
 
     states = BagStates.read(bag, rig)

@@ -1,4 +1,4 @@
-"""A recorded run as states of the arm over time."""
+"""States of the arm over time, read from a recorded run."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _IN_BASE = ('tip', 'sections/poses')
 
 @dataclass
 class _Track:
-    """What came on one topic: times of receipt [s] in order, and values."""
+    """Messages of one topic: times of receipt [s] in order, and values."""
 
     times: list[float] = field(default_factory=list)
     values: list[Any] = field(default_factory=list)
@@ -52,7 +52,7 @@ class _Track:
         self.values.append(value)
 
     def at(self, time_s: float) -> Any:
-        """Return the last value until a time, None before the first."""
+        """Return the last value up to a time [s], None before the first."""
         index = bisect_right(self.times, time_s) - 1
         return None if index < 0 else self.values[index]
 
@@ -67,11 +67,11 @@ class _Health:
 
 class BagStates:
     """
-    The states of a rig's arm that a bag holds; time [s] counts from its first message.
+    States of a rig's arm in a bag; time [s] counts from the first message.
 
-    Where nothing at all was received for a minute, by a clock that jumped or a computer that
-    slept, it does not count on; `notes` say so, and which poses were left out because they are in
-    another frame than the base's. Use `read`.
+    Gaps of more than a minute without any message (a clock that jumped, a computer that slept) are
+    cut out of the time. `notes` report these gaps, and poses left out because they are in another
+    frame than the base frame. Use `read`.
     """
 
     def __init__(self, rig: Rig) -> None:
@@ -83,7 +83,7 @@ class BagStates:
         self._nodes: dict[str, _Track] = {}
         self._names = rig.model().configuration_names
         self._references: dict[int, Array] = {}
-        self._unlike: dict[str, tuple[str, ...]] = {}  # names of joints that are not the rig's
+        self._unlike: dict[str, tuple[str, ...]] = {}  # joint names that differ from the rig's
 
     @classmethod
     def read(cls, bag: Path, rig: Rig) -> BagStates:
@@ -95,14 +95,14 @@ class BagStates:
         bag : Path
             Folder of a rosbag2 recording.
         rig : Rig
-            Whose it is.
+            Rig of the recorded arm.
 
         Raises
         ------
         BagError
-            If it cannot be read.
+            If the bag cannot be read.
         UsageError
-            If it holds no topics of the rig, or those of an arm with other joints.
+            If the bag holds no topics of the rig, or topics of an arm with other joints.
 
         """
         states = cls(rig)
@@ -174,7 +174,7 @@ class BagStates:
         return {} if health is None else health.values
 
     def _error_m(self, tip: tuple[int, Array] | None) -> float | None:
-        """Return the distance of a tip from the reference of its stamp."""
+        """Return the distance [m] of a tip from the reference with the same time stamp."""
         reference = None if tip is None else self._references.get(tip[0])
         if tip is None or reference is None:
             return None
@@ -215,7 +215,7 @@ class BagStates:
         self.notes += in_base.notes()
 
     def _value(self, topic: str, message: Any, received_ns: int) -> Any:
-        """Return what is kept of a message, None for nothing."""
+        """Return the value to keep from a message, or None."""
         if topic in ('tip', 'reference/pose'):
             position = _position(message.pose.position)
             return (_stamp_ns(message.header), position) if np.isfinite(position).all() else None

@@ -1,4 +1,4 @@
-"""Opens a page in the browser of the desktop this runs on, if there is one."""
+"""Opens a page in a browser on the desktop of this machine, if there is one."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import webbrowser
 
 
 def has_desktop() -> bool:
-    """Return whether a browser that is opened here would be seen by somebody."""
+    """Return whether this process has a desktop to open a browser on."""
     if sys.platform == 'darwin':
         return True
     return any(os.environ.get(name) for name in ('DISPLAY', 'WAYLAND_DISPLAY'))
 
 
 def open_page(address: str) -> bool:
-    """Open an address on a desktop; return whether that was tried with success."""
+    """Open an address in a browser if there is a desktop; return whether that succeeded."""
     return has_desktop() and webbrowser.open(address)

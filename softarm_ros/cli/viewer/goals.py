@@ -1,4 +1,4 @@
-"""A target to drag and sliders of the configuration, where the arm takes goals."""
+"""A target to drag, and sliders of the configuration, for an arm that takes goals."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from softarm_ros.control.trajectory_config import MIN_SPACING_M, TrajectoryConfi
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 
-_SETTLES_S = 0.6  # until what was sent shows in what the arm says of itself
-_STEPS = 200  # of a slider
+_SETTLES_S = 0.6  # until a sent target shows in the reference that the arm reports
+_STEPS = 200  # number of steps of a slider
 _LAP_POINTS = 120
 
 
 class Sender(Protocol):
-    """What sends goals."""
+    """Interface for sending goals."""
 
     def pose(self, position: Array) -> int:
         """Send a target (3,) [m]."""
@@ -32,7 +32,7 @@ class Sender(Protocol):
         ...
 
     def path(self, points: Array) -> None:
-        """Send points (n, 3) [m] to be driven."""
+        """Send the points (n, 3) [m] of a path to follow."""
         ...
 
     def configuration(self, values: Array) -> int:
@@ -42,10 +42,10 @@ class Sender(Protocol):
 
 class GoalControls:
     """
-    Sends where the target is dragged, as a stream, and where it is let go, as a goal.
+    Sends the target's position as a stream while it is dragged, and as a goal when it is released.
 
-    The callbacks of the browser come on threads of their own and only take notes; `send` and
-    `show` are called by the viewer's loop.
+    The browser's callbacks run on other threads and only set flags; the viewer's loop calls `send`
+    and `show`.
     """
 
     def __init__(self, server: Any, rig: Rig, sender: Sender, say: Callable[[str], None]) -> None:
@@ -68,7 +68,7 @@ class GoalControls:
         self._target.on_update(self._on_drag)
         self._folder = server.gui.add_folder('move', expand_by_default=True)
         with self._folder:
-            # Fields of text: those of numbers leave out what they cannot read, 40.5 becomes 405.
+            # Text fields: number fields drop characters they cannot parse, so 40.5 becomes 405.
             self._fields = {
                 f'{axis} [mm]': server.gui.add_text(
                     f'{axis} [mm]', '', hint='Of the target, base frame.'
@@ -111,7 +111,7 @@ class GoalControls:
 
     # -- the browser's threads
 
-    # Not on a thread of its own, where the end of a drag may overtake the way there.
+    # A coroutine: on threads, the end of a drag could overtake its earlier events.
     async def _on_drag(self, event: Any) -> None:
         with self._lock:
             self._dragging = event.phase != 'end'
@@ -132,7 +132,7 @@ class GoalControls:
     # -- the viewer's loop
 
     def send(self) -> None:
-        """Send what was asked for since the last call."""
+        """Send the goals that the user requested since the last call."""
         with self._lock:
             dragging, let_go, typed = self._dragging, self._let_go, self._typed
             configured, driven = self._configured, self._path
@@ -161,7 +161,7 @@ class GoalControls:
     def show(
         self, takes_goals: bool, goal: str, reference: Array | None, configuration: Array | None
     ) -> None:
-        """Show the controls where goals are taken; at rest the target is the reference (3,)."""
+        """Show the controls if the arm takes goals; at rest, put the target at the reference."""
         self._goal = goal
         shown = takes_goals and reference is not None
         if shown != self._shown:
@@ -177,7 +177,7 @@ class GoalControls:
             self._target.position = tuple(reference.tolist())
 
     def _place(self) -> Array | None:
-        """Return the typed target (3,) [m]; None, and say which, where a field is no number."""
+        """Return the typed target (3,) [m]; None, with a message, if a field is not a number."""
         place = []
         for name, field in self._fields.items():
             try:
@@ -190,7 +190,7 @@ class GoalControls:
         return 1e-3 * np.array(place)
 
     def _fill(self, position: Array) -> None:
-        """Set the fields to a position (3,) [m]."""
+        """Set the text fields to a position (3,) [m]."""
         for field, value in zip(self._fields.values(), (1e3 * position).tolist()):
             field.value = f'{value:.1f}'
 
@@ -204,9 +204,9 @@ class GoalControls:
 
 def _lap(trajectory: TrajectoryConfig) -> Array:
     """
-    Return points (n, 3) [m] of one lap.
+    Return points (n, 3) [m] of one lap of a trajectory.
 
-    Where the whole is a smooth curve, it is taken as one; corners are points of it too.
+    Corners of the path are among the points.
     """
     path = build_path(trajectory)
     points = path.sample(_LAP_POINTS)

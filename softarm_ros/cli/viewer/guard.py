@@ -1,10 +1,10 @@
 """
-Who may open the viewer: whoever has its address, and no page of another site.
+Access control of the viewer: only requests with its token, and none from pages of other sites.
 
-viser's server answers every program and every web page that reaches its port. Here each request,
-for the page as for the connection behind it, must begin with a random token, name this computer
-as its host (or a page could have its own name lead here) and, if it comes from a page, come from
-this one.
+viser's server answers every program and every web page that reaches its port. The guard checks
+each request, for the page and for its websocket: the path must begin with a random token, the
+`Host` header must name this computer (which prevents DNS rebinding), and an `Origin` header, if
+there is one, must be that of the viewer's own page.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class OpenDoorError(RuntimeError):
 
 
 class Guard:
-    """A token of one server, and what checks requests for it."""
+    """Holds the token of one server and checks requests for it."""
 
     def __init__(self) -> None:
         self.token = secrets.token_urlsafe(24)
@@ -51,12 +51,12 @@ class Guard:
 
     def check_closed(self, host: str, port: int) -> None:
         """
-        Ask for the page and the connection without the token, and expect to be refused.
+        Check that requests for page and websocket without the token are refused.
 
         Raises
         ------
         OpenDoorError
-            If the server answers: another version of it has gone another way.
+            If the server answers them, as another version of viser might.
 
         """
         upgrade = (
@@ -71,7 +71,7 @@ class Guard:
                 raise OpenDoorError(f'a request without the token is answered: {answer!r}')
 
     def refusal(self, path: str, headers: Any, port: int) -> str | None:
-        """Return why a request is refused, or None."""
+        """Return the reason to refuse a request, or None."""
         names = {f'{name}:{port}' for name in ('127.0.0.1', 'localhost')}
         hosts = headers.get_all('Host')
         if len(hosts) != 1 or hosts[0].lower() not in names:

@@ -1,4 +1,4 @@
-"""The last seconds of a run, for plots."""
+"""History of the last seconds of a run, for plots."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softarm_ros.runtime.view_state import ViewState
 
 class Columns(NamedTuple):
     """
-    What is plotted, over times (n,) [s, the newest 0]; nan for what is not known.
+    Plotted quantities over times (n,) [s, the newest is 0]; NaN for unknown values.
 
     `error` [mm] and `latency` [ms] are (1, n), `command`, `measured` and `effort` of the actuators
     (m, n), `configuration` (dof, n).
@@ -30,14 +30,14 @@ class Columns(NamedTuple):
 
 class History:
     """
-    Error, latency, actuators and configuration of the last states, evenly thinned out.
+    Error, latency, actuators and configuration of the last states, evenly thinned.
 
     Parameters
     ----------
     actuators, coordinates : int
-        How many there are, the latter of the configuration.
+        Number of actuators, and of coordinates of the configuration.
     span_s, step_s : float
-        How far back it goes, and how far apart states are at least.
+        Length of the history, and least time between states [s].
 
     """
 
@@ -49,7 +49,7 @@ class History:
         self._rows: deque[tuple[float, Array]] = deque(maxlen=round(span_s / step_s))
 
     def add(self, now_s: float, state: ViewState) -> bool:
-        """Take a state if it is time for one; return whether it was taken."""
+        """Add a state unless the last one is too recent; return whether it was added."""
         if self._rows and now_s < self._rows[-1][0] + self._step_s - 1e-9:
             if now_s >= self._rows[-1][0]:
                 return False
@@ -72,7 +72,7 @@ class History:
         return True
 
     def columns(self) -> Columns:
-        """Return what is plotted."""
+        """Return the columns to plot."""
         times = np.array([time for time, _ in self._rows])
         rows = np.array([row for _, row in self._rows]).reshape(len(times), sum(self._sizes)).T
         parts = np.split(rows, np.cumsum(self._sizes)[:-1])

@@ -1,4 +1,4 @@
-"""What stands beside the arm: state in words, buttons, plots, health of the nodes, layers."""
+"""The panel beside the arm: state in words, buttons, plots, health of the nodes, layers."""
 
 from __future__ import annotations
 
@@ -24,10 +24,10 @@ _COLOURS = {
 }
 _LEVELS = ('#2b8a3e', '#e67700', '#c92a2a', '#c92a2a')
 _LINES = ('#e8590c', '#1971c2', '#2f9e44', '#9c36b5', '#c2255c', '#0c8599')
-_SHOWN = 6  # actuators in the plot; more would be a tangle
-# Of a plot: numbers of few digits, or the axis has no room for them.
+_SHOWN = 6  # most actuators in a plot, to keep it readable
+# Units of plots, for numbers with few digits: an axis has little room.
 _EDGE = {'m': ('mm', 1e3), 'Pa': ('kPa', 1e-3)}
-_AT_LIMIT = 0.005  # of its range: an actuator so near its end is at it
+_AT_LIMIT = 0.005  # of the range: an actuator this near an end counts as at its limit
 
 
 class Panel:
@@ -37,13 +37,13 @@ class Panel:
     Parameters
     ----------
     gui : viser.GuiApi
-        To add them to.
+        GUI to add the controls to.
     name : str
-        Of the rig.
+        Name of the rig.
     argument : str
-        What commands take for it.
+        Argument that names the rig on the command line.
     limits : ActuatorLimits
-        Of its actuators.
+        Limits of its actuators.
     coordinates, models : sequence of str
         Names of the configuration's coordinates, and of the models.
     act : callable, optional
@@ -77,7 +77,7 @@ class Panel:
         self._commands = self._plot(gui, f'actuators, commanded [{unit}]', names)
         self._latency = self._plot(gui, 'pose to command [ms]', ['latency'])
         with gui.add_folder('more plots', expand_by_default=False):
-            # Of chambers these are the pressures.
+            # Chambers are measured by their pressures.
             what = 'pressures' if limits.unit == 'Pa' else 'actuators'
             self._measured = self._plot(gui, f'{what}, measured [{unit}]', names)
             self._effort = self._plot(gui, f'effort [{limits.effort_unit}]', names)
@@ -123,11 +123,11 @@ class Panel:
         )
 
     def say(self, text: str) -> None:
-        """Show what a button led to."""
+        """Show the outcome of a button."""
         self._answer.content = f'<div style="padding:2px 12px">{html.escape(text)}</div>'
 
     def show(self, state: ViewState) -> None:
-        """Show state and health; nothing is sent where nothing has changed."""
+        """Show state and health; send only changed contents to the browser."""
         reached = at_limits(self._limits, state.command)
         words = _words(self._name, self._argument, state, reached)
         if words != self._html:
@@ -137,7 +137,7 @@ class Panel:
             self._nodes.content = self._nodes_html = nodes
 
     def plot(self, history: History) -> None:
-        """Draw the plots anew."""
+        """Redraw the plots."""
         times, error, latency, command, measured, effort, configuration = history.columns()
         for plot, columns in (
             (self._error, error),
@@ -147,14 +147,14 @@ class Panel:
             (self._effort, effort[:_SHOWN]),
             (self._configuration, configuration[:_SHOWN]),
         ):
-            # The plots find no scale for columns in which a value is unknown.
+            # Plots cannot scale their axes with columns that contain an unknown value.
             known = np.isfinite(columns).all(axis=0)
             if np.sum(known) > 1:
                 plot.data = (times[known], *columns[:, known])
 
 
 def at_limits(limits: ActuatorLimits, command: Array | None) -> list[str]:
-    """Return which actuators are commanded to an end of their range (m,), and to which."""
+    """Return texts for the actuators whose command (m,) is at an end of their range."""
     if command is None:
         return []
     near = _AT_LIMIT * (limits.position_max - limits.position_min)

@@ -1,4 +1,4 @@
-"""The viewer as a process of its own, which can be late or die without stopping anything."""
+"""The viewer as a separate process, which may be late or crash without stopping the arm."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from softarm_ros.own_module import own_module
 from softarm_ros.rigs.schema import Rig
 
 _GRACE_S = 3.0
-_NICE = 10  # the arm first
+_NICE = 10  # the arm has priority
 
 
 @contextlib.contextmanager
@@ -20,7 +20,7 @@ def viewer_process(rig: Rig, opened: bool = False) -> Iterator[None]:
     """
     Show a rig's arm in a browser while a `with` block lasts; the viewer prints its address.
 
-    With `opened` it opens the page, too, where there is a desktop.
+    With `opened`, it also opens the page if there is a desktop.
     """
     source = str(rig.source) if rig.source else rig.name
     command = own_module('softarm_ros.cli', 'view', source, '--no-runs')

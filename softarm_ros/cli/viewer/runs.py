@@ -1,4 +1,4 @@
-"""Simulated runs begun and ended from the browser, each as `softarm run` begins it."""
+"""Controls that start and end simulated runs from the browser, each by `softarm run`."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from softarm_ros.rigs.schema import Rig
 
 GOALS = 'wait for goals'
 _OWN = "the rig's"
-_GRACE_S = 15.0  # a run that is asked to end stops the arm and its nodes first
+_GRACE_S = 15.0  # a run stops the arm and its nodes before it ends
 
 
 def run_command(rig: Rig, trajectory: str, controller: str, model: str) -> list[str]:
-    """Return the command of a simulated run; `GOALS` and the rig's own are no names."""
+    """Return the command of a simulated run; `GOALS` and `_OWN` become other options or none."""
     words = own_module('softarm_ros.cli', 'run', str(rig.source or rig.name))
     words += ['--backend', 'sim']
     words += ['--goals'] if trajectory == GOALS else ['--trajectory', trajectory]
@@ -31,17 +31,17 @@ def run_command(rig: Rig, trajectory: str, controller: str, model: str) -> list[
 
 class RunControls:
     """
-    Pickers of trajectory, controller and model, and buttons that begin and end a simulated run.
+    Menus of trajectory, controller and model, and buttons that start and end a simulated run.
 
-    Shown while no graph of the rig is heard, or the one that runs was begun here. A run begun here
-    ends with `close`; rigs of hardware are begun in a terminal, where somebody looks at the arm.
+    Shown while no graph of the rig is heard, or the running one was started here. `close` ends a
+    run started here. Hardware is started in a terminal, where somebody watches the arm.
     """
 
     def __init__(self, gui: Any, rig: Rig, say: Callable[[str], None]) -> None:
         self._rig, self._say = rig, say
         self._asked: queue.SimpleQueue[str] = queue.SimpleQueue()
         self._process: subprocess.Popen[bytes] | None = None
-        # A file, closed by `close`: a pipe that nobody reads would fill up.
+        # A file, closed by `close`: a pipe would fill up, as nobody reads it.
         self._complaints = tempfile.TemporaryFile()  # noqa: SIM115
         self._ending = False
         self._folder = gui.add_folder('simulated run', expand_by_default=True, order=-0.5)
@@ -54,7 +54,7 @@ class RunControls:
         self._shown = True
 
     def update(self, heard: bool) -> None:
-        """Do what was asked for; `heard`: nodes of a graph say that they live."""
+        """Handle pressed buttons; `heard` tells whether nodes of a graph report that they run."""
         self._watch()
         shown = self._process is not None or not heard
         if shown != self._shown:
@@ -68,7 +68,7 @@ class RunControls:
                 self._begin()
 
     def close(self) -> None:
-        """End the run begun here and wait for it."""
+        """End the run started here and wait for it."""
         process = self._process
         if process is not None:
             self._end()
@@ -85,7 +85,7 @@ class RunControls:
         command = run_command(self._rig, *chosen)
         self._complaints.seek(0)
         self._complaints.truncate()
-        # A Ctrl-C in the viewer's terminal is the viewer's, which then ends the run.
+        # Its own session: Ctrl-C in the terminal reaches only the viewer, which then ends the run.
         self._process = subprocess.Popen(
             command,
             stdin=subprocess.DEVNULL,

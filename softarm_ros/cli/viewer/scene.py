@@ -16,16 +16,16 @@ from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import ViewState, drawn_configuration
 
-POINTS = 61  # of the centreline
-TRAIL = 600  # tips
+POINTS = 61  # number of points of the centreline
+TRAIL = 600  # number of tip positions kept
 _SECTION_COLOURS = ((222, 214, 202), (176, 168, 158))
 _REFERENCE, _TIP, _ERROR, _PATH = (40, 90, 200), (30, 160, 80), (220, 40, 40), (120, 150, 220)
 _DISK, _MARKER = (70, 66, 62), (240, 160, 20)
 _GHOSTS = ((120, 90, 200), (60, 160, 170), (200, 90, 150))
-# Strands: no effort, half and most of what the actuator may do.
+# Colours of strands with actuators at the low end, middle and high end of their range.
 _RAMP = np.array([[70, 110, 170], [230, 190, 60], [215, 48, 39]], dtype=float)
 _GAMMA = 2.2
-_OUTSIDE = 1.06  # of the body's radius: where strands are drawn, so that they are seen
+_OUTSIDE = 1.06  # of the body's radius: strands are drawn outside it to be visible
 
 
 class ArmScene:
@@ -35,9 +35,9 @@ class ArmScene:
     Parameters
     ----------
     scene : viser.SceneApi
-        To draw on.
+        Scene to draw on.
     rig : Rig
-        Whose arm it is.
+        Rig of the arm.
 
     """
 
@@ -96,13 +96,13 @@ class ArmScene:
         self._error = self._line('/error', _ERROR)
 
     def show(self, state: ViewState) -> None:
-        """Draw a state; what is not known is not drawn."""
+        """Draw the known parts of a state."""
         configuration = drawn_configuration(self._model, state)
         if configuration is not None:
             try:
                 shape = self._model.shape_of(configuration)
             except ModelError:
-                shape = None  # a measurement beyond what the model can be
+                shape = None  # a measurement outside the model's domain
             if shape is not None:
                 self._move(centreline_of(shape, POINTS), state)
         self._marks(state)
@@ -113,11 +113,11 @@ class ArmScene:
         self._set_line(self._path, points)
 
     def forget_trail(self) -> None:
-        """Let the travelled path begin anew."""
+        """Clear the travelled path."""
         self._trail.clear()
 
     def overlay(self, names: Sequence[str]) -> None:
-        """Show, beside the measured arm, where models put it for the actuators' state."""
+        """Show, beside the measured arm, its shape in the named models at the actuators' state."""
         for name in [known for known in self._ghosts if known not in names]:
             self._ghosts.pop(name).remove()
         self._others = {name: self._others.get(name) or self._rig.model(name) for name in names}
@@ -151,7 +151,7 @@ class ArmScene:
     def _move(self, line: Centreline, state: ViewState) -> None:
         for mesh, (vertices, triangles) in zip(self._bodies, self._pieces(line)):
             mesh.vertices = vertices.astype(np.float32)
-            if len(mesh.faces) != len(triangles):  # points go from one section to the next
+            if len(mesh.faces) != len(triangles):  # points have moved from one section to the next
                 mesh.faces = triangles.astype(np.uint32)
         self._disks.points = self._ends(line)
         if self._lines is not None:
@@ -172,7 +172,7 @@ class ArmScene:
     def _strand_segments(
         self, line: Centreline, command: Array | None
     ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
-        """Return segments (n, 2, 3) and their colours by the share of the actuator's range."""
+        """Return segments (n, 2, 3), and colours by the command's share of the range."""
         effort = np.zeros(len(self._low))
         if command is not None:
             effort = np.clip((command - self._low) / self._span, 0.0, 1.0)
@@ -213,7 +213,7 @@ class ArmScene:
         for k, (name, model) in enumerate(self._others.items()):
             try:
                 points = model.forward(state.position).centerline(POINTS)
-            except ValueError:  # beyond what this model can be
+            except ValueError:  # outside this model's domain
                 points = None
             if name not in self._ghosts:
                 self._ghosts[name] = self._line(f'/models/{name}', _GHOSTS[k % len(_GHOSTS)], 3.0)
@@ -235,5 +235,5 @@ class ArmScene:
 
 
 def _as_light(colours: Array) -> NDArray[np.uint8]:
-    """Return colours of points as the browser takes them: linear in light."""
+    """Return colours of points in linear light, as the browser expects them."""
     return np.asarray(np.round(255.0 * (colours / 255.0) ** _GAMMA), dtype=np.uint8)

@@ -1,4 +1,4 @@
-"""How an arm stands, hangs or lies before who looks at it."""
+"""Camera and floor for an arm that stands, hangs or lies."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import ArrayLike
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 
-# Where the eye is and what it looks at, in lengths of the arm: along the base frame's axes of an
-# arm that stands or hangs; across, along and above one that lies.
+# Eye of the camera and the point it looks at, in lengths of the arm: along the axes of the base
+# frame if the arm stands or hangs; across, along and above the arm if it lies.
 UPRIGHT_EYE, UPRIGHT_SIGHT = (1.4, -1.0, 0.2), (0.0, 0.0, 0.45)
 LYING_EYE, LYING_SIGHT = (1.3, 0.3, 0.7), (0.0, 0.45, 0.0)
-_UPRIGHT = 0.7  # of the arm's axis along the vertical; less is an arm that lies
+_UPRIGHT = 0.7  # vertical part of the arm's axis; with less, the arm lies
 _FLOOR = 0.15  # lengths below an arm that lies
 
 
@@ -43,16 +43,16 @@ class Standpoint:
 
 def standpoint(gravity_m_s2: ArrayLike, length_m: float, nearness: float = 1.0) -> Standpoint:
     """
-    Return where to look at an arm from.
+    Return the standpoint to look at an arm from.
 
     Parameters
     ----------
     gravity_m_s2 : (3,)
-        In the base frame; without any, the arm stands.
+        Gravity in the base frame; if it is zero, the arm stands.
     length_m : float
-        Of the arm [m].
+        Length of the arm [m].
     nearness : float
-        Divides the distance of the eye.
+        Factor by which the distance of the eye is divided.
 
     """
     gravity = np.asarray(gravity_m_s2, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""An arm as arrays to draw: frames along its centreline, a smooth tube, lines on it."""
+"""Arrays to draw an arm: frames along its centreline, a smooth tube, and strands on it."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from softarm_ros.models.arm_model import Shape
 from softarm_ros.models.section_points import sections_along
 from softarm_ros.rigs.outline import Strand
 
-AROUND = 24  # points of a ring
+AROUND = 24  # number of points of a ring
 
 
 @dataclass(frozen=True)
 class Centreline:
     """
-    The line of an arm, with frames carried along it without twist.
+    Centreline of an arm, with frames carried along it without twist.
 
     Attributes
     ----------
     points : (n, 3)
-        From base to tip [m], base frame.
+        Points from base to tip [m], base frame.
     across : (n, 2, 3)
-        Unit x and y axis of the cross-section at each point; x of the base at the first.
+        Unit x and y axis of the cross-section at each point; at the first, x of the base frame.
     section : (n,)
         Index of the section that each point belongs to.
 
@@ -37,30 +37,30 @@ class Centreline:
     section: NDArray[np.int64]
 
     def at_angle(self, angle_rad: float) -> Array:
-        """Return unit vectors (n, 3) from the line outwards, at an angle from x about z."""
+        """Return unit vectors (n, 3) outwards from the line, at an angle [rad] from x about z."""
         x, y = self.across[:, 0], self.across[:, 1]
         return np.asarray(np.cos(angle_rad) * x + np.sin(angle_rad) * y)
 
 
 def centreline_of(shape: Shape, points: int) -> Centreline:
-    """Return the line of a shape at `points` places evenly spaced in arc length."""
+    """Return the centreline of a shape with `points` points, evenly spaced in arc length."""
     line = shape.centerline(points)
     return Centreline(line, carried_axes(line), sections_along(line, shape))
 
 
 def carried_axes(line: Array) -> Array:
-    """Return axes (n, 2, 3) across a line, each turned from the one before as little as can be."""
+    """Return axes (n, 2, 3) across a line, with the least rotation from point to point."""
     tangents = np.gradient(line, axis=0)
     tangents /= np.maximum(np.linalg.norm(tangents, axis=1, keepdims=True), 1e-12)
     across = np.empty((len(line), 2, 3))
     x = np.array([1.0, 0.0, 0.0])
-    before = np.array([0.0, 0.0, 1.0])  # of the base
+    before = np.array([0.0, 0.0, 1.0])  # z axis of the base frame
     for i, tangent in enumerate(tangents):
         # The smallest rotation from one tangent to the next: about their normal.
         axis, cosine = np.cross(before, tangent), float(before @ tangent)
         if cosine > -1.0 + 1e-9:
             x = cosine * x + np.cross(axis, x) + axis * (axis @ x) / (1.0 + cosine)
-        x = x - tangent * (tangent @ x)  # of rounding alone
+        x = x - tangent * (tangent @ x)  # removes rounding errors
         x = x / np.linalg.norm(x)
         across[i] = x, np.cross(tangent, x)
         before = tangent
@@ -71,7 +71,7 @@ def tube(line: Centreline, radii_m: Sequence[float]) -> tuple[Array, NDArray[np.
     """
     Return vertices (n * AROUND + 2, 3) [m] and triangles (t, 3) of a closed tube.
 
-    `radii_m` is that of each section. The triangles depend on the number of points alone.
+    `radii_m` holds the radius of each section. The triangles depend only on the number of points.
     """
     radius = np.asarray(radii_m, dtype=float)[line.section]
     angle = np.linspace(0.0, 2.0 * np.pi, AROUND, endpoint=False)
@@ -96,7 +96,7 @@ def _triangles(points: int) -> NDArray[np.int64]:
 
 
 def strand_points(line: Centreline, strand: Strand, out_by: float = 1.0) -> Array:
-    """Return points (n, 3) [m] of a strand, `out_by` times as far from the centreline."""
+    """Return points (n, 3) [m] of a strand, its distance from the centreline times `out_by`."""
     on = np.flatnonzero(line.section == strand.section)
     radius = out_by * np.linspace(strand.radius_m, strand.end_radius_m, len(on))
     return np.asarray(
