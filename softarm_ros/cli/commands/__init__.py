@@ -1,8 +1,8 @@
 """
-The commands of `softarm`, a module each: signature and help, in a Typer of one command, `app`.
+The commands of `softarm`, one module each: signature and help, in a one-command Typer `app`.
 
-The work is elsewhere, and imported when the command runs. Names and summaries stand here too, so
-that `softarm --help` imports none of them.
+Their implementations are elsewhere and are imported when a command runs. Names and summaries are
+listed here too, so that `softarm --help` imports no command.
 """
 
 SUMMARIES = {

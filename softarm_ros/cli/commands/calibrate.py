@@ -14,7 +14,7 @@ app = command_app()
 
 
 class What(str, Enum):
-    """What is calibrated."""
+    """Subject of the calibration."""
 
     camera = 'camera'
     stereo = 'stereo'
@@ -24,7 +24,7 @@ class What(str, Enum):
 
 
 class BoardKind(str, Enum):
-    """Of the board."""
+    """Kind of the board."""
 
     chessboard = 'chessboard'
     charuco = 'charuco'

@@ -117,7 +117,7 @@ def identify(
 
 
 def _of_recordings(arm: Rig, asked: Asked) -> None:
-    """Identify an arm from recordings; a bar shows what is computed between the lines."""
+    """Identify an arm from recordings and print the report; a bar shows the progress."""
     from softarm_ros.cli.identification import command
     from softarm_ros.cli.work_bar import WorkBar
 
@@ -127,7 +127,7 @@ def _of_recordings(arm: Rig, asked: Asked) -> None:
 
 
 def _of_excitation(arm: Rig, asked: Asked, seed: int) -> None:
-    """Move the simulated arm as its paper did; identify it from what was read."""
+    """Run the paper's experiment on the simulated arm, and identify it from these recordings."""
     from tempfile import TemporaryDirectory
 
     from softarm_ros.cli.identification.experiment import experiment_of, run_experiment, weighed
@@ -150,7 +150,7 @@ def _of_excitation(arm: Rig, asked: Asked, seed: int) -> None:
 
 
 def _as_in_its_paper(arm: Rig, asked: Asked, seed: int, section: int) -> None:
-    """Fill chambers, pull a cable of one section, or hang up muscles, of the simulated arm."""
+    """Identify the simulated arm by filling chambers, pulling a cable or loading muscles."""
     from softarm_ros.cli import identify as identification
     from softarm_ros.cli import identify_chambers as chambers
     from softarm_ros.cli.cli_errors import UsageError

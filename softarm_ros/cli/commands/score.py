@@ -64,7 +64,7 @@ def score(
             bar.show(f'reading {path.name}', None)
             whole = read_run(arm, path)
             if whole.source in notes:
-                whole = replace(whole, source=str(path))  # of another folder, or other weight
+                whole = replace(whole, source=str(path))  # same name, but another folder or weight
             run = scoring.chosen_rows(whole, rows, every)
             predictions = scoring.predictions(arm, models, run, bar.show)
             found = [scoring.score(prediction, run) for prediction in predictions]
