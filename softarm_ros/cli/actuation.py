@@ -1,4 +1,4 @@
-"""What drove a recorded arm: actuators where they were measured, else commands in effect."""
+"""Actuation of a recorded arm: measured actuator positions, or else commands in effect."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.recording import RecordingConfig
 
 _LONGEST_HOLD = (
-    1.5  # median intervals between readings; an actuator that stands is no held reading
+    1.5  # times the median interval between readings; for longer, the actuator is at rest
 )
 
 
 def joined(time_s: Array | None, readings: Array) -> Array:
     """
-    Return readings (n, m) that are repeated until the next one joined by lines.
+    Interpolate readings (n, m) that are held until the next reading.
 
-    Encoders are often read more seldom than rows are written. A held reading is late by half an
-    interval in the mean, which a fast arm shows. Values that stand for longer than readings take
-    are those of an actuator at rest: they stay, up to one interval before the next.
+    Encoders are often read less frequently than rows are written. A held reading is late by half
+    an interval on average, which matters for a fast arm. A value held for longer than the usual
+    interval is that of an actuator at rest: it stays until one interval before the next value.
     """
     if time_s is None or len(time_s) < 2:
         return readings
@@ -40,5 +40,5 @@ def joined(time_s: Array | None, readings: Array) -> Array:
 
 
 def shares_reached(config: RecordingConfig, names: Sequence[str]) -> Array:
-    """Return the share (m,) of its command that each actuator reaches; 1 where none is stated."""
+    """Return the share (m,) of its command that each actuator reaches; 1 by default."""
     return np.array([config.reached.get(name, 1.0) for name in names])

@@ -1,4 +1,4 @@
-"""An arm in motion, drawn: a few moments in one picture, or one moment of an animation."""
+"""Drawings of an arm in motion: a few moments in one picture, or one moment of an animation."""
 
 from __future__ import annotations
 
@@ -24,32 +24,32 @@ SNAPSHOTS = 5
 _AROUND = 20
 _TICK_SIZE = 7.0
 _SECTION_COLOURS = ('#e8a15c', '#c9773d', '#d9b38c', '#b5653a')
-_FAINTEST, _FAINT = 0.25, 0.6  # of the moments before the last
+_FAINTEST, _FAINT = 0.25, 0.6  # opacity of the moments before the last
 _EARLIER_WIDTH = 5.0
 _ZOOM = 0.86
-_LIGHT_FROM = np.array([-0.5, 0.5, np.sqrt(0.5)])  # in the drawn axes, unit vector
-_TALLEST, _WIDEST = 0.8, 1.09  # of a box as it is seen, as a share of what fills the height
+_LIGHT_FROM = np.array([-0.5, 0.5, np.sqrt(0.5)])  # unit vector in the drawn axes
+_TALLEST, _WIDEST = 0.8, 1.09  # of the projected box, relative to a box that fills the height
 _ELEVATION_DEG = 18.0
 
 
 class Mounting:
     """
-    Which axes of the base are drawn where: vertical is the one that is nearest to it.
+    Arrangement of the base frame's axes in a drawing: the axis nearest to the vertical is upright.
 
     Parameters
     ----------
     rig : Rig
-        Its gravity says how it is mounted; without any, it stands.
+        Rig whose gravity determines the mounting; without gravity, the arm stands.
 
     Attributes
     ----------
     names : str
-        Of the three axes as they are drawn: two that are level, then the vertical one.
+        Names of the three drawn axes: two level ones, then the vertical one.
     signs : (3,)
-        -1 for those drawn the other way round. That is a turn by half, so there are none or two:
-        one alone would draw the mirror image of the arm.
+        -1 for inverted axes. None or two are inverted, which is a half turn: a single inverted
+        axis would mirror the arm.
     azimuth_deg : float
-        Of the eye; z of an arm that lies runs across the picture.
+        Azimuth of the eye; z of an arm that lies runs across the picture.
 
     """
 
@@ -65,18 +65,18 @@ class Mounting:
         self.signs = self.signs if down else np.ones(3)
 
     def drawn(self, points: Array) -> Array:
-        """Return points (..., 3) of the base frame in the order of the drawn axes."""
+        """Return points (..., 3) of the base frame, reordered to the drawn axes."""
         return np.roll(points, self._turns, axis=-1)
 
     def light(self) -> LightSource:
-        """Return light from above."""
+        """Return a light source above the arm."""
         x, y, z = self.signs * _LIGHT_FROM
         azimuth, altitude = np.rad2deg([np.arctan2(y, x), np.arcsin(z)])
         return LightSource(azdeg=90.0 - azimuth, altdeg=altitude)
 
 
 def draw_moments(figure: Figure, rig: Rig, motion: Motion) -> None:
-    """Draw the body, the way it is mounted: the last moment as a tube, earlier ones faint."""
+    """Draw the body as it is mounted: the last moment as a tube, earlier ones faint."""
     ax = set_axes(figure, rig, motion)
     chosen = Mounting(rig).drawn(motion.bodies[motion.at(SNAPSHOTS)])
     opacity = np.linspace(_FAINTEST, _FAINT, len(chosen))
@@ -92,7 +92,7 @@ def draw_moments(figure: Figure, rig: Rig, motion: Motion) -> None:
 
 
 def set_axes(figure: Figure, rig: Rig, motion: Motion) -> Axes:
-    """Return axes in which all of a motion fits, with the reference path drawn."""
+    """Return axes that contain the whole motion, with the reference path drawn."""
     ax = figure.add_subplot(projection='3d', computed_zorder=False)
     mounting = Mounting(rig)
     path = 1e3 * mounting.drawn(motion.path)
@@ -103,7 +103,7 @@ def set_axes(figure: Figure, rig: Rig, motion: Motion) -> Axes:
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     span = high - low
     box = span / np.max(span)
-    # Flat boxes leave room that a cube would fill; tall ones have to stay inside, labels too.
+    # Flat boxes are enlarged to use the figure; tall ones must fit in it together with labels.
     size, azimuth = float(np.linalg.norm(box)), np.deg2rad(mounting.azimuth_deg)
     floor = box[:2] @ np.abs([np.cos(azimuth), np.sin(azimuth)])
     wide = box[:2] @ np.abs([np.sin(azimuth), np.cos(azimuth)]) / size
@@ -124,7 +124,7 @@ def set_axes(figure: Figure, rig: Rig, motion: Motion) -> Axes:
         *path.T,
         color=REFERENCE_COLOUR,
         linestyle='--',
-        clip_on=False,  # the axes are a square; the figure is wider
+        clip_on=False,  # the axes are square, the figure is wider
         linewidth=1.1,
         zorder=4,
         label='reference',
@@ -133,7 +133,7 @@ def set_axes(figure: Figure, rig: Rig, motion: Motion) -> Axes:
 
 
 def sections_of(rig: Rig, motion: Motion) -> NDArray[np.int64]:
-    """Return the section of each point of the bodies of a motion, by the arm at rest."""
+    """Return the section index of each body point of a motion, by the arm at rest."""
     return sections_at_rest(rig.model(), motion.bodies.shape[1])
 
 
@@ -141,9 +141,9 @@ def draw_moment(
     ax: Axes, rig: Rig, motion: Motion, index: int, section: NDArray[np.int64]
 ) -> list[Artist]:
     """
-    Draw the body at one moment and the path of its tip so far; return what was drawn.
+    Draw the body at one moment and the path of its tip so far; return the artists.
 
-    `section`: of each point of the body (`sections_of`).
+    `section` is the section index of each body point (`sections_of`).
     """
     mounting = Mounting(rig)
     radii = 1e3 * np.array(rig.body_radii_m())
@@ -160,7 +160,7 @@ def draw_moment(
 
 
 def _parts(points: Array, section: NDArray[np.int64]) -> list[Array]:
-    """Return the points of each section, neighbours sharing one."""
+    """Return the points of each section; neighbouring sections share one point."""
     last = [int(np.flatnonzero(section == k)[-1]) for k in range(section[-1] + 1)]
     return [points[a : b + 1] for a, b in pairwise([0, *last])]
 
@@ -168,7 +168,7 @@ def _parts(points: Array, section: NDArray[np.int64]) -> list[Array]:
 def _tube(
     ax: Axes, points: Array, radii: Array, section: NDArray[np.int64], mounting: Mounting
 ) -> Artist:
-    """Draw a tube around a line (n, 3) [mm]; its points are of `section`s (n,) of these radii."""
+    """Draw a tube around a line (n, 3) [mm]; `radii` are by section, `section` (n,) by point."""
     angle = np.linspace(0.0, 2.0 * np.pi, _AROUND)
     circle = np.stack([np.cos(angle), np.sin(angle)], axis=1)
     rings = [

@@ -1,4 +1,4 @@
-"""`softarm compare`: the same run with the arm simulated and with its devices emulated."""
+"""`softarm compare`: the same run with a simulated arm and with emulated devices."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from softarm_ros.runtime.run_record import RunRecord
 @dataclass(frozen=True)
 class BackendPair:
     """
-    One trajectory on both backends.
+    Runs of one trajectory on both backends.
 
     Attributes
     ----------
     rig, trajectory
-        What was run.
+        Names of the rig and the trajectory.
     sim, emulated
-        Both over topics and in real time, with the same seed.
+        The runs, both over topics and in real time, with the same seed.
 
     """
 
@@ -37,7 +37,7 @@ class BackendPair:
 
     @property
     def ratio(self) -> float | None:
-        """Mean error with emulated devices over the simulated one; None if a run has none."""
+        """Mean error with emulated devices over the simulated one; None if a run has no error."""
         sim, emulated = self.sim.error(), self.emulated.error()
         return None if sim is None or emulated is None else emulated.mean / sim.mean
 
@@ -50,7 +50,7 @@ def rigs_with_devices() -> list[str]:
 def compare_backends(
     rigs: Sequence[str], trajectory: str | None, laps: int | None, seed: int, console: Console
 ) -> int:
-    """Run rigs (all with devices, if none) both ways, print a table; return the status."""
+    """Run rigs (default: all with devices) on both backends, print a table; return the status."""
     found = [load_rig(name) for name in rigs or rigs_with_devices()]
     for rig in found:
         rig.required_devices('emulated')
@@ -94,7 +94,7 @@ def _run_both(
 
 
 def seeing_alike(rig: Rig, seed: int) -> Rig:
-    """Return the rig with a simulated sensor that is calibrated as wrongly as its emulated one."""
+    """Return the rig, its simulated sensor with the calibration errors of the emulated one."""
     from softarm_ros.runtime.sensor_calibration import calibration_settings
 
     settings = calibration_settings(rig, seed)
@@ -105,9 +105,9 @@ def seeing_alike(rig: Rig, seed: int) -> Rig:
 
 def comparison_table(pairs: Sequence[BackendPair]) -> Table:
     """
-    Return errors of both backends and their ratio, a row a run.
+    Return a table of the errors of both backends and their ratio, one row per pair of runs.
 
-    Missed cycles and the latency (50th and 99th percentile) are those with emulated devices.
+    Missed cycles and latency (50th and 99th percentile) are from the run with emulated devices.
     """
     table = Table(box=box.SIMPLE, title='error of the tip, mm: simulated, with emulated devices')
     table.add_column('', no_wrap=True)

@@ -1,4 +1,4 @@
-"""The first stretch of a rig's default trajectory, for short runs."""
+"""The first part of a rig's default trajectory, for short runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _POINTS = 11
 
 
 def beginning(rig: Rig, length_m: float, folder: Path) -> str:
-    """Write the first `length_m` of the default trajectory into a folder; return the file."""
+    """Write the first `length_m` of the default trajectory to a file; return its path."""
     path = build_trajectory(rig, None, 1).path.sample(2000)
     along = np.concatenate([[0.0], np.cumsum(np.linalg.norm(np.diff(path, axis=0), axis=1))])
     wanted = np.linspace(0.0, min(length_m, along[-1]), _POINTS)

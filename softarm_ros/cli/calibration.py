@@ -1,4 +1,4 @@
-"""What `softarm calibrate` does: images in, calibration file and picture out."""
+"""Implements `softarm calibrate`: from images to a calibration file and a picture."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ from softarm_ros.perception.stereo.window import FlatWindow
 
 _LIVE_SKEW_S = 0.02
 _LIVE_WAIT_S = 0.2
-_PLUGGED_IN_S = 10.0  # for which a camera that fails is tried again: enough for a loose plug
+_PLUGGED_IN_S = 10.0  # time to retry a failing camera: enough to fix a loose plug
 
 
 @dataclass(frozen=True)
 class Images:
-    """Where the images of each camera come from; live ones until there are enough."""
+    """Sources of each camera's images; live ones are read until `count` are kept."""
 
     left: str | None
     right: str | None
@@ -54,7 +54,7 @@ class Images:
 
     @property
     def given(self) -> dict[Side, str]:
-        """The sources that were named."""
+        """The sources given by the user."""
         each = {'left': self.left, 'right': self.right}
         return {side: text for side in SIDES if (text := each[side]) is not None}
 
@@ -76,9 +76,9 @@ class Images:
         self, board: Board, places: Sequence[str], *, one_place: bool = False
     ) -> Collected:
         """
-        Return the views of the board in these sources; CameraError where there are none.
+        Return the views of the board in these sources; CameraError if there are none.
 
-        Live ones show it in another place each, or in `one_place`.
+        A live board must be held still for each view, in a new place unless `one_place`.
         """
         live = [is_live(place) for place in places]
         if any(live) and not all(live):
@@ -107,7 +107,7 @@ class Images:
 
 
 def print_board(board: Board, path: Path) -> str:
-    """Write a picture of a board to print; return a line that says how large."""
+    """Write a picture of a board to print; return a line with its size on paper."""
     if path.suffix != '.png':
         raise UsageError(f'--output {path}: expected a name that ends in .png')
     picture = board.draw(120)
@@ -125,7 +125,7 @@ def print_board(board: Board, path: Path) -> str:
 def camera(
     board: Board, images: Images, output: Path, picture: Path, rational: bool, drop: bool
 ) -> list[str]:
-    """Calibrate the camera whose images are given, each by itself; keep what the file has."""
+    """Calibrate each camera that has images by itself; keep the other camera of the file."""
     from softarm_ros.cli.calibration_picture import draw_camera
 
     if not images.given:
@@ -156,7 +156,7 @@ def stereo(
     drop: bool,
     lenses: Path | None,
 ) -> list[str]:
-    """Calibrate both cameras from pairs of images; lenses of another file stay as they are."""
+    """Calibrate both cameras from pairs of images; lenses from another file are not changed."""
     from softarm_ros.cli.calibration_picture import draw_stereo
 
     before = read_calibration(output) if output.exists() else CalibrationFile()
@@ -201,7 +201,7 @@ def base(
     markers: Path | None,
     threshold: int,
 ) -> list[str]:
-    """Find the base by a board on it, or by markers on it, and add it to the file."""
+    """Find the base frame from a board or from markers on the base, and add it to the file."""
     shown = None if markers is None else images.files()
     calibration = read_calibration(known)
     cameras = calibration.stereo_cameras()
@@ -243,7 +243,7 @@ def window(
     size_mm: Sequence[float],
     indices: Sequence[float],
 ) -> list[str]:
-    """Fit the window to images of a board in the water, and add it to the file."""
+    """Fit the window to images of a board under water, and add it to the file."""
     calibration = read_calibration(known)
     cameras = calibration.model_copy(update={'window': None}).stereo_cameras()
     found = images.collected(board, images.both())
@@ -260,7 +260,7 @@ def window(
         water=fit.window.water,
         rms_px=round(fit.rms_px, 4),
     )
-    # A base that was found without the window is at another place.
+    # A base found without the window has a wrong pose.
     update = {'window': block, 'base': None, 'created': _now()}
     write_calibration(output, calibration.model_copy(update=update))
     return [
@@ -274,7 +274,7 @@ def window(
 def _require_sizes(
     file: Path, cameras: Sequence[Camera], sizes: Sequence[tuple[int, int]]
 ) -> None:
-    """Raise CameraError if images are not of the size that their camera was calibrated with."""
+    """Raise CameraError if images have another size than their camera was calibrated with."""
     for camera, size in zip(cameras, sizes):
         if camera.size != size:
             raise CameraError(
@@ -283,7 +283,7 @@ def _require_sizes(
 
 
 def _live_images(sources: Sequence[FrameSource], wait_s: float) -> Iterator[tuple[Image, ...]]:
-    """Yield images, or pairs of one time, for as long as may be waited."""
+    """Yield images, or pairs with matching time stamps, for `wait_s`."""
     pairing: PairByStamp[Image] = PairByStamp(_LIVE_SKEW_S)
     end = time.monotonic() + wait_s
     failing: dict[str, float] = {}
@@ -306,7 +306,7 @@ def _live_images(sources: Sequence[FrameSource], wait_s: float) -> Iterator[tupl
 
 
 def _require_tried(source: FrameSource, failing: dict[str, float]) -> None:
-    """Raise CameraError if a source says why it has no image, and has for long enough."""
+    """Raise CameraError if a source has failed to deliver images for too long."""
     why = source.problem()
     if why in ('', NOT_YET) or source.ended():
         return
@@ -373,7 +373,7 @@ def _camera_lines(fit: CameraFit, found: Collected) -> list[str]:
 
 
 def _gone(before: CalibrationFile, fresh: CalibrationFile) -> list[str]:
-    """Return a line that says what of a file does not hold for its new cameras."""
+    """Return a line about parts of the old file that do not hold for the new cameras."""
     parts = {'pair': 'stereo', 'base': 'base', 'window': 'window'}
     gone = [
         name

@@ -1,4 +1,4 @@
-"""The picture of a calibration: where corners were, how far off, and which images stand out."""
+"""The picture of a calibration: corners, their residuals, and outlier images."""
 
 from __future__ import annotations
 

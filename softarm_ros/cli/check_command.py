@@ -1,4 +1,4 @@
-"""`softarm check`: a rig file in a few lines, and what is out of its reach."""
+"""`softarm check`: a summary of a rig file, and warnings about trajectories out of reach."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def _actuators(rig: Rig) -> Iterator[str]:
 
 
 def warnings(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
-    """Yield what the model refuses within the limits, and which trajectories are out of reach."""
+    """Yield warnings about poses that the model refuses and trajectories out of reach."""
     model = rig.model()
     show('random poses', None)
     yield from _refused(rig, model)
@@ -108,7 +108,7 @@ def warnings(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
 
 
 def _refused(rig: Rig, model: ArmModel) -> Iterator[str]:
-    """Yield how many poses within the limits have no rest, or none that they alone determine."""
+    """Yield a warning about random poses within the limits that the model refuses, if any."""
     drawn = rig.arm.sample_configurations(model, np.random.default_rng(0), _REFUSED_OF)
     refused = drawn[np.isnan(model.tips_of(drawn)).any(axis=1)]
     if not len(refused):
@@ -130,19 +130,20 @@ def _vector(values: tuple[float, ...]) -> str:
 
 
 def _shares_in_plane(sections: int) -> Iterator[tuple[float, ...]]:
-    """Yield shares of their limits that sections bend by in a plane, the extremes among them."""
+    """Yield bends of the sections in a plane, as shares of their limits, with the extremes."""
     count = max(3, int(_REACH_POSES ** (1.0 / sections)))
     if count**sections <= 4 * _REACH_POSES:
         yield from itertools.product(np.linspace(-1.0, 1.0, min(count, 181)), repeat=sections)
         return
-    # Too many: what is bent first and straight then reaches farthest, to the side and back.
+    # Too many combinations: use arms with one bend up to a section and another one after it, which
+    # include the farthest reach to the side and back.
     grid = np.linspace(-1.0, 1.0, 2 * int(math.sqrt(_REACH_POSES / sections)) + 1)
     for first, then, k in itertools.product(grid, grid, range(1, sections + 1)):
         yield (first,) * k + (then,) * (sections - k)
 
 
 def _tips(rig: Rig) -> tuple[Array, str]:
-    """Return tips (n, 3) [m] that span the reach, and how they were found."""
+    """Return tips (n, 3) [m] that span the reach, and a text about how they were found."""
     limits = rig.configuration_limits()
     if 2 * len(limits.bends) < len(limits.lower):
         found = sample_workspace(rig, _RANDOM_POSES, seed=0)

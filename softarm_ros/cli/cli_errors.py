@@ -1,10 +1,10 @@
-"""How commands end: one line for a mistake of the user, a traceback for a defect of ours."""
+"""How commands fail: with one line for a user's mistake, with a traceback for a defect of ours."""
 
 from __future__ import annotations
 
 EXIT_BAD_INPUT = 2
 
-# Errors of the input, not of the program; by name, so that nothing has to be imported.
+# Errors of the input, not of the program. Given by name, to avoid imports.
 USER_ERRORS = frozenset(
     {
         'softarm_ros.control.limits.LimitError',
@@ -26,17 +26,17 @@ USER_ERRORS = frozenset(
 
 
 class UsageError(ValueError):
-    """A command was called with something it cannot use; the message says what it expected."""
+    """A command got an argument it cannot use; the message says what it expected."""
 
 
 def is_user_error(error: BaseException) -> bool:
-    """Return whether the user can repair the cause of an exception."""
+    """Return whether the user can fix the cause of an exception."""
     return any(f'{c.__module__}.{c.__qualname__}' in USER_ERRORS for c in type(error).__mro__)
 
 
 def parse_numbers(text: str, option: str, expected: str, count: int | None = None) -> list[float]:
     """
-    Return the numbers of `1,2.5,-3`.
+    Return the numbers of a text such as `1,2.5,-3`.
 
     Raises
     ------

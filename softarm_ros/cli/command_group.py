@@ -15,9 +15,9 @@ from typer.main import get_command
 from softarm_ros.cli.cli_errors import EXIT_BAD_INPUT, UsageError, is_user_error
 from softarm_ros.cli.commands import SUMMARIES
 
-# Entry points of this group are commands of other packages: a name, and a Typer of one command.
+# Entry points of this group are commands of other packages: a name, and a Typer with one command.
 PROVIDED = 'softarm.commands'
-# Commands of packages of this repository, to name the package of one that is not installed.
+# Commands of other packages in this repository: (package, folder), for a hint to install them.
 ELSEWHERE = {
     'bench': ('softarm_reproduction', './reproduction'),
     'reproduce': ('softarm_reproduction', './reproduction'),
@@ -25,7 +25,7 @@ ELSEWHERE = {
 
 
 class LazyCommand(TyperCommand):
-    """A command of which only name and summary are known until it is called."""
+    """A command that is imported only when it is called; before, it has a name and a summary."""
 
     def __init__(self, name: str, summary: str, load: Callable[[], typer.Typer]) -> None:
         super().__init__(name, help=summary)
@@ -43,7 +43,7 @@ class LazyCommand(TyperCommand):
 
 
 def own_commands() -> list[LazyCommand]:
-    """Return the commands of this package; none of them is imported."""
+    """Return the commands of this package without importing them."""
     return [
         LazyCommand(name, summary, partial(_own_app, name)) for name, summary in SUMMARIES.items()
     ]
@@ -55,8 +55,8 @@ def _own_app(name: str) -> typer.Typer:
 
 
 def provided_commands() -> dict[str, LazyCommand]:
-    """Return the commands that other installed packages add; none of them is imported."""
-    from importlib.metadata import entry_points  # takes as long as the rest of this module
+    """Return the commands that other installed packages add, without importing them."""
+    from importlib.metadata import entry_points  # as slow to import as the rest of this module
 
     return {
         entry.name: LazyCommand(
@@ -70,7 +70,7 @@ class SoftarmGroup(TyperGroup):
     """
     The commands; a user error becomes a message on stderr and exit status 2.
 
-    Of two commands with one name, that of this package is run.
+    If another package has a command of the same name, the one of this package is run.
     """
 
     def __init__(self, **settings: Any) -> None:
@@ -85,12 +85,12 @@ class SoftarmGroup(TyperGroup):
 
     def get_command(self, ctx: Any, cmd_name: str) -> Any:
         """
-        Return a command, None if there is no such.
+        Return a command, or None if it does not exist.
 
         Raises
         ------
         UsageError
-            If it is a command of a package that is not installed.
+            If the command belongs to a package that is not installed.
 
         """
         found = super().get_command(ctx, cmd_name) or provided_commands().get(cmd_name)
@@ -119,9 +119,9 @@ class SoftarmGroup(TyperGroup):
 
 
 def _of_another(error: Exception) -> bool:
-    """Return whether a part of another package has failed, which it is to be told by name."""
+    """Return whether a part of another package has failed; the message then names this part."""
     if 'softarm_ros.rigs.part_registry' not in sys.modules:
-        return False  # no part has been asked for
+        return False  # no part has been loaded
     from softarm_ros.runtime.part_failure import part_at_fault
 
     return bool(part_at_fault(error))

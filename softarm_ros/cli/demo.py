@@ -1,4 +1,4 @@
-"""`softarm demo`: a circle over topics, watched in a browser; then three ways beside the paper."""
+"""`softarm demo`: a circle over topics in a browser; then a comparison with the paper."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from softarm_ros.runtime.run_record import RunRecord
 
 BASELINE: ModelName = 'constant_curvature'
 PROPOSED: ModelName = 'cable_statics'
-# Mean errors that Qi et al. 2024 report of the circle in open loop, their figure 10.
+# Mean errors reported by Qi et al. 2024, figure 10, for the circle in open loop.
 PAPER_ERRORS_M = {PROPOSED: 0.0376, BASELINE: 0.0592}
 TRAJECTORY = 'circle'
 LAPS = 2
 GRAPH_LAPS = 1
-# Faster than an arm would: a lap in half a minute. The loop sees the same periods at any speed.
+# Faster than real time: a lap in half a minute. The loop's periods are the same at any rate.
 GRAPH_RATE = 2.0
 NOTES = (
     'All runs drive the same simulated arm, which is not the model of either controller: '
@@ -43,10 +43,10 @@ EXIT_NO_GRAPH, EXIT_INTERRUPTED = 1, 130
 
 def run_demo(report: Path, console: Console, seed: int = 0) -> int:
     """
-    Drive the graph, compare three ways, print the table, write the report; return the exit status.
+    Run the graph, compare three controllers, print a table, write a report; return the status.
 
-    It is 0 if the graph drove its circle to the end. The comparison needs no graph and is shown in
-    any case.
+    The status is 0 if the run over topics completed its circle. The comparison needs no graph and
+    is shown in any case.
     """
     began = time.monotonic()
     prepare_folder(report)
@@ -69,7 +69,7 @@ def run_demo(report: Path, console: Console, seed: int = 0) -> int:
 def _drive_graph(
     rig: Rig, seed: int, console: Console, stopped: Callable[[], bool]
 ) -> RunRecord | None:
-    """Drive the circle over topics, in closed loop; return None, having said why, if it failed."""
+    """Run the circle over topics in closed loop; on failure, print the reason and return None."""
     view = find_spec('viser') is not None
     if not view:
         console.print("not watched: the viewer needs viser: pip install 'softarm_ros[view]'")
@@ -102,7 +102,7 @@ def _drive_graph(
 
 
 def _three_ways(rig: Rig, seed: int, console: Console) -> list[ComparisonRow]:
-    """Run the circle in open loop with two models and in closed loop; return a row each."""
+    """Run the circle in open loop with two models and in closed loop; return one row for each."""
     ways = [
         ('constant curvature, open loop', BASELINE, True, PAPER_ERRORS_M[BASELINE]),
         ('cable statics, open loop', PROPOSED, True, PAPER_ERRORS_M[PROPOSED]),

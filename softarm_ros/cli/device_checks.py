@@ -1,4 +1,4 @@
-"""Tests of a rig's devices without motion: what each reports, and what is wrong."""
+"""Tests of a rig's devices without motion: reports and faults of each device."""
 
 from __future__ import annotations
 
@@ -27,16 +27,16 @@ from softarm_ros.rigs.devices import Devices
 @dataclass(frozen=True)
 class Finding:
     """
-    One thing looked at.
+    Result of one check.
 
     Attributes
     ----------
     ok :
-        Whether it is as it should be.
+        Whether the check passed.
     device, part :
-        The device in the rig file, and what of it; part '' for the device as a whole.
+        Name of the device in the rig file, and of its part; '' for the device as a whole.
     text :
-        What it reports, or what is wrong.
+        Report of the device, or description of the fault.
 
     """
 
@@ -49,7 +49,7 @@ class Finding:
 def check_devices(
     devices: Devices, connections: Connections = OF_THIS_COMPUTER
 ) -> Iterator[Finding]:
-    """Yield what is found at each device of a rig; takes up to some seconds a device."""
+    """Yield the findings of each device of a rig; takes up to a few seconds per device."""
     checks: dict[str, Callable[[Any, Connections], Iterator[Finding]]] = {
         'dynamixel': _dynamixel,
         'steppers': partial(_board, 'steppers', Kind.STEPPERS),
@@ -65,7 +65,7 @@ def check_devices(
 
 
 def board_text(report: BoardReport) -> str:
-    """Return what a board reported, in one line."""
+    """Return a board's report in one line."""
     who, state = report.identity, report.state
     words = [
         f'{who.kind.name.lower()}, firmware {who.firmware[0]}.{who.firmware[1]}',
@@ -88,7 +88,7 @@ def board_text(report: BoardReport) -> str:
 
 
 def board_trouble(report: BoardReport) -> str:
-    """Return what is wrong with the line of a board, '' for nothing."""
+    """Return a description of faults of a board's serial line, '' if there are none."""
     lost = PINGS - report.ping.count
     if not lost and not report.damaged:
         return ''

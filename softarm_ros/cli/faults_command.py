@@ -1,4 +1,4 @@
-"""`softarm faults`: break a simulated arm in mid-run and report who notices, and when."""
+"""`softarm faults`: inject faults into a simulated arm in mid-run; report their detection."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from softarm_ros.runtime.fault_trials import FaultTrials, Trial
 from softarm_ros.runtime.supervised_run import run_supervised
 
 EXIT_SHORT = 1
-FEEDBACK_S, BROKEN_S = 0.5, 1.0  # bars: a frozen or foreign pose, a snapped cable
-DEVIATION_M, DEVIATION_SHARE = 0.01, 0.04  # bar: whichever is larger, of the arm's length
+FEEDBACK_S, BROKEN_S = 0.5, 1.0  # bars on the time to notice: a wrong pose, a broken part
+DEVIATION_M, DEVIATION_SHARE = 0.01, 0.04  # bar: the larger of both; share of the length
 BARRED = ('freeze', 'room', 'mislabel')
 
 
 @dataclass(frozen=True)
 class TriedFault:
-    """A trial on the machine of a seed; `bar_met` is None where no bar is set."""
+    """A trial on the machine of a seed; `bar_met` is None if the trial has no bar."""
 
     rig: str
     seed: int
@@ -43,7 +43,7 @@ class TriedFault:
     bar_met: bool | None
 
     def as_json(self) -> dict[str, Any]:
-        """Return it as one level of fields."""
+        """Return all fields, those of `trial` included, in one flat dictionary."""
         return {
             'rig': self.rig,
             'seed': self.seed,
@@ -83,7 +83,7 @@ def faults_command(
     """
     Run fault trials, or clean runs, of every rig on the machines of `seeds`; return the status.
 
-    Prints them, and writes them to `json_file`.
+    Prints the results, and writes them to `json_file`.
     """
     if trajectory is not None and len(rigs) != 1:
         raise UsageError('--trajectory belongs to one RIG')
@@ -146,9 +146,9 @@ def _broken(
 
 def bar(trial: Trial, length_m: float) -> bool | None:
     """
-    Return whether a trial meets its bar; None where none is set.
+    Return whether a trial meets its bar, or None if it has none.
 
-    A part that breaks while it carries nothing has none: no sensor can show it.
+    A part that breaks without load has no bar: no sensor can show its failure.
     """
     device, kind = trial.fault.split()[:2]
     after = trial.after_motion_s
@@ -167,7 +167,7 @@ def bar(trial: Trial, length_m: float) -> bool | None:
 def _fault_table(
     label: str, rig: Rig, trajectory: str | None, tried: Sequence[TriedFault]
 ) -> Table:
-    """Return a row a fault, of one machine."""
+    """Return a table with one row per fault, for one machine."""
     name = trajectory or rig.default_trajectory
     length = rig.model().rest_length_m
     table = Table(box=box.SIMPLE, title=f'{label}, {name}: faults in simulated runs')
@@ -195,7 +195,7 @@ def _fault_table(
 def _machines_table(
     label: str, rig: Rig, trajectory: str | None, tried: Sequence[TriedFault]
 ) -> Table:
-    """Return a row a fault, over all machines."""
+    """Return a table with one row per fault, over all machines."""
     name = trajectory or rig.default_trajectory
     machines = len({row.seed for row in tried})
     table = Table(
@@ -267,7 +267,7 @@ def _clean(
 
 
 def clean_run(label: str, rig: Rig, trajectory: str, seed: int) -> CleanRun:
-    """Drive one lap without a fault, under supervision."""
+    """Run one lap without a fault, under supervision."""
     run = run_supervised(rig, trajectory, laps=1, seed=seed)
     alarm = '' if run.faulted_s is None and run.started_s is not None else run.reason
     return CleanRun(
@@ -283,7 +283,7 @@ def clean_run(label: str, rig: Rig, trajectory: str, seed: int) -> CleanRun:
 
 
 def clean_table(rigs: Mapping[str, Rig], runs: Sequence[CleanRun]) -> Table:
-    """Return alarms and the largest values that the rules saw, a row a rig and path."""
+    """Return a table of alarms and largest watched values, one row per rig and trajectory."""
     table = Table(box=box.SIMPLE, title='runs without a fault: largest error, limit (mm, kPa)')
     table.add_column()
     for heading in ('alarms', 'drift', 'model', 'at rest', 'tracking', 'pressure'):

@@ -1,4 +1,4 @@
-"""`softarm goto`: one target for the tip of a running arm."""
+"""`softarm goto`: send one target for the tip to a running arm."""
 
 from __future__ import annotations
 
@@ -16,23 +16,23 @@ if TYPE_CHECKING:
     from softarm_ros.nodes.goal_client import GoalClient
 
 _LOOK_S = 0.05
-_ANSWER_S = 10.0  # until the goal is known to the arm
+_ANSWER_S = 10.0  # time for the arm to acknowledge the goal
 _CANCEL_S = 2.0
-# Without a word of the arm: it has ended. A busy computer makes this process late by a second.
+# Silence after which the arm counts as ended. A busy computer may delay this process by a second.
 SILENT_S = 5.0
 GONE = 'the graph is gone'
-# Of a goal that the tracker does not have any more: a lost word is sent again within 3 s.
+# For a final report on a goal the tracker has dropped: lost messages are sent again within 3 s.
 _FORGOTTEN_S = 5.0
 
 
 def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[str], None]) -> int:
     """
-    Send the target (3,) [m], print what is reported of it, return the exit status.
+    Send the target (3,) [m], print the reports about it, and return the exit status.
 
     Raises
     ------
     UsageError
-        If the numbers cannot be, or no arm takes goals.
+        If a number is not finite, or no arm takes goals.
 
     """
     if not np.all(np.isfinite(position)):
@@ -72,7 +72,7 @@ def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[s
 
 
 def goal_client() -> type[GoalClient]:
-    """Return the class of clients; UsageError without ROS."""
+    """Return the class `GoalClient`; UsageError if ROS 2 is not available."""
     try:
         from softarm_ros.nodes.goal_client import GoalClient
     except ImportError as error:
@@ -81,7 +81,7 @@ def goal_client() -> type[GoalClient]:
 
 
 def require_arm(client: GoalClient, rig: Rig) -> None:
-    """Raise UsageError, saying what to do, where no arm takes goals or it may not move."""
+    """Raise UsageError, with advice, if no arm takes goals or the arm may not move."""
     missing = client.wait_until_heard()
     if missing is not None:
         argument = argument_of(rig.name, rig.source)
@@ -92,7 +92,7 @@ def require_arm(client: GoalClient, rig: Rig) -> None:
 
 
 def why_held(client: GoalClient) -> str:
-    """Return the supervisor's state and reason where the arm may not move; '' where it may."""
+    """Return the supervisor's state and reason if the arm may not move; '' if it may."""
     state = client.value('supervisor', 'state')
     if state in ('running', ''):
         return ''

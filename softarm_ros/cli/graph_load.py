@@ -12,14 +12,14 @@ import psutil
 @dataclass(frozen=True)
 class GraphLoad:
     """
-    Use of the computer by a graph while it moved its arm.
+    Processor and memory use of a graph while it moves its arm.
 
     Attributes
     ----------
     cpu_percent : float
         Processor time of all processes [% of one processor].
     memory_mb : float
-        Memory of all processes; what they share is counted once (PSS) [MB, 1e6 bytes].
+        Memory of all processes, with shared memory counted once (PSS) [MB, 1e6 bytes].
 
     """
 
@@ -29,9 +29,9 @@ class GraphLoad:
 
 class LoadMeter:
     """
-    Measures this process and all it has started, including emulators of boards.
+    Measures this process and all its descendants, including emulators of boards.
 
-    A process that ends in between does not count.
+    Processes that end before `result` is called are not counted.
     """
 
     def __init__(self) -> None:
@@ -41,10 +41,10 @@ class LoadMeter:
         self._began_s = time.monotonic()
 
     def result(self) -> GraphLoad:
-        """Return what was used since this meter was made, and the memory held now."""
+        """Return the processor time used since this meter was created, and the present memory."""
         alive = [p for p in self._processes if p.is_running()]
         used_s = sum(max(_used_s(p) - self._used_s[p.pid], 0.0) for p in alive)
-        # Before memory is counted, which takes a while on a busy computer.
+        # Taken before memory is measured, which takes a while on a busy computer.
         passed_s = time.monotonic() - self._began_s
         memory = 0
         for process in alive:
@@ -54,12 +54,12 @@ class LoadMeter:
 
 
 def age_s() -> float:
-    """Return how long ago the command that runs here was started [wall s]."""
+    """Return the time [s, wall clock] since this process was started."""
     return time.time() - float(psutil.Process().create_time())
 
 
 def _used_s(process: psutil.Process) -> float:
-    """Return the processor time of a process, its children's left out."""
+    """Return the processor time [s] of a process without its children."""
     try:
         return float(sum(process.cpu_times()[:2]))
     except psutil.NoSuchProcess:
@@ -67,6 +67,6 @@ def _used_s(process: psutil.Process) -> float:
 
 
 def _memory(process: psutil.Process) -> int:
-    """Return the proportional set size [bytes]; where nobody counts it, the resident size."""
+    """Return the proportional set size [bytes], or the resident size where it is not available."""
     full = process.memory_full_info()
     return int(getattr(full, 'pss', full.rss))

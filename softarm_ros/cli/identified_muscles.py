@@ -1,4 +1,4 @@
-"""What a laboratory measures of the parts of an arm of muscles, as fields of its rig file."""
+"""Laboratory measurements of the parts of a muscle arm, as fields of its rig file."""
 
 from __future__ import annotations
 
@@ -20,18 +20,18 @@ from softarm_ros.plant.pam_arm.config import PamPlantConfig
 from softarm_ros.rigs.arms.muscle import MuscleArm
 from softarm_ros.rigs.schema import Rig
 
-# Standard deviations of a tape measure, of a caliper between holes, of a kitchen scale.
+# Standard deviations of a tape measure, a caliper between holes and a kitchen scale.
 TAPE_M, CALIPER_M, SCALE_KG = 5e-4, 1e-4, 1e-3
 
 
 def identified_fields(rig: Rig, seed: int, output: Path | None) -> Iterator[str]:
     """
-    Measure the parts of the simulated arm of a seed; yield what was found, and write it.
+    Measure the parts of a seed's simulated arm; yield the results and write the rig file.
 
     Raises
     ------
     UsageError, RigError
-        If the file cannot be written, or the rig cannot have these values (`written.write`).
+        If the file cannot be written, or the values are invalid for the rig (`written.write`).
 
     """
     readings = measure_muscles(rig, seed)
@@ -47,7 +47,7 @@ def identified_fields(rig: Rig, seed: int, output: Path | None) -> Iterator[str]
 
 
 def measured_parts(rig: Rig, seed: int) -> dict[str, float]:
-    """Return length and radius as tape and caliper say, and the weight of a length of the arm."""
+    """Return measured length and anchor radius, and the mass per length from a scale."""
     rng = np.random.default_rng((seed, 7))
     plant = rig.plant_of(PamPlantConfig).of_machine(seed)
     rod = plant.backbone
@@ -64,7 +64,7 @@ def measured_parts(rig: Rig, seed: int) -> dict[str, float]:
 def bench_fields(
     rig: Rig, readings: BenchReadings, found: MuscleIdentification
 ) -> dict[str, float]:
-    """Return the values of the rig file's fields that the bench tells."""
+    """Return the rig file's fields with the values identified on the bench."""
     fields = {
         'arm.modules.min_length_m': found.law.shortest_m,
         'arm.modules.max_length_m': found.full_m.value,

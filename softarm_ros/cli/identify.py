@@ -1,10 +1,11 @@
 """
 Simulated identification of a section, done as in the paper (Qi et al. 2024, III-C).
 
-One cable is shortened in steps and let out again; force sensor, motion capture and step counter
+One cable is pulled in by steps and let out again; force sensor, motion capture and step counter
 are read at rest. K_b follows from T d = K_b kappa while theta is small, K_t from the whole
-contraction-angle curve. Friction of the cable makes the pull larger on the way in, which the
-paper measured, and smaller on the way out: each is told, and what both give together.
+contraction-angle curve. Cable friction increases the tension while the cable is pulled in, which
+the paper measured, and reduces it while the cable is let out. Results are reported for each
+direction and for both together.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from softarm_ros.rigs.schema import Rig
 
 SMALL_ANGLE_RAD = np.deg2rad(25.0)
 MAX_ANGLE_RAD = np.deg2rad(120.0)
-LOOP_ANGLE_DEG = 60.0  # where the loop's width is told
+LOOP_ANGLE_DEG = 60.0  # angle at which the loop's width is reported
 DWELL_S = 2.5
 READ_S = 0.5
 REPEATS = 3
@@ -38,8 +39,8 @@ class IdentificationData:
     """
     Readings at rest, (n,) each: contraction [m], bending angle [rad], cable tension [N].
 
-    `repeat` (n,) numbers the run that a reading belongs to, `pulled` (n,) says whether the cable
-    was pulled in before it, or let out.
+    `repeat` (n,) is the index of the reading's run; `pulled` (n,) is True if the cable was pulled
+    in before the reading, False if it was let out.
     """
 
     contraction: Array
@@ -49,7 +50,7 @@ class IdentificationData:
     pulled: NDArray[np.bool_]
 
     def branch(self, pulled: bool) -> IdentificationData:
-        """Return the readings of one way, in or out."""
+        """Return the readings of one direction, pulled in or let out."""
         kept = self.pulled == pulled
         return IdentificationData(
             self.contraction[kept],
@@ -78,7 +79,7 @@ def measure_single_cable(
     step_m: float = 0.0015,
     progress: Callable[[float], None] | None = None,
 ) -> IdentificationData:
-    """Pull the first cable of a section in steps up to 120 deg and let it out, three times."""
+    """Pull in the first cable of a section by steps up to 120 deg and let it out, three times."""
     readings: list[tuple[float, float, float, int, bool]] = []
     for repeat in range(REPEATS):
         plant = _single_section_plant(rig, section, seed + repeat)
@@ -108,7 +109,7 @@ def measure_single_cable(
 
 
 def identify(rig: Rig, data: IdentificationData, *, section: int = 0) -> Identification:
-    """Fit K_b and K_t to the readings with the controller's geometry."""
+    """Fit K_b and K_t to the readings, with the controller's geometry."""
     geometry = CableArm.of(rig).sections[section]
     L, d = geometry.length_m, geometry.cable_radius_m
     small = data.angle < SMALL_ANGLE_RAD
@@ -150,7 +151,7 @@ def _single_section_plant(rig: Rig, section: int, seed: int) -> ArmPlant:
         }
     )
     angles = [CableArm.of(rig).actuators[i].angle_deg for i in mine]
-    # The base frame is turned so that the first cable lies on the x axis, as in the paper.
+    # The base frame is rotated so that the first cable lies on the x axis, as in the paper.
     cables = [PlantCable(0, float(np.deg2rad(a - angles[0]))) for a in angles]
     arm = ArmPlant(config, cables, rig.gravity_m_s2)
     arm.look_with(Mocap(config.mocap, seed))
@@ -158,7 +159,7 @@ def _single_section_plant(rig: Rig, section: int, seed: int) -> ArmPlant:
 
 
 def _mean_axis(plant: ArmPlant) -> Array:
-    """Return the mean measured tip axis (3,) of the poses that have arrived."""
+    """Return the mean measured tip axis (3,) of the poses received."""
     axes = [pose.section_tips[-1, :3, 2] for pose in plant.poll_poses()]
     if not axes:
         raise RuntimeError('no pose arrived while reading; is the motion capture off?')
@@ -175,7 +176,7 @@ def _rest_axis(plant: ArmPlant) -> Array:
 
 def _read_at_rest(plant: ArmPlant, contraction: float, rest: Array) -> tuple[float, float]:
     command = np.zeros(len(plant.actuator_state().position))
-    # The other cables are paid out far enough to be slack all the way.
+    # The other cables are let out far enough to stay slack.
     command[1:] = -contraction
     command[0] = contraction
     plant.step(command, DWELL_S)
@@ -187,7 +188,7 @@ def _read_at_rest(plant: ArmPlant, contraction: float, rest: Array) -> tuple[flo
 
 
 def describe(rig: Rig, data: IdentificationData, section: int) -> list[str]:
-    """Return what `softarm identify` prints."""
+    """Return the lines that `softarm identify` prints."""
     known = CableArm.of(rig).sections[section]
     ways = data.branch(True), data.branch(False)
     pulled, out = (identify(rig, one, section=section) for one in ways)
@@ -210,7 +211,7 @@ def describe(rig: Rig, data: IdentificationData, section: int) -> list[str]:
 
 
 def _pull_at(branch: IdentificationData, angle: float) -> float:
-    """Return the tension [N] of a way at an angle [rad], the mean of the runs."""
+    """Return the tension [N] of one direction at an angle [rad], as the mean of the runs."""
     pulls = []
     for repeat in np.unique(branch.repeat):
         of_run = branch.repeat == repeat

@@ -1,9 +1,9 @@
 """
-Simulated identification of a pneumatic arm: pressure and length, and how the arcs give.
+Simulated identification of a pneumatic arm: extension by pressure, and compliance of the arcs.
 
-As Gong et al. 2018 did for pressure and length: chambers are filled step by step and the cameras
-look at the section tips at rest. A second series with a weight at the tip tells give from
-extension.
+As Gong et al. 2018 did for pressure and length, chambers are filled step by step, and the cameras
+measure the section tips at rest. A second series with a weight at the tip distinguishes compliance
+("give") from extension.
 """
 
 from __future__ import annotations
@@ -24,26 +24,26 @@ from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant
 
-WEIGHT_KG = 0.03  # the second series; the arm itself has 0.251 kg
-STEPS = 6  # of pressure, up to the largest
+WEIGHT_KG = 0.03  # tip weight of the second series; the arm weighs 0.251 kg
+STEPS = 6  # pressure steps up to the largest pressure
 REST_S, LOOK_S, CYCLE_S = 2.0, 0.5, 0.01
 _LEAST_GIVE = 1e-3  # rad/(N m)
-_SURE_M = 1e-3  # beyond that a reading counts less: what friction and casting leave
+_SURE_M = 1e-3  # errors beyond this count less: effects of friction and casting
 
 
 @dataclass(frozen=True)
 class Readings:
     """
-    What the cameras saw at rest.
+    Camera measurements at rest.
 
     Attributes
     ----------
     pressure : (n, m)
-        Commanded [Pa].
+        Commanded pressures [Pa].
     weight : (n,)
-        At the tip [kg].
+        Weight at the tip [kg].
     tips : (n, sections, 3)
-        Of the sections [m], base frame.
+        Section tips [m], base frame.
 
     """
 
@@ -55,20 +55,20 @@ class Readings:
 @dataclass(frozen=True)
 class ChamberIdentification:
     """
-    Curves and give of the sections.
+    Identified curves and give of the sections.
 
     Attributes
     ----------
     pressure : (k,)
-        Of the curves [Pa], from 0.
+        Pressures of the curves [Pa], from 0.
     extension : (sections, k)
-        Of a chamber of each section [m], from 0.
+        Extension of a chamber of each section [m], from 0.
     give : (sections,)
-        L / (E I) of an arc without elongation [rad/(N m)].
+        Compliance L / (E I) of an arc without elongation [rad/(N m)].
     growth
-        By which share that grows per elongation: one silicone.
+        Relative increase of the give per elongation, the same for all sections (one silicone).
     rms, rms_before
-        Of the section tips against the model [m], and against that of the rig file.
+        RMS error of the section tips [m]: of the identified model, and of the rig file's.
 
     """
 
@@ -81,7 +81,7 @@ class ChamberIdentification:
 
 
 def measure_chambers(rig: Rig, seed: int, *, steps: int = STEPS) -> Readings:
-    """Fill one chamber of each section, then two of the first; without and with a weight."""
+    """Fill one chamber per section, then two of the first section; without and with a weight."""
     full = rig.actuator_limits().position_max
     motions = [np.eye(3)[[j, (2 * j + 1) % 3]].ravel() for j in range(3)]
     motions.append(np.concatenate([[0.0, 1.0, 1.0], np.eye(3)[0]]))
@@ -101,7 +101,7 @@ def measure_chambers(rig: Rig, seed: int, *, steps: int = STEPS) -> Readings:
 
 
 def look_at_rest(plant: Plant, pressures: Array) -> Array:
-    """Let the plant come to rest under pressures (m,) [Pa]; return the tips (sections, 3) seen."""
+    """Let the plant rest under pressures (m,) [Pa]; return the measured tips (sections, 3) [m]."""
     plant.step(pressures, REST_S)
     plant.poll_poses()
     seen = []
@@ -114,7 +114,7 @@ def look_at_rest(plant: Plant, pressures: Array) -> Array:
 
 
 def identify_chambers(rig: Rig, readings: Readings) -> ChamberIdentification:
-    """Fit curve and give of each section, and the growth of the give, by the rig's own model."""
+    """Fit curve and give of each section, and the growth of the give, with the rig's model."""
     part, settings = chosen_part('model', rig.chosen_model)
     builder = part.builder(rig.mechanics_name)
 
@@ -125,11 +125,11 @@ def identify_chambers(rig: Rig, readings: Readings) -> ChamberIdentification:
     mechanics: AirChambers = rig.mechanics()
     count = len(mechanics.sections)
     knots = np.unique(np.append(0.0, readings.pressure))
-    # What is gained from knot to knot, then the give, for each section; last the growth.
+    # Unknowns: for each section, extension gained between knots, then give; last, the growth.
     gained = np.array([_gained(section, knots) for section in mechanics.sections])
     give = [max(section.bend_per_moment_rad_N_m, 1.0) for section in mechanics.sections]
     start = np.append(np.column_stack([gained, give]), mechanics.sections[0].give_growth)
-    # A rod has to give.
+    # The compliance must stay positive.
     least = np.append(np.column_stack([0.05 * gained, np.full(count, _LEAST_GIVE)]), 0.0)
     scale = np.append(np.column_stack([gained, np.ones(count)]), 1.0)
 
@@ -156,7 +156,7 @@ def identify_chambers(rig: Rig, readings: Readings) -> ChamberIdentification:
 
 
 def with_identified(rig: Rig, found: ChamberIdentification) -> Rig:
-    """Return the rig with what was found in its arm."""
+    """Return the rig with the identified values in its arm."""
     sections = tuple(
         _changed(section, found.pressure, found.extension[k], float(found.give[k]), found.growth)
         for k, section in enumerate(PneumaticArm.of(rig).sections)
@@ -165,7 +165,7 @@ def with_identified(rig: Rig, found: ChamberIdentification) -> Rig:
 
 
 def describe_chambers(rig: Rig, found: ChamberIdentification) -> list[str]:
-    """Return what `softarm identify` prints: fields of the sections of the rig file."""
+    """Return the lines that `softarm identify` prints: fields of the rig file's sections."""
     lines = [
         f'{rig.name}: chambers filled step by step, without and with {1e3 * WEIGHT_KG:g} g',
         f'pressure_Pa: {[round(float(p)) for p in found.pressure]}',
@@ -186,7 +186,7 @@ def describe_chambers(rig: Rig, found: ChamberIdentification) -> list[str]:
 
 
 def _gained(section: ChamberSectionConfig, knots: Array) -> Array:
-    """Return by how much the section's first curve rises from knot to knot (k - 1,) [m]."""
+    """Return the extension gained between knots (k - 1,) [m], by the section's first curve."""
     curve = section.curves[0]
     return np.diff(np.interp(knots, curve.pressure_Pa, curve.extension_m))
 
@@ -205,7 +205,7 @@ def _changed(
 def _errors(
     build: Callable[[AirChambers], ArmModel], mechanics: AirChambers, readings: Readings
 ) -> Array:
-    """Return the differences (n * sections * 3,) [m] of the section tips."""
+    """Return modelled minus measured section tips (n * sections * 3,) [m]."""
     found = []
     for load in np.unique(readings.weight):
         loaded = replace(mechanics, tip_mass_kg=mechanics.tip_mass_kg + float(load))

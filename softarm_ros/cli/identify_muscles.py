@@ -1,11 +1,12 @@
 """
-Simulated identification of muscles on a bench: valve times to lengths, and how they give.
+Simulated identification of muscles on a bench: lengths by valve times, and compliance.
 
-As Chen et al. 2022 did (fig. 4b, and their test with a weight): the valve of a full muscle is
-opened step by step, then that of an empty one; weights are hung on muscles of several lengths with
-closed valves, and with the pump on until nothing moves. A ruler beside each muscle is all that is
-read. With the law of gas springs (`GasSprings`) the pump tells the skeleton, the times the
-throttles; what muscles with closed valves do under weights is left to try the law by.
+As Chen et al. 2022 did (fig. 4b, and their test with a weight): a full muscle is emptied by
+opening its valve step by step, and an empty one is filled likewise. Weights are hung on muscles of
+several lengths with closed valves, and on muscles that the pump empties until nothing moves. Only
+muscle lengths are measured. With the law of gas springs (`GasSprings`), the lengths under the pump
+give the stiffness of the skeleton, and the valve times give the throttles. The lengths under
+weights with closed valves are kept to validate the law.
 """
 
 from __future__ import annotations
@@ -23,28 +24,28 @@ from softarm_ros.plant.pam_arm.muscle_bench import MuscleBench
 from softarm_ros.rigs.arms.muscle import MuscleArm
 from softarm_ros.rigs.schema import Rig
 
-RULER_NOISE_M = 2.0e-5  # of a laser sensor
+RULER_NOISE_M = 2.0e-5  # standard deviation of a laser sensor
 READINGS = 50
-STANDS_S, LEAKS_S = 100.0, 300.0  # until leaks have taken up the play of the folds; then watched
-STEP_S = 1.5  # of the time that a valve is open
+STANDS_S, LEAKS_S = 100.0, 300.0  # wait until leaks have taken up the folds' play; then watch
+STEP_S = 1.5  # time that a valve is open in a step
 STEPS = 12
-PUMP_OUT_S = 120.0  # until a muscle counts as empty
+PUMP_OUT_S = 120.0  # pumping time after which a muscle counts as empty
 PULLS_N = (0.0, 5.0, 10.0)
-PULLED = (3, 4, 5)  # after so many steps no film is taut under these
+PULLED = (3, 4, 5)  # steps after which no film is taut under these weights
 DRAWS = 1000
 
 
 @dataclass(frozen=True)
 class BenchReadings:
     """
-    What the rulers show, of m muscles.
+    Measured lengths of m muscles.
 
     Attributes
     ----------
     deflating_s, inflating_s : (k,)
-        How long a valve was open since the muscle was full, empty [s].
+        Total time that a valve was open since the muscle was full, or empty [s].
     deflating_m, inflating_m : (k, m)
-        Lengths then [m].
+        Lengths after these times [m].
     pulled_m : (lengths, pulls, m)
         Lengths under `PULLS_N` with closed valves [m].
     pumped_m : (pulls, m)
@@ -75,23 +76,24 @@ class Found:
 @dataclass(frozen=True)
 class MuscleIdentification:
     """
-    What was found.
+    Identified values.
 
     Attributes
     ----------
     emptying_time_s, filling_time_s : Found
-        In which a full muscle would shorten as far as it can, if it went on as at first; of the
-        throttle that fills likewise, by the same pressure.
+        Time in which a full muscle would shorten completely at its initial rate; likewise for the
+        throttle that fills, at the same pressure.
     max_pull_N, supply_push_N : Found
-        Of the pump at a full muscle, of the supply; by the skeleton's stiffness, from lengths.
+        Pull of the pump on a full muscle, and push of the supply; computed from lengths with the
+        stiffness of the skeleton.
     leak_time_s : Found
-        With which a closed muscle, nearly full, goes to its full length.
+        Time constant of a closed, nearly full muscle that leaks to its full length.
     skeleton_N_m : Found
         Stiffness of the folds.
     full_m : Found
         Length of a vented muscle.
     law_misses_m : float
-        Largest error of a muscle's length, by the law, under weights with closed valves.
+        Largest error of the lengths by the law, under weights with closed valves.
 
     """
 
@@ -106,14 +108,14 @@ class MuscleIdentification:
 
     @property
     def law(self) -> GasSprings:
-        """The mean muscle."""
+        """Law of the mean muscle."""
         pull, full = self.max_pull_N.value, self.full_m.value
         empty = full - pull / self.skeleton_N_m.value
         return GasSprings(empty, full, pull, self.supply_push_N.value)
 
 
 def measure_muscles(rig: Rig, seed: int) -> BenchReadings:
-    """Empty and fill all muscles of the simulated arm of a seed on a bench, and pull at them."""
+    """Empty, fill and load all muscles of a seed's simulated arm on a bench."""
     arm, plant = MuscleArm.of(rig), rig.plant_of(PamPlantConfig).of_machine(seed)
 
     def bench() -> MuscleBench:
@@ -135,7 +137,7 @@ def measure_muscles(rig: Rig, seed: int) -> BenchReadings:
     filled = bench()
     filled.open(inflate=False, duration_s=PUMP_OUT_S)
     rising = [filled.read(READINGS)]
-    # A full bag stops at its length: the last steps are read up to there.
+    # A full bag stops at its length: fill until there.
     full = falling[0].mean()
     while rising[-1].mean() < full - 1e-3 and len(rising) <= STEPS:
         filled.open(inflate=True, duration_s=0.5 * STEP_S)
@@ -152,14 +154,14 @@ def measure_muscles(rig: Rig, seed: int) -> BenchReadings:
 
 
 def _pumped_out(bench: MuscleBench, force_N: float) -> Array:
-    """Return the lengths (m,) [m] at which the pump lifts a weight no further."""
+    """Return the lengths (m,) [m] at which the pump cannot lift a weight further."""
     bench.hang(force_N)
     bench.open(inflate=False, duration_s=PUMP_OUT_S)
     return bench.read(READINGS)
 
 
 def _pulled(bench: MuscleBench) -> Array:
-    """Return the lengths (pulls, m) [m] under each weight, the valves closed."""
+    """Return the lengths (pulls, m) [m] under each weight, with closed valves."""
     lengths = []
     for force in PULLS_N:
         bench.hang(force)
@@ -170,9 +172,9 @@ def _pulled(bench: MuscleBench) -> Array:
 
 def identify_muscles(rig: Rig, readings: BenchReadings, seed: int = 0) -> MuscleIdentification:
     """
-    Fit the law to what was read of each muscle.
+    Fit the law to the readings of each muscle.
 
-    Intervals draw muscles again with replacement: these differ, readings hardly err.
+    Intervals are found by resampling muscles, which differ more than readings err.
     """
     count = readings.deflating_m.shape[1]
     one_by_one = np.array([_of_muscle(readings, i) for i in range(count)])
@@ -190,10 +192,10 @@ def identify_muscles(rig: Rig, readings: BenchReadings, seed: int = 0) -> Muscle
 
 
 def _of_muscle(readings: BenchReadings, i: int) -> Array:
-    """Return the fields of `MuscleIdentification` that have intervals (7,), of one muscle."""
+    """Return the fields of `MuscleIdentification` with intervals (7,), for one muscle."""
     fall, rise = readings.deflating_m[:, i], readings.inflating_m[:, i]
     full = fall[0]
-    # Under the pump the skeleton alone carries what hangs.
+    # While the pump runs, the skeleton alone carries the weight.
     gives, empty = np.polyfit(np.array(PULLS_N), readings.pumped_m[:, i], 1)
     way = 2.0 * full - empty
 
@@ -201,7 +203,7 @@ def _of_muscle(readings: BenchReadings, i: int) -> Array:
         lag = readings.deflating_s - unknown[0] / way * _emptying_way(fall, full, empty)
         return np.asarray(lag * (fall - empty) / (2.0 * fall - empty) * way / unknown[0])
 
-    # A bag that is full takes no more.
+    # Leave out full bags, which take no more gas.
     whole = rise < full - 5e-4
     grown, times_s = rise[whole], readings.inflating_s[whole]
 
@@ -226,22 +228,23 @@ def _of_muscle(readings: BenchReadings, i: int) -> Array:
 
 def _emptying_way(lengths: Array | float, start: float, empty: float) -> Array:
     """
-    Return c t [m] at which the pump has brought a muscle without load from a start to lengths [m].
+    Return c t [m] of the time t in which the pump moves an unloaded muscle from start to lengths.
 
-    Of gas k g (g - empty) at the pressure k (g - empty) by (2 g - empty) g' = -c (g - empty).
+    The solution of (2 g - empty) g' = -c (g - empty), for an amount of gas k g (g - empty) at the
+    pressure k (g - empty).
     """
     log = np.log((start - empty) / (lengths - empty))
     return np.asarray(2.0 * (start - lengths) + empty * log)
 
 
 def _filling_way(lengths: Array | float, start: float, empty: float, end: float) -> Array:
-    """Return c t [m] of (2 g - empty) g' = c (end - g): filling to a pressure, k (end - empty)."""
+    """Return c t [m] of (2 g - empty) g' = c (end - g): filling to pressure k (end - empty)."""
     log = np.log((end - start) / (end - lengths))
     return np.asarray(2.0 * (start - lengths) + (2.0 * end - empty) * log)
 
 
 def _misses(readings: BenchReadings, i: int, found: Array) -> float:
-    """Return by how much the law errs [m] of the lengths under weights with closed valves."""
+    """Return the largest error [m] of the law's lengths under weights with closed valves."""
     pull, push, skeleton, full = found[2], found[3], found[5], found[6]
     law = GasSprings(full - pull / skeleton, full, pull, push)
     lengths = readings.pulled_m[:, :, i]
@@ -253,11 +256,12 @@ def tables(
     readings: BenchReadings, found: MuscleIdentification, points: tuple[int, int]
 ) -> tuple[MonotoneCurve, MonotoneCurve]:
     """
-    Return time to length of the mean muscle in so many points: deflating, inflating.
+    Return length by time of the mean muscle, deflating and inflating, in `points` points each.
 
-    Up to the full length as read; beyond, where the film holds a bag without load, by the law, to
-    what the supply presses into a full bag. Bags of unlike throttles are full at unlike times:
-    from the first full one on the law says how the mean muscle fills.
+    Up to the full length, the curves follow the readings. Beyond, where the film holds an unloaded
+    bag, they follow the law, up to the gas that the supply presses into a full bag. Bags with
+    different throttles are full at different times: once the first bag is full, the law describes
+    how the mean muscle fills.
     """
     law = found.law
     empty, full, most = law.shortest_m, law.longest_m, law.most_m
@@ -271,7 +275,7 @@ def tables(
         'times_s',
         'lengths_m',
     )
-    # Nothing fills faster than at the start: whoever is not near the end was not full before.
+    # Readings with every muscle clearly below its full length: none was full before.
     whole = (readings.inflating_m < readings.deflating_m[0] - 2e-3).all(axis=1)
     time_s, rise = readings.inflating_s[whole], readings.inflating_m.mean(axis=1)[whole]
     on = np.linspace(rise[-1], most, 12)[1:]
@@ -288,7 +292,7 @@ def tables(
 
 
 def describe_muscles(rig: Rig, readings: BenchReadings, found: MuscleIdentification) -> list[str]:
-    """Return what `softarm identify` prints: fields of the rig file, and what lies behind them."""
+    """Return the lines that `softarm identify` prints: fields of the rig file, and their basis."""
     arm = MuscleArm.of(rig)
     lines = [
         f'{rig.name}: {readings.deflating_m.shape[1]} muscles on a bench, valves step by step'

@@ -1,4 +1,4 @@
-"""One run of a rig per ROS domain on this machine, without a race."""
+"""Lock that allows one run of a rig per ROS domain on this machine, free of races."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class AlreadyRunningError(ValueError):
 @contextmanager
 def instance_lock(rig: str) -> Iterator[None]:
     """
-    Hold the lock of a rig in this ROS domain; the system releases it however the process ends.
+    Hold the lock of a rig in this ROS domain; the system releases it even if the process crashes.
 
     Raises
     ------
     AlreadyRunningError
-        If another process has it.
+        If another process holds it.
 
     """
     with run_path(rig, 'lock').open('a+') as file:

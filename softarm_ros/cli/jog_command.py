@@ -1,4 +1,4 @@
-"""`softarm jog`: one actuator by hand, to see that it is wired as the rig file says."""
+"""`softarm jog`: move one actuator by hand, to check that it is wired as in the rig file."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from softarm_ros.runtime.emulated_bench import EmulatedBench
 from softarm_ros.runtime.jog import Jog, JogError, JogMove, JogStep
 from softarm_ros.runtime.pressure_feed import PressureFeed
 
-SLOW = 0.1  # of the actuator's greatest speed, unless --speed is given
+SLOW = 0.1  # default speed, as a share of the actuator's greatest
 _PRINT_S = 0.25
 BACKENDS = ('hardware', 'emulated')
 Print = Callable[[str], None]
@@ -32,7 +32,7 @@ Print = Callable[[str], None]
 
 @dataclass(frozen=True)
 class JogOptions:
-    """Arguments of `softarm jog`; amount and speed in the units shown to people."""
+    """Arguments of `softarm jog`; amount and speed are in display units (`edge_unit`)."""
 
     actuator: str
     amount: float
@@ -50,7 +50,7 @@ def plan_move(rig: Rig, options: JogOptions) -> JogMove:
     Raises
     ------
     UsageError
-        For an unknown actuator or backend, or a number that cannot be.
+        If actuator or backend are unknown, or a number is out of range.
     RigError
         If the rig has no devices.
 
@@ -81,7 +81,7 @@ def plan_move(rig: Rig, options: JogOptions) -> JogMove:
 
 
 def describe(rig: Rig, move: JogMove, options: JogOptions) -> str:
-    """Return what is going to happen, to be confirmed by the user."""
+    """Return a description of the move, for the user to confirm."""
     limits = rig.actuator_limits()
     unit, factor = edge_unit(limits.unit)
     first = 'homes all actuators, then ' if options.home else ''
@@ -93,7 +93,7 @@ def describe(rig: Rig, move: JogMove, options: JogOptions) -> str:
 
 def run_jog(rig: Rig, move: JogMove, options: JogOptions, out: Print) -> int:
     """
-    Move, print progress, return the exit status.
+    Move the actuator, print progress, and return the exit status.
 
     Raises
     ------
@@ -102,7 +102,7 @@ def run_jog(rig: Rig, move: JogMove, options: JogOptions, out: Print) -> int:
     EmulationError, DriverError
         If devices cannot be emulated here, or a library is missing.
     AlreadyRunningError
-        If the rig is being run.
+        If the rig is already running.
 
     """
     limits = rig.actuator_limits()
@@ -135,7 +135,7 @@ def _started(rig: Rig, folder: Path | None, stopped: Callable[[], bool]) -> Iter
             raise UsageError(f'{rig.name}: drives.daq is missing; the drives need its pressures')
         feed = PressureFeed(daq, limits.names, driver)
     jog = Jog(driver, limits, feed, stopped)
-    # As the nodes that drive an arm, and where it is permitted: a board that is not heard stops.
+    # As for the nodes that drive an arm, if permitted: a board that hears nothing for long stops.
     raise_priority(REAL_TIME_PRIORITY)
     try:
         jog.start()
@@ -161,7 +161,7 @@ def _printing(limits: ActuatorLimits, index: int, out: Print) -> Callable[[JogSt
 
 
 def report_end(limits: ActuatorLimits, move: JogMove, end: JogStep, out: Print) -> int:
-    """Print how a move ended, which was followed; return the exit status."""
+    """Print the end of a completed move; return whether the actuator followed, as exit status."""
     unit, factor = edge_unit(limits.unit)
     name = limits.names[move.actuator]
     out(

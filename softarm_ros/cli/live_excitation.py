@@ -1,4 +1,4 @@
-"""`softarm excite --live`: an excitation of the arm of a running graph."""
+"""`softarm excite --live`: excite the arm of a running graph."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ def lead(
     rig: Rig, plan: Excitation, progress: Callable[[float], None]
 ) -> tuple[ExcitedRows | None, str]:
     """
-    Lead a running arm through a plan; return what was read, if any, and '' or why it ended early.
+    Run a plan on a running arm; return the rows, if any, and '' or why it ended early.
 
     Raises
     ------
     UsageError
-        If no arm takes goals, or it may not move.
+        If no arm takes goals, or the arm may not move.
 
     """
-    goal_client()  # which says so where there is no ROS
+    goal_client()  # raises UsageError without ROS 2
     from softarm_ros.nodes.excitation_client import ExcitationClient
 
     with stop_on_signals() as stopped, ExcitationClient(rig) as client:

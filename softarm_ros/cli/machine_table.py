@@ -1,4 +1,4 @@
-"""Many machines of each rig: what is drawn for them, and how closely they follow their paths."""
+"""Many machines of each rig: their drawn parameters and their tracking errors."""
 
 from __future__ import annotations
 
@@ -21,15 +21,15 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 
 STORE = 'runs.jsonl'
-_SHOWN = 3  # machines whose draws are shown
+_SHOWN = 3  # number of machines with their draws shown
 
 
 @dataclass(frozen=True)
 class MachineCase:
     """
-    One run: a machine of a rig (0: nominal) on one lap of a path, with a seed of its number.
+    One run: a machine of a rig (0: nominal) on one lap of a path, its number being the seed.
 
-    `label` is what the rig is called in tables.
+    `label` is the name of the rig in tables.
     """
 
     rig: Rig
@@ -40,7 +40,7 @@ class MachineCase:
 
     @property
     def key(self) -> str:
-        """What tells this run from others in a store: arguments, rig file, settings, residual."""
+        """Key of this run in a store, from arguments, rig file, settings and residual."""
         text = self.rig.source.read_bytes() if self.rig.source else self.rig.name.encode()
         text += '\n'.join(self.rig.settings).encode()
         learned = self.rig.residual_path
@@ -56,8 +56,8 @@ class MachineRun:
     """
     Result of a case.
 
-    `mean_m`, `max_m`: error of the true tip [m]; `measured_mean_m`: of the measured one; None for
-    a run without tracking. `why`: what a run that did not complete ended with.
+    `mean_m`, `max_m`: error of the true tip [m]; `measured_mean_m`: error of the measured tip [m].
+    They are None for a run without tracking. `why`: the reason if the run did not complete.
     """
 
     rig: str
@@ -73,12 +73,12 @@ class MachineRun:
 
 def cases_of(rigs: Sequence[Rig], trajectories: Sequence[str], count: int) -> list[MachineCase]:
     """
-    Return the nominal machine and machines 1 to `count` on every path, open and closed.
+    Return cases of machines 0 (nominal) to `count` on every path, in open and closed loop.
 
     Raises
     ------
     UsageError
-        If a trajectory is none of a rig's.
+        If a rig has no trajectory of this name.
 
     """
     cases = []
@@ -97,7 +97,7 @@ def cases_of(rigs: Sequence[Rig], trajectories: Sequence[str], count: int) -> li
 
 
 def run_machine(case: MachineCase, should_stop: Callable[[], bool]) -> MachineRun:
-    """Drive one machine; an arm that leaves its simulation is a result, not an error."""
+    """Run one machine; a simulation that fails is a result, not an error."""
     about = (case.label, case.trajectory, case.open_loop, case.machine)
     try:
         record = run_direct(
@@ -128,12 +128,12 @@ def run_all(
     stopped: Callable[[], bool],
 ) -> list[MachineRun]:
     """
-    Return the results of all cases, those of a store among them; fewer once stopped.
+    Return the results of all cases, from the store if it has them; fewer if stopped.
 
     Raises
     ------
     UsageError
-        If nothing can be kept in the store.
+        If the store cannot be written.
 
     """
     known = read_store(store)
@@ -163,12 +163,12 @@ def run_all(
 
 def read_store(folder: Path | None) -> dict[str, MachineRun]:
     """
-    Return the results in a folder by key, which is made; a damaged line is left out.
+    Return the results in a folder by key; create the folder, and skip damaged lines.
 
     Raises
     ------
     UsageError
-        If it cannot be read and written; said before hours of runs, not after the first.
+        If the folder cannot be read and written: checked here, before hours of runs.
 
     """
     if folder is None:
@@ -192,16 +192,16 @@ def read_store(folder: Path | None) -> dict[str, MachineRun]:
 
 
 def keep(folder: Path | None, key: str, result: MachineRun) -> None:
-    """Add a result to a folder."""
+    """Append a result to the store in a folder, if there is one."""
     if folder is None:
         return
     with (folder / STORE).open('a', encoding='utf-8') as file:
-        # On a line of its own, even after one that was cut off.
+        # The newline comes first, to start a new line even after one that was cut off.
         file.write('\n' + json.dumps({'key': key, **asdict(result)}))
 
 
 def run_table(results: Sequence[MachineRun]) -> Table:
-    """Return a row for each path and loop: errors over machines, and those of the nominal one."""
+    """Return a table with a row per path and loop: errors over machines, and the nominal ones."""
     table = Table(
         title='Mean error of the tip over one lap, mm',
         caption='over machines: median and 90th percentile of the mean errors of each; '
@@ -233,7 +233,7 @@ def _mm(values_m: Sequence[float], percentile: float) -> str:
 
 
 def draw_table(rig: Rig, count: int) -> Table:
-    """Return every field that varies: as stated, least and largest of machines 1 to `count`."""
+    """Return a table of each varying field: stated value, range over machines 1 to `count`."""
     plant = rig.plant_for('sim')
     shown = min(count, _SHOWN)
     table = Table(title=f'{rig.name}: what distinguishes machines 1 to {count}')

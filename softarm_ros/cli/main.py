@@ -13,7 +13,7 @@ from softarm_ros import __version__
 from softarm_ros.cli.command_group import SoftarmGroup
 from softarm_ros.nodes.process import EXIT_FAILED, leave
 
-# Of what is written to: full, too large for it, or broken. No defect of ours.
+# Errors of the output: disk full, quota or size exceeded, or I/O error. No defect of ours.
 _NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
 
 EXAMPLES = """
@@ -55,11 +55,11 @@ def common(
         ),
     ] = False,
 ) -> None:
-    """Take the options that belong to no command."""
+    """Accept the options that belong to no command."""
 
 
 def _print_what_can_be() -> None:
-    """Have `?` printed where a terminal has no such letter, or a name of a file is no text."""
+    """Print `?` for characters the terminal cannot encode, and for undecodable file names."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper) and stream.errors == 'strict':
             stream.reconfigure(errors='replace')
@@ -71,7 +71,7 @@ def main() -> None:
     try:
         app()
     except SystemExit as end:
-        if isinstance(end.code, str):  # words to be printed
+        if isinstance(end.code, str):  # a message, which Python prints
             raise
         leave(end.code or 0)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""Commands and poses of a recorded run, from its bag."""
+"""Reads commands and poses of a recorded run from its bag."""
 
 from __future__ import annotations
 
@@ -37,24 +37,24 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_pretension
 
 _TURN = slice(3, 7)
-_LATE_S = 1.0  # poses that old are not used by any arm: two clocks
+_LATE_S = 1.0  # no arm uses poses this old: the clocks differ
 
 
 def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     """
-    Return what was commanded and measured in a bag of this rig.
+    Return the commands and measurements in a bag of this rig.
 
-    Commands are those on `actuators/command`, each in effect until the next; measurements the
-    poses of the sections, or the tip alone where there are none. Times are those of the
-    measurements, from the first on. Each pose that another clock stamped than the recorder's
-    stands beside the command in effect when it was received. Rows with a number that is none are
-    left out, and so are poses in another frame than the base's. The weight on the tip and how the
-    arm lay are those of the rig that the bag was recorded with.
+    Commands are from `actuators/command`, each in effect until the next. Measurements are the
+    poses of the sections, or of the tip alone if there are none. Times are those of the
+    measurements, from the first on. A pose stamped by another clock than the recorder's is paired
+    with the command in effect when the pose was received. Rows with non-finite numbers and poses
+    in another frame than the base frame are left out. Tip weight and gravity are those of the rig
+    that the bag was recorded with.
 
     Raises
     ------
     MeasurementError
-        If commands or poses are missing, or commands are not those of the rig's actuators.
+        If commands or poses are missing, or commands are for other actuators than the rig's.
 
     """
     commands: list[tuple[int, Array]] = []
@@ -65,7 +65,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     prefix = f'/{rig.name}/'
     in_base = BaseFramePoses(rig.base_frames)
     seen: dict[str, int] = defaultdict(int)
-    others = ''  # what a command of other actuators has
+    others = ''  # description of a command for other actuators
     for message in messages_of(bag):
         topic = message.topic.removeprefix(prefix)
         seen[topic] += 1
@@ -122,7 +122,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     if gone == len(stamps):
         raise MeasurementError(f'{bag}: no row has all of its numbers')
     stamps, rows, told = stamps[complete], rows[complete], told[complete]
-    # No model knows the pretension, by which antagonists are pulled against each other.
+    # Models do not include the pretension, by which antagonists pull against each other.
     about = about_of(bag)
     pretension = build_pretension(rig, open_loop=about.get('open_loop') == 'true').amount
     around, unknown = _around(about, rig)
@@ -162,7 +162,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
 
 
 def _around(about: Mapping[str, str], rig: Rig) -> tuple[dict[str, float], str]:
-    """Return what was hung on the tip and how the arm lay, or why that is not known."""
+    """Return tip weight and gravity of the recorded rig, or the reason why they are unknown."""
     if 'rig_file' not in about:
         return {}, ''
     with tempfile.TemporaryDirectory(prefix='softarm-') as folder:

@@ -1,7 +1,7 @@
 """
 Files of `softarm excite`: commands and section tips in the base frame.
 
-They state which weight hung on the tip and how the arm lay, by the names of the rig's fields.
+They state the tip weight and the gravity in the base frame, by the names of the rig's fields.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _POSE = ('x_m', 'y_m', 'z_m', 'qx', 'qy', 'qz', 'qw')
 
 
 def heading_of(rig: Rig, sections: Sequence[str]) -> list[str]:
-    """Return the columns of a rig's files of some sections; no time stands at poses at rest."""
+    """Return the columns of a rig's file with these sections; times are empty for rest poses."""
     unit = rig.actuator_limits().unit
     return [
         'time_s',
@@ -46,19 +46,19 @@ def heading_of(rig: Rig, sections: Sequence[str]) -> list[str]:
 
 def sections_seen(rig: Rig, path: Path) -> tuple[str, ...]:
     """
-    Return the sections in a CSV file of this rig, by its heading; none of another kind of file.
+    Return the sections in a CSV file of this rig, by its heading; none for other kinds of file.
 
     Raises
     ------
     MeasurementError
-        If it is a file of this kind, but its columns are not those of the rig.
+        If it is a file of `softarm excite`, but its columns do not fit the rig.
 
     """
     try:
-        with path.open(newline='', encoding='utf-8-sig') as file:  # as spreadsheets save it
+        with path.open(newline='', encoding='utf-8-sig') as file:  # spreadsheets write a BOM
             heading = next(csv.reader(file), [])
     except (OSError, UnicodeDecodeError, csv.Error):
-        return ()  # the reader of other files says what is wrong
+        return ()  # the reader of other files reports the error
     names = tuple(rig.section_names)
     seen = next((n for n in (names, names[-1:]) if heading == heading_of(rig, n)), ())
     if not seen and heading[: 1 + len(AROUND)] == ['time_s', *AROUND]:
@@ -78,7 +78,7 @@ def sections_seen(rig: Rig, path: Path) -> tuple[str, ...]:
 
 
 def require_writable(path: Path) -> None:
-    """Raise MeasurementError if a file could not be written: before an arm moves for minutes."""
+    """Raise MeasurementError if a file cannot be written; call it before an arm moves for long."""
     there = path.exists()
     try:
         path.open('a', encoding='utf-8').close()
@@ -90,7 +90,7 @@ def require_writable(path: Path) -> None:
 
 def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
     """
-    Write rows: of all sections, or of the tip alone where the sensor does not see every section.
+    Write rows with all sections, or with the tip alone if the sensor does not see every section.
 
     Raises
     ------
@@ -119,12 +119,12 @@ def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
 
 def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
     """
-    Return the rows of a file.
+    Return the rows of a file of `softarm excite`.
 
     Raises
     ------
     MeasurementError
-        That names line and column, if a number is missing or cannot be.
+        If a number is missing or invalid; names line and column.
 
     """
     names = sections_seen(rig, path)
@@ -177,7 +177,7 @@ def read_excitation(rig: Rig, path: Path) -> MeasuredRun:
 def _numbers(
     path: Path, heading: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> tuple[list[int], Array]:
-    """Return the lines (n,) and numbers (n, columns) of rows; NaN is a time that is empty."""
+    """Return line numbers (n,) and values (n, columns) of rows; an empty time becomes NaN."""
     lines: list[int] = []
     values: list[list[float]] = []
     for line, row in enumerate(rows, start=2):

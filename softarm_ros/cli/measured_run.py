@@ -1,4 +1,4 @@
-"""What an arm was commanded and where it was seen, from a CSV file or a bag, in SI units."""
+"""Commands and measurements of an arm, from a CSV file or a bag, in SI units."""
 
 from __future__ import annotations
 
@@ -31,20 +31,20 @@ Rows = NDArray[np.int64]
 
 FLIP_RAD = np.deg2rad(60.0)
 _ROUNDING_S = 1e-6
-_OTHER_LENGTH = 4.0  # times the arm's: beyond it, more often a mistaken unit
-_AT_ORIGIN = 0.01  # of the arm's length: more often lengths in m that are read as mm
-_OTHER_COMMAND = 0.0175  # of what actuators can: below it, likewise; a radian for a degree
-_GAP = 10.0  # times as far apart as rows are in the median
-_SLOW_S = 1.0  # between rows of an arm that moves: more often a mistaken unit
+_OTHER_LENGTH = 4.0  # times the arm's length: beyond it, probably a mistaken unit
+_AT_ORIGIN = 0.01  # of the arm's length: below it, probably lengths in m read as mm
+_OTHER_COMMAND = 0.0175  # of the range: below it, probably another unit; a radian for a degree
+_GAP = 10.0  # times the median time between rows
+_SLOW_S = 1.0  # between rows of a moving arm: above it, probably a mistaken unit
 
 
 class MeasurementError(UsageError):
-    """Measurements cannot be read; the message names file, column or topic, and what is wrong."""
+    """Measurements cannot be read; the message names the file, column or topic, and the error."""
 
 
 @dataclass(frozen=True)
 class Mount:
-    """Where the base frame lies in that of the measurements: `position` (3,) [m], `rotation`."""
+    """Pose of the base frame in the measurement frame: `position` (3,) [m], `rotation` (3, 3)."""
 
     position: Array
     rotation: Array
@@ -53,18 +53,18 @@ class Mount:
 @dataclass(frozen=True)
 class Followed:
     """
-    What actuators were told at all times of a file, where nothing was measured too.
+    Commands at all times of a file, including those without measurements.
 
     Attributes
     ----------
     time_s : (k,)
-        Increasing.
+        Increasing times.
     commands : (k, m)
-        As recorded, SI units of the actuators; measured ones where the file has them.
+        As recorded, in SI units of the actuators; measured positions if the file has them.
     commanded : (k, m), optional
-        What was commanded, where `commands` were measured.
+        Actuator commands, if `commands` holds measured positions.
     rows : (n,)
-        Which of these times are those of the run.
+        Indices of the rows of the run among these times.
 
     """
 
@@ -77,43 +77,43 @@ class Followed:
 @dataclass(frozen=True)
 class MeasuredRun:
     """
-    One file.
+    Measurements of one file or bag.
 
     Attributes
     ----------
     source : str
-        Its name.
+        Name of the file.
     time_s : (n,), optional
-        Without it, rows are poses at rest.
+        Times of the rows; None if rows are poses at rest.
     commands : (n, m)
-        In effect at each row, SI units of the actuators: measured, or commanded, delay and what
-        actuators reach of it taken into account.
+        Actuation in effect at each row, in SI units of the actuators: measured positions, or
+        commands with the delay and the shares reached applied.
     commanded : (n, m), optional
-        What was commanded at each row, where `commands` were measured.
+        Commands at each row, if `commands` holds measured positions.
     points : dict of (n, 3)
         Measured positions [m] by name.
     places : dict of MarkerConfig
-        Where on the arm they are.
+        Places of these points on the arm.
     axes : dict of (n, 3)
         Measured z axes of section tips, unit vectors; NaN where markers were mistaken.
     mount : Mount
-        Of the arm in the frame of all of these.
+        Mount of the arm in the measurement frame.
     notes : tuple of str
-        Rows left out, and why.
+        Notes about rows left out, and other remarks.
     tip_force : (n, 3), optional
-        Measured [N], in the frame of the tip.
+        Measured force [N], in the frame of the tip.
     remembered : (n, f), optional
-        Features of the commands so far, of a rig with a residual.
+        Features of the past commands, if the rig has a residual.
     lagging : (n, f), optional
-        States of the actuators' hysteresis, of a rig that has some (`Hysteresis.remembered`).
+        States of the actuators' hysteresis, if the rig has some (`Hysteresis.remembered`).
     in_base : bool
-        Whether it is in the base frame whatever the rig's `recording` says: a bag, or a file of
-        `softarm excite`.
+        Whether measurements are in the base frame regardless of the rig's `recording`: those of a
+        bag or a file of `softarm excite` are.
     around : dict of float
-        Fields of the rig that the file states: which weight hung on the tip, how the arm lay.
+        Fields of the rig stated by the file: tip weight and gravity in the base frame.
     followed : Followed, optional
-        Commands at all times, of a file whose rows are not all in the run: delays and memory
-        depend on those between.
+        Commands at all times of a file, if the run has only some of its rows: delay and memory
+        depend on the commands in between.
 
     """
 
@@ -138,12 +138,12 @@ class MeasuredRun:
 
     def as_it_was(self, rig: Rig) -> Rig:
         """
-        Return the rig with the weight on its tip, and as it lay, in this run.
+        Return the rig with the tip weight and the gravity of this run.
 
         Raises
         ------
         MeasurementError
-            If a weight is stated, and the force of the tip, which has it, is measured as well.
+            If a tip weight is stated although the measured tip force already includes it.
 
         """
         if values_of(rig, list(self.around)) != self.around:
@@ -157,7 +157,7 @@ class MeasuredRun:
         return rig
 
     def rows(self, chosen: Rows, *notes: str) -> MeasuredRun:
-        """Return some rows of it."""
+        """Return the run with the chosen rows only, and with additional notes."""
         return replace(
             self,
             time_s=None if self.time_s is None else self.time_s[chosen],
@@ -176,7 +176,7 @@ class MeasuredRun:
 
 
 def with_memory(rig: Rig, run: MeasuredRun) -> MeasuredRun:
-    """Return a run, its commands as recorded, with what its rig remembers of those before."""
+    """Return a run, its commands as recorded, with the memory of residual and hysteresis."""
     residual, hysteresis = rig.learned_residual(), rig.operator()
     commands, time, rows = commands_followed(rig, run)
     if hysteresis is not None and time is not None:
@@ -187,7 +187,7 @@ def with_memory(rig: Rig, run: MeasuredRun) -> MeasuredRun:
 
 
 def commands_followed(rig: Rig, run: MeasuredRun) -> tuple[Array, Array | None, Rows]:
-    """Return commands in effect (k, m) at all times, these (k,), and which are the run's rows."""
+    """Return commands in effect (k, m), their times (k,), and the indices of the run's rows."""
     told = run.followed
     if told is None:
         return in_effect(rig, run).commands, run.time_s, np.arange(len(run))
@@ -211,7 +211,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         )
     commands = table.columns([config.commands[name] for name in rig.actuator_names])
     measured, notes = _measured(rig, config, table)
-    # A file of poses at rest may leave out the column of the time.
+    # A file of poses at rest may have no time column.
     timed = config.time is not None and (config.settled_s > 0.0 or table.has([config.time]))
     time = table.columns([str(config.time)])[:, 0] if timed else None
     if time is not None:
@@ -287,7 +287,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
 def _measured(
     rig: Rig, config: RecordingConfig, table: _Table
 ) -> tuple[Array | None, tuple[str, ...]]:
-    """Return where actuators were measured to be (n, m), None where a file does not say."""
+    """Return measured actuator positions (n, m), or None if the file has none, and notes."""
     columns = [config.measured[name] for name in rig.actuator_names if config.measured]
     if not columns:
         return None, ()
@@ -297,7 +297,7 @@ def _measured(
 
 
 def _force(table: _Table, config: RecordingConfig, path: Path) -> Array | None:
-    """Return the force on the tip (n, 3) [N] without its bias, None where the file has none."""
+    """Return the force on the tip (n, 3) [N] without its bias, or None if the file has none."""
     if config.tip_force is None or not table.has(config.tip_force):
         return None
     force = table.columns(config.tip_force)
@@ -311,14 +311,14 @@ def _force(table: _Table, config: RecordingConfig, path: Path) -> Array | None:
 
 
 def _without_force(table: _Table, config: RecordingConfig) -> Iterator[str]:
-    """Yield which columns of the force on the tip a file lacks that has others of them."""
+    """Yield a note if a file has only some of the columns of the force on the tip."""
     missing = [name for name in config.tip_force or () if not table.has([name])]
     if missing and len(missing) < len(config.tip_force or ()):
         yield f'no {", ".join(missing)}: force on the tip not taken into account'
 
 
 def mount_of(config: RecordingConfig) -> Mount:
-    """Return the mount of the arm in the frame of its recordings."""
+    """Return the mount of the arm in the measurement frame."""
     z = np.asarray(config.mount.z_axis, dtype=float)
     z = z / np.linalg.norm(z)
     x = np.asarray(config.mount.x_axis, dtype=float)
@@ -330,16 +330,16 @@ def mount_of(config: RecordingConfig) -> Mount:
 
 class _Table:
     """
-    A CSV file with a heading; empty cells and `nan` are missing, empty lines are no rows.
+    A CSV file with a heading; empty cells and `nan` are missing values, empty lines are skipped.
 
-    Cells are kept as numbers: as text, a file takes fifteen times its size of memory.
+    Cells are kept as numbers: text would take fifteen times the file's size in memory.
     """
 
     def __init__(self, path: Path) -> None:
         self._path = path
         self._heading: list[str] = []
         self._columns: list[array[float]] = []
-        self._no_number: dict[int, tuple[int, str]] = {}  # by column: the first line and cell
+        self._no_number: dict[int, tuple[int, str]] = {}  # first bad line and cell by column
         try:
             with path.open(newline='', encoding='utf-8-sig') as file:
                 reader = csv.reader(file, skipinitialspace=True)
@@ -365,7 +365,7 @@ class _Table:
     def _add(self, line: int, row: list[str]) -> None:
         width = len(self._heading)
         if any(cell.strip() for cell in row[width:]):
-            # A comma in a number, or a first column without a name: all cells would be others.
+            # A comma in a number, or a first column without a name, would shift the cells.
             raise MeasurementError(
                 f'{self._path}:{line}: {len(row)} cells; expected {width}, as the heading has'
             )
@@ -381,7 +381,7 @@ class _Table:
         return len(self._columns[0]) if self._columns else 0
 
     def has(self, names: Sequence[str]) -> bool:
-        """Return whether there are all of these columns."""
+        """Return whether all of these columns exist."""
         return set(names) <= set(self._heading)
 
     def columns(self, names: Sequence[str]) -> Array:
@@ -408,11 +408,11 @@ class _Table:
 
 
 def _not_told(config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:
-    """Yield where a file does not say what was commanded when a row was measured."""
+    """Yield notes about rows with commands in effect that the file does not contain."""
     if run.time_s is None or run.commanded is not None or config.settled_s > 0.0:
         return
     early = int(np.count_nonzero(run.time_s < run.time_s[0] + config.delay_s - _ROUNDING_S))
-    if np.ptp(run.commands[: early + 1], axis=0).any():  # else they probably stood before, too
+    if np.ptp(run.commands[: early + 1], axis=0).any():  # else probably constant before
         yield (
             f'{early} rows are of the first {config.delay_s:g} s (recording.delay_s): what was '
             'commanded before is not recorded, the first command is taken for it'
@@ -429,7 +429,7 @@ def _not_told(config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:
 def _suspect(
     config: RecordingConfig, time_s: Array | None, seen: Mapping[str, Array]
 ) -> Iterator[str]:
-    """Yield what may be a mistake of times (n,), or of points (n, 3) as recorded."""
+    """Yield notes about suspicious times (n,) or points (n, 3), as recorded."""
     if time_s is not None and len(time_s) > 1 and config.settled_s == 0.0:
         step_s = float(np.nanmedian(np.diff(time_s)))
         if step_s >= _SLOW_S:
@@ -447,11 +447,11 @@ def _suspect(
 
 
 def other_lengths(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
-    """Yield that the points of a run cannot be the arm's in the unit stated, if so."""
+    """Yield a note if the points of a run do not fit the size of the arm in the stated unit."""
     length_m = rig.physics().rest_length_m
     far = [np.linalg.norm(points - run.mount.position, axis=1) for points in run.points.values()]
     far_m = max((float(np.max(d[np.isfinite(d)], initial=0.0)) for d in far), default=0.0)
-    # Lengths a thousandth as long lie at the origin, which the mount may hide.
+    # Points a thousandth as far away lie at the origin; the mount's offset may hide this.
     all_m = [np.linalg.norm(points, axis=1) for points in run.points.values()]
     most_m = max((float(np.max(d[np.isfinite(d)], initial=0.0)) for d in all_m), default=0.0)
     place, seen_m = 'the mount', far_m
@@ -465,7 +465,7 @@ def other_lengths(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
 
 
 def other_commands(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
-    """Yield that the commands of a run cannot be the actuators' in the unit stated, if so."""
+    """Yield a note if the commands of a run do not fit the actuators in the stated unit."""
     limits = rig.actuator_limits()
     most = np.maximum(np.abs(limits.position_min), np.abs(limits.position_max))
     share = float(np.max(np.abs(run.commands) / most, initial=0.0))
@@ -475,9 +475,10 @@ def other_commands(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
 
 def _told(run: MeasuredRun, column: str | None) -> tuple[MeasuredRun, int]:
     """
-    Return the rows that have commands, and times that increase; and how many rows lack some.
+    Return the rows with commands and increasing times, and the number of incomplete rows.
 
-    Of rows with one time the first is kept: programs write a row again until there is a new one.
+    The first of several rows with the same time is kept: programs repeat a row until there is a
+    new one.
     """
     parts = [run.commands, *([] if run.commanded is None else [run.commanded])]
     whole = np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0)
@@ -506,7 +507,7 @@ def _told(run: MeasuredRun, column: str | None) -> tuple[MeasuredRun, int]:
 
 
 def _none_whole(run: MeasuredRun) -> MeasurementError:
-    """Return the error of a run without a whole row: how many rows have each of its parts."""
+    """Return the error for a run without a complete row; it counts the rows with each quantity."""
     parts = {
         'time': run.time_s,
         'commands': run.commands,
@@ -527,7 +528,7 @@ def _none_whole(run: MeasuredRun) -> MeasurementError:
 
 
 def _complete(run: MeasuredRun) -> Rows:
-    """Return the rows in which all was measured."""
+    """Return the rows in which all quantities were measured."""
     parts = [*run.points.values(), *run.axes.values()]
     parts += [] if run.tip_force is None else [run.tip_force]
     whole = np.flatnonzero(np.all([np.isfinite(part).all(axis=1) for part in parts], axis=0))
@@ -537,7 +538,7 @@ def _complete(run: MeasuredRun) -> Rows:
 
 
 def without_flips(run: MeasuredRun) -> MeasuredRun:
-    """Return the run without axes that a moving body cannot have: markers taken for others."""
+    """Return the run with NaN for axes that jump: the tracking system confused markers."""
     if run.time_s is None:
         return run
     axes, notes = {}, []
@@ -561,13 +562,13 @@ def without_flips(run: MeasuredRun) -> MeasuredRun:
 
 
 def _usual(axes: Array) -> int:
-    """Return the first of the axes (n, 3) that is not far from most of them, else the first."""
+    """Return the index of the first of the axes (n, 3) that is near the median axis, or 0."""
     middle = np.median(axes, axis=0)
     return int(np.argmax(axes @ middle > 0.0))
 
 
 def _si_commands(rig: Rig, config: RecordingConfig, commands: Array, path: Path) -> Array:
-    """Return commands (n, m) in the unit of the actuators."""
+    """Return commands (n, m) in the SI unit of the actuators."""
     unit = rig.actuator_limits().unit
     if config.command_unit in ('deg', 'rad'):
         radii = [getattr(actuator, 'pulley_radius_m', None) for actuator in rig.actuators]
@@ -592,9 +593,9 @@ def _si_commands(rig: Rig, config: RecordingConfig, commands: Array, path: Path)
 
 def in_effect(rig: Rig, run: MeasuredRun) -> MeasuredRun:
     """
-    Return the run with what actuators did at each row, of commands by the rig's `recording`.
+    Return the run with the commands in effect at each row, by the rig's `recording`.
 
-    Measured actuators, and runs in the base frame, stay as they are.
+    Measured actuator positions, and runs in the base frame, are returned unchanged.
     """
     config = rig.recording
     if config is None or run.in_base or run.commanded is not None:
@@ -610,7 +611,7 @@ def in_effect(rig: Rig, run: MeasuredRun) -> MeasuredRun:
 
 
 def _settled(rig: Rig, config: RecordingConfig, run: MeasuredRun, path: Path) -> NDArray[np.bool_]:
-    """Return whether the commands had stood still for `settled_s` at each row (n,)."""
+    """Return for each row (n,) whether the commands had been constant for `settled_s`."""
     if config.settled_s == 0.0 or run.time_s is None:
         return np.ones(len(run), dtype=bool)
     within = _si_commands(
@@ -620,7 +621,7 @@ def _settled(rig: Rig, config: RecordingConfig, run: MeasuredRun, path: Path) ->
         path,
     )[0]
     begin = run.time_s - config.settled_s
-    # From the row of which the command was in effect then.
+    # Index of the row with the command in effect at `begin`.
     first = np.searchsorted(run.time_s, begin + _ROUNDING_S, side='right') - 1
     commands = run.commands if run.commanded is None else run.commanded
     stands = [
@@ -634,9 +635,9 @@ def measured_axes(
     sections: Sequence[str], quaternions: Array
 ) -> tuple[dict[str, Array], tuple[str, ...]]:
     """
-    Return the z axes (n, 3) of sections by quaternions (n, sections, 4), and notes.
+    Return the z axes (n, 3) of sections from quaternions (n, sections, 4), and notes.
 
-    A section that has no orientation in any row, as a tip that is a point, has no axes.
+    A section without an orientation in any row, such as a tip measured as a point, has no axes.
     """
     axes = {name: z_axes(quaternions[:, k]) for k, name in enumerate(sections)}
     without = [name for name, values in axes.items() if not np.isfinite(values).any()]
@@ -645,7 +646,7 @@ def measured_axes(
 
 
 def z_axes(quaternions: Array) -> Array:
-    """Return the z axes (n, 3) of rotations by quaternions (n, 4), x, y, z, w."""
+    """Return the z axes (n, 3) of rotations given as quaternions (n, 4), x, y, z, w."""
     norm = np.linalg.norm(quaternions, axis=1, keepdims=True)
     with np.errstate(invalid='ignore', divide='ignore'):
         x, y, z, w = (quaternions / norm).T

@@ -1,4 +1,4 @@
-"""`softarm model`: forward and inverse kinematics of a rig from the command line."""
+"""`softarm model`: forward and inverse kinematics of a rig on the command line."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from softarm_ros.rigs.schema import Rig
 
 def forward_report(rig: Rig, actuation: str, model_name: str | None) -> Iterator[str]:
     """
-    Yield lines on the shape that an actuation leads to, in the unit people are shown.
+    Yield lines about the shape under an actuation, which is given in display units.
 
     Raises
     ------
     UsageError, LimitError, ModelError
-        If the values are not numbers for all actuators, beyond their range, or have no solution.
+        If the values are not one number per actuator, are out of range, or have no solution.
 
     """
     limits = rig.actuator_limits()
@@ -38,7 +38,7 @@ def inverse_report(
     rig: Rig, position_m: str, model_name: str | None
 ) -> tuple[list[str], str | None]:
     """
-    Return lines on the actuation for a tip position [m], and why it is not reached, or None.
+    Return lines about the actuation for a tip position [m], and the reason if it is not reached.
 
     Raises
     ------
@@ -67,14 +67,14 @@ def inverse_report(
 
 
 def require(value: str | None, option: str, direction: str) -> str:
-    """Return an option's value; raise UsageError without one."""
+    """Return an option's value; raise UsageError if it is missing."""
     if value is None:
         raise UsageError(f'{direction} needs {option}; see softarm model --help')
     return value
 
 
 def refuse_unused(actuation: str | None, position_m: str | None, direction: str) -> None:
-    """Raise UsageError for the value of the other direction, which would not be used."""
+    """Raise UsageError if the option of the other direction is given: it would be ignored."""
     other, value = {
         'forward': ('--position-m', position_m),
         'inverse': ('--actuation', actuation),

@@ -1,4 +1,4 @@
-"""The motion of an arm, to be drawn: the body over time, of a simulated run or from a bag."""
+"""Motion of an arm for drawing: the body over time, from a simulated run or a bag."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ _BAG_STEP_S = 0.04
 @dataclass(frozen=True)
 class Motion:
     """
-    An arm while it tracks, and where its tip went.
+    Body and tip of an arm while it tracks.
 
     Attributes
     ----------
     times_s : (n,)
-        From the start of tracking [s].
+        Times since the start of tracking [s].
     bodies : (n, points, 3)
-        Centrelines [m], base frame: the simulated body's own, or of a bag the model's at the
-        measured configuration (where it is not measured, the commanded one, led to the tip).
+        Centrelines [m], base frame: of the simulated body, or for a bag of the model at the
+        measured configuration (if not measured: at the commanded one, adjusted to the tip).
     tips : (n, 3)
-        Where the tip was [m]: the simulated body's own, or as measured.
+        Tip positions [m]: of the simulated body, or as measured.
     errors_m : (n,)
-        Distance of the measured tip from its reference [m]; NaN where it is not known.
+        Distance of the measured tip from its reference [m]; NaN if unknown.
     loop : str
-        Which it was, closed or open; empty where a bag does not state it.
+        Closed loop or open loop; empty if a bag does not state it.
     notes : tuple of str
-        What is missing of a bag.
+        Notes about missing parts of a bag.
     path : (p, 3)
-        Reference [m]; empty if there is none.
+        Reference path [m]; empty if there is none.
 
     """
 
@@ -58,7 +58,7 @@ class Motion:
     notes: tuple[str, ...] = ()
 
     def at(self, count: int) -> NDArray[np.intp]:
-        """Return the indices of `count` moments, evenly spread in time, the last one included."""
+        """Return the indices of `count` moments, evenly spread in time, including the last one."""
         wanted = np.linspace(self.times_s[0], self.times_s[-1], count + 1)[1:]
         return np.minimum(np.searchsorted(self.times_s, wanted), len(self.times_s) - 1)
 
@@ -67,7 +67,7 @@ def film(
     rig: Rig, trajectory: str | None, seed: int, should_stop: Callable[[], bool] = lambda: False
 ) -> Motion:
     """
-    Drive a trajectory once in closed loop and keep the true shape of the body.
+    Run a trajectory once in closed loop and keep the true shape of the body.
 
     Raises
     ------
@@ -120,7 +120,7 @@ def film_of_bag(bag: Path, rig: Rig) -> Motion:
         try:
             body = model.shape_of(configuration).centerline(POINTS)
         except ModelError:
-            continue  # a measurement beyond what the model can be
+            continue  # a measurement outside the model's domain
         times.append(moment.time_s)
         bodies.append(body)
         tips.append(moment.tip)
@@ -144,7 +144,7 @@ def _reference(states: BagStates, moments: Sequence[ViewState]) -> Array:
 
 
 def _missing(moments: Sequence[ViewState], rig: Rig) -> str:
-    """Return why moments of a bag are no film."""
+    """Return the reason why moments of a bag cannot be drawn."""
     topics = {
         'configurations on configuration/state or configuration/command': 'configuration',
         f'measured tips on {rig.feedback.pose_topic}': 'tip',

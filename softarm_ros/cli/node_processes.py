@@ -1,4 +1,4 @@
-"""Starts the processes of a plan and makes sure that all of them end."""
+"""Starts the processes of a plan and makes sure that they all end."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from softarm_ros.own_module import own_module
 from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command, processes_of
 
 STOP_ORDER_LAST = 'recorder'
-# How long processes get after each signal [s]; the bag is written out within the first.
+# Time [s] that processes get after each signal; the bag is written during the first.
 GRACE_S = ((signal.SIGINT, 4.0), (signal.SIGTERM, 1.0), (signal.SIGKILL, 2.0))
 LAST_LINES = 6
 
@@ -29,7 +29,7 @@ class Ended:
     """
     A process that ended by itself.
 
-    Its name, its nodes, exit code (negative: signal), last lines of its log.
+    Holds its name, its nodes, its exit code (negative: signal) and the last lines of its log.
     """
 
     name: str
@@ -39,7 +39,7 @@ class Ended:
     required: bool
 
     def describe(self) -> str:
-        """Return one line about it."""
+        """Return one line about the end of the process."""
         how = (
             f'was killed by {signal.Signals(-self.exit_code).name}'
             if self.exit_code < 0
@@ -60,13 +60,13 @@ class _Running:
 
 class NodeProcesses:
     """
-    The processes of a plan, in a `with` block.
+    The processes of a plan, as a context manager.
 
-    Every one has its own process group, so that Ctrl-C in a terminal reaches them only through
-    this class. They end with the block, with the interpreter, and, on Linux, with this process
-    even if it is killed.
+    Every process has its own process group, so that Ctrl-C in a terminal reaches it only through
+    this class. The processes end with the block, with the interpreter, and, on Linux, with this
+    process even if it is killed.
 
-    With `held` they import what they need and wait for `release` before they build their nodes.
+    With `held`, they import their modules and wait for `release` before they build their nodes.
     """
 
     def __init__(self, plan: Sequence[NodeSpec], *, held: bool = False) -> None:
@@ -94,7 +94,7 @@ class NodeProcesses:
         self._folder.cleanup()
 
     def start(self, node: str) -> None:
-        """Start the process of a node; one that has ended may be started again."""
+        """Start the process of a node; a process that has ended may be started again."""
         name = self._of_node.get(node, node)
         nodes = self._plan[name]
         folder = Path(self._folder.name)
@@ -117,11 +117,11 @@ class NodeProcesses:
         self._running[name] = _Running(nodes, process, log)
 
     def release(self) -> None:
-        """Let processes that were started held build their nodes; later ones are not held."""
+        """Let held processes build their nodes; processes started later are not held."""
         self._held = False
         for running in self._running.values():
             if running.process.stdin is not None:
-                with contextlib.suppress(BrokenPipeError):  # it has ended: see `ended`
+                with contextlib.suppress(BrokenPipeError):  # the process has ended: see `ended`
                     running.process.stdin.write(b'\n')
         self._close_inputs()
 
@@ -136,7 +136,7 @@ class NodeProcesses:
         return self._running[self._of_node[node]].process.pid
 
     def ended(self) -> list[Ended]:
-        """Return processes that ended since the last call."""
+        """Return the processes that have ended since the last call."""
         fresh = []
         for name, running in self._running.items():
             code = running.process.poll()
@@ -149,11 +149,11 @@ class NodeProcesses:
         return fresh
 
     def log(self, node: str) -> str:
-        """Return what the process of a node has written so far."""
+        """Return the log of a node's process so far."""
         return self._running[self._of_node[node]].log.read_text(errors='replace')
 
     def stop(self, wait: Callable[[float], None] = time.sleep) -> None:
-        """End all nodes, the recorder last; returns when none is left."""
+        """End all processes, the recorder last; return when none is left or their time is up."""
         names = list(self._running)
         last = [n for n in names if n == STOP_ORDER_LAST]
         _end([self._running[n].process for n in names if n not in last], wait)

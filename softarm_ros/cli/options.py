@@ -1,4 +1,4 @@
-"""Arguments and options that several commands take, and what all commands have in common."""
+"""Arguments and options shared by several commands, and the Typer settings of all commands."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ ModelOption = Annotated[
 ]
 
 
-# Any: typer asks if the type is a class, and Python 3.10 takes list[str] for one at first.
+# Any: typer checks whether the type is a class, and Python 3.10 takes list[str] for one.
 def _settings(texts: Any) -> list[str]:
-    from softarm_ros.rigs.arguments import settings_of  # help is shown without the rigs
+    from softarm_ros.rigs.arguments import settings_of  # imported late: help does not need it
 
     return settings_of(texts)
 
@@ -37,5 +37,5 @@ SetOption = Annotated[
 
 
 def command_app() -> typer.Typer:
-    """Return the Typer of one command."""
+    """Return the Typer for one command."""
     return typer.Typer(add_completion=False, pretty_exceptions_enable=False)

@@ -1,4 +1,4 @@
-"""`softarm parts`: what arms can be composed of, as text."""
+"""`softarm parts`: the parts that arms can be composed of, as text."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from softarm_ros.rigs.rig_parts import gripper_fields
 
 def list_parts(family: str | None) -> tuple[list[str], list[str]]:
     """
-    Return lines that list the parts (of a family), and what is wrong with those left out.
+    Return lines that list the parts (of a family), and the problems of parts left out.
 
     Raises
     ------
     RigError
-        If there is no such family; lists those there are.
+        If the family does not exist; lists the known families.
 
     """
     found, problems = parts_and_problems(family)
@@ -35,12 +35,12 @@ def list_parts(family: str | None) -> tuple[list[str], list[str]]:
 
 def show_part(name: str) -> list[str]:
     """
-    Return lines about one part, `family.kind`, and its fields.
+    Return lines about one part, named `family.kind`, and its fields.
 
     Raises
     ------
     RigError
-        If there is no such part, or it cannot be used.
+        If the part does not exist or cannot be used.
 
     """
     family, _, kind = name.partition('.')
@@ -54,7 +54,7 @@ def show_part(name: str) -> list[str]:
 
 
 def _elsewhere(part: Part) -> Iterator[str]:
-    """Yield the fields of a gripper in other blocks of a rig."""
+    """Yield lines about the fields of a gripper in other blocks of a rig."""
     if part.family == GRIPPER:
         for block in part.takes:
             yield f'and under {block}.gripper:'
@@ -62,7 +62,7 @@ def _elsewhere(part: Part) -> Iterator[str]:
 
 
 def _from(part: Part) -> str:
-    """Return where a part is from, for those of other packages."""
+    """Return the package of a part, '' for a part of this package."""
     homes = [entry for entry in registrations() if entry.name == part.name]
     return ''.join(f'  [{home.distribution}]' for home in homes if not home.built_in)
 

@@ -1,4 +1,4 @@
-"""`softarm ports`: what is plugged in, and whether it answers as the rig file says."""
+"""`softarm ports`: list connected devices, and check whether they fit the rig file."""
 
 from __future__ import annotations
 
@@ -23,10 +23,10 @@ Print = Callable[[str], None]
 
 def show_ports(test: bool | None, out: Print) -> bool:
     """
-    Print the serial ports; return whether all that were asked are well.
+    Print the serial ports; return whether all boards that were tested are fine.
 
-    `test` asks every port; None those that look like boards of this package, False none. Asking
-    resets an Arduino Mega, and sends bytes that another device may not understand.
+    `test`: True tests every port, None only those that look like boards of this package, False
+    none. A test resets an Arduino Mega, and sends bytes that other devices may not understand.
     """
     ports = list_serial_ports()
     if not ports:
@@ -69,7 +69,7 @@ def _ask(port: SerialPort, out: Print) -> bool:
 
 
 def show_cameras(out: Print) -> None:
-    """Print the cameras that this computer has."""
+    """Print the cameras of this computer."""
     for camera in list_video_devices():
         out(f'{camera.device}  {camera.name}')
 
@@ -83,17 +83,17 @@ def show_rig(
     image: Path | None = None,
 ) -> bool:
     """
-    Print what is found at the devices of a rig; return whether all is well.
+    Print the findings at the devices of a rig; return whether all are fine.
 
-    `folder` has the addresses of emulated devices; None for the rig's own. With `test` False the
-    addresses are printed and nothing is asked. What cameras see goes to `image`.
+    `folder` holds the addresses of emulated devices; None uses the rig's own. If `test` is False,
+    addresses are printed without any test. The cameras' view is written to `image`.
 
     Raises
     ------
     RigError
         If the rig declares no devices.
     NoDevicesYetError
-        If `folder` has no addresses.
+        If `folder` contains no addresses.
 
     """
     devices = addressed(rig.required_devices('hardware'), folder)

@@ -1,4 +1,4 @@
-"""Measurements from whatever holds them: a bag, a file of `softarm excite`, another CSV file."""
+"""Reads measurements from a bag, a file of `softarm excite` or another CSV file."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ from softarm_ros.rigs.schema import Rig
 
 def read_run(rig: Rig, path: Path) -> MeasuredRun:
     """
-    Return the measurements of a CSV file as the rig's `recording` maps it, or of a bag.
+    Return the measurements of a CSV file, by the rig's `recording`, or of a bag.
 
-    `NAME:tip_load_kg=0.1` states which weight hung on the tip in this file, or how the arm lay
-    (`AROUND`; several divided by commas), as files of `softarm excite` do of their own.
+    `NAME:tip_load_kg=0.1` states the tip weight or the gravity for this file (fields of `AROUND`,
+    separated by commas); files of `softarm excite` contain these fields.
 
     Raises
     ------
     MeasurementError
-        If it cannot be read, lacks what is needed, has no complete row, or states no number.
+        If the file cannot be read, lacks data or complete rows, or a stated value is invalid.
 
     """
     path, around = _stated(path)
@@ -48,12 +48,12 @@ def read_run(rig: Rig, path: Path) -> MeasuredRun:
 
 
 def file_of(path: Path) -> Path:
-    """Return the file or bag that is meant by a path, without what is stated behind it."""
+    """Return the path of the file or bag, without the fields stated behind it."""
     return _stated(path)[0]
 
 
 def _stated(path: Path) -> tuple[Path, dict[str, float]]:
-    """Return a path without what is stated behind it, and that."""
+    """Return a path without the fields stated behind it, and these fields."""
     name, colon, text = path.name.rpartition(':')
     if not colon or '=' not in text:
         return path, {}

@@ -1,4 +1,4 @@
-"""`softarm record`: a recorder beside a running arm, and the repair of bags."""
+"""`softarm record`: record a running arm, and repair bags."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
     Raises
     ------
     RigError
-        If the rig file is wrong.
+        If the rig file is invalid.
     BagError
         If the bag cannot be created.
 
@@ -51,18 +51,18 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
 
 def repair(bag: Path, folder: Path | None) -> Iterator[str]:
     """
-    Write a bag with an index beside one without, or damaged, and yield what is reported.
+    Write an indexed copy of a bag that has no index or is damaged; yield lines of a report.
 
     Raises
     ------
     BagError
-        If `bag` cannot be read, or the new one, `folder`, not be written.
+        If `bag` cannot be read, or the new bag, `folder`, cannot be written.
 
     """
     from softarm_ros.nodes import bag_repair
 
     old = bag.parent if bag.is_file() else bag
-    if old.name in ('', '..'):  # `.`, where a command is typed in the bag itself
+    if old.name in ('', '..'):  # `.`, if the command is called inside the bag's folder
         old = old.resolve()
     saved = bag_repair.repair(bag, folder or old.with_name(f'{old.name}_repaired'))
     yield f'{saved.messages} messages: {saved.folder}'

@@ -1,4 +1,4 @@
-"""The rig that a bag was recorded with, from its metadata."""
+"""Loads the rig that a bag was recorded with, from the bag's metadata."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from softarm_ros.rigs.schema import Rig
 
 def rig_without_bag(what: str, rig: str | None, settings: Sequence[str]) -> Rig:
     """
-    Return the rig that a word names which might have been a bag; `rig` is a bag's other rig file.
+    Return the rig named by an argument that is not a bag; `rig`, the value of --rig, must be None.
 
     Raises
     ------
     UsageError
-        If the word names no rig, or `rig` is given.
+        If the argument names no rig, or `rig` is given.
     RigError
-        If its file has mistakes.
+        If the rig file has mistakes.
 
     """
     if rig is not None:
@@ -39,15 +39,15 @@ def rig_without_bag(what: str, rig: str | None, settings: Sequence[str]) -> Rig:
 
 def recorded_rig(about: Mapping[str, str], folder: Path, settings: Sequence[str] = ()) -> Rig:
     """
-    Return the rig of a bag; its file is put into `folder`.
+    Return the rig of a bag; its rig file may be written to `folder`.
 
-    Where the file that was recorded is still what it was, it is loaded from its own place, so that
-    files beside it are found. `settings` are set over those of the run.
+    If the original rig file is unchanged, it is loaded from its own path, so that files beside it
+    are found. `settings` override those of the run.
 
     Raises
     ------
     RigError
-        If that file is none today.
+        If the recorded rig file is not valid in this version.
     UsageError
         If the bag does not state its rig.
 
@@ -71,23 +71,23 @@ def rig_of_bag(
     bag: Path, named: str | None = None, settings: Sequence[str] = ()
 ) -> tuple[Rig, str]:
     """
-    Return the rig to draw a bag with, and which that is: named, recorded, or of the package.
+    Return the rig to draw a bag with, and a text on its source: named, recorded or of the package.
 
     Parameters
     ----------
     bag : Path
         Folder or file of a recording.
     named : str, optional
-        The user's word, a name or file: it stands above what the bag holds.
+        Name or file of a rig given by the user; it overrides the rig in the bag.
     settings : sequence of str
-        `field=value`, set over the rig file and over what the run had set.
+        `field=value`; they override the rig file and the settings of the run.
 
     Raises
     ------
     BagError
         If the bag cannot be read.
     RigError, UsageError
-        If the rig file is wrong, or the bag states none and has no topics of the package's rigs.
+        If the rig file is invalid, or the bag has neither a rig file nor topics of a built-in rig.
 
     """
     if named is not None:
@@ -99,7 +99,7 @@ def rig_of_bag(
     with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
         try:
             rig = recorded_rig(about, Path(folder), settings)
-            rig.learned_residual()  # of a file beside, which the bag does not hold
+            rig.learned_residual()  # its file is not in the bag: check that it can be read
         except RigError as error:
             raise UsageError(f'{bag}: {error}\nName a rig: --rig RIG') from None
     stated = f' with {about["settings"]}' if about.get('settings') else ''

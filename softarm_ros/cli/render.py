@@ -1,4 +1,4 @@
-"""`softarm render`: a motion as a picture (PNG) or an animation (GIF, MP4), without a display."""
+"""`softarm render`: draw a motion to a picture (PNG) or an animation (GIF, MP4), off-screen."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ from softarm_ros.rigs.schema import Rig
 Frame = NDArray[np.uint8]  # (height, width, 3)
 _HEIGHT_IN = 5.0
 _SIZE_IN = (4.8, 3.2)
-_GIF_DPI, _MP4_DPI = 100, 200  # multiples of 16 pixels, as video wants them
+_GIF_DPI, _MP4_DPI = 100, 200  # they give multiples of 16 pixels, which video needs
 _GIF_RATE_HZ, _MP4_RATE_HZ = 10, 25
 _GIF_COLOURS = 64
-_UNCHANGED = _GIF_COLOURS - 1  # of them: what the frame before shows there
-_LAST_FRAME_S = 1.0  # a GIF starts again: the end is seen for a moment
+_UNCHANGED = _GIF_COLOURS - 1  # the colour index of pixels that do not change
+_LAST_FRAME_S = 1.0  # a GIF loops: show the end for a moment
 
 
 def check_output(path: Path) -> None:
-    """Raise UsageError for a file that cannot be a picture or an animation."""
+    """Raise UsageError if a file name's ending is not supported, or a library is missing."""
     if path.suffix.lower() not in _WRITERS:
         raise UsageError(f'--output {path}: expected a name that ends in {", ".join(_WRITERS)}')
     if path.suffix.lower() == '.mp4':
@@ -35,12 +35,12 @@ def check_output(path: Path) -> None:
 
 def render(rig: Rig, motion: Motion, path: Path, seconds: float) -> Path:
     """
-    Write a motion to a file; its ending says as what. An animation lasts `seconds`.
+    Write a motion to a file of the type in its name's ending; animations last `seconds`.
 
     Raises
     ------
     UsageError
-        If the file cannot be written, or its ending is none of .png, .gif, .mp4.
+        If the file cannot be written, or its name does not end in .png, .gif or .mp4.
 
     """
     check_output(path)
@@ -77,15 +77,15 @@ def _png(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
 
 def _gif(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
     """
-    Write a GIF of few colours, the same for all frames: what does not change costs nothing.
+    Write a GIF with few colours, the same for all frames; unchanged pixels take no space.
 
-    Pillow's own `save` holds all frames until the last; long ones would fill the memory.
+    Pillow's `save` keeps all frames until the last; long animations would fill the memory.
     """
     from PIL import GifImagePlugin, Image
 
     count = max(2, round(seconds * _GIF_RATE_HZ))
     last = Image.fromarray(next(frames(rig, motion, 1, _GIF_DPI)))
-    palette = last.quantize(_GIF_COLOURS - 1)  # the last shows the whole path
+    palette = last.quantize(_GIF_COLOURS - 1)  # the last frame shows the whole path
     colours = (palette.getpalette() or [])[: 3 * (_GIF_COLOURS - 1)]
     palette.putpalette(colours + colours[:3] * (256 - len(colours) // 3))
     table = colours + colours[:3] * (_GIF_COLOURS - len(colours) // 3)
@@ -95,7 +95,7 @@ def _gif(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
         for k, frame in enumerate(frames(rig, motion, count, _GIF_DPI)):
             whole = Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE)
             reduced = np.asarray(whole)
-            reduced = np.where(reduced < _UNCHANGED, reduced, np.uint8(0))  # the same colour
+            reduced = np.where(reduced < _UNCHANGED, reduced, np.uint8(0))  # same as colour 0
             part, at = _changed(before, reduced)
             image = Image.fromarray(part).convert('P')
             image.putpalette(table)
@@ -117,7 +117,7 @@ def _gif(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
 def _changed(
     before: NDArray[np.uint8] | None, after: NDArray[np.uint8]
 ) -> tuple[NDArray[np.uint8], tuple[int, int]]:
-    """Return the part of an image in which it differs from the one before, and its left top."""
+    """Return the part of an image that differs from the one before, and its (left, top) corner."""
     if before is None:
         return after, (0, 0)
     differs = before != after

@@ -1,4 +1,4 @@
-"""`softarm replay`: a recorded day again, over topics or in this process."""
+"""`softarm replay`: replay a bag over topics."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ LIVE = ('tracker', 'inverse_kinematics', 'supervisor', 'markers')
 
 def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
     """
-    Play a bag until its end or Ctrl-C; return the exit status.
+    Play a bag to its end or until Ctrl-C; return the exit status.
 
-    `live` are nodes that run beside it, on its /clock, instead of what they said then.
+    `live` nodes run beside it on its /clock, in place of their recorded messages.
 
     Raises
     ------
     BagError, UsageError
-        If the bag cannot be read or lacks what is needed, or a node cannot run beside it.
+        If the bag cannot be read or lacks data, or a node cannot run beside it.
 
     """
     for name in live:
@@ -36,7 +36,7 @@ def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
         folder = Path(temporary)
         about = about_of(bag)
         rig = recorded_rig(about, folder)
-        # Drawing needs the rig alone; the loop depends on what the run was started with.
+        # Markers need only the rig; the other nodes need the arguments of the run.
         arguments = recorded_run(about, folder) if set(live) - {'markers'} else {}
         plan = [
             replace(

@@ -1,4 +1,4 @@
-"""The tracker's cycles of a recorded run again, in this process: the same commands, or not."""
+"""Repeats the tracker's cycles of a recorded run in this process and compares the commands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ from softarm_ros.runtime.permitted_loop import PermittedLoop
 
 @dataclass(frozen=True)
 class Cycle:
-    """One cycle of the tracker: its time [s], when its word came [ns], what it knew."""
+    """One cycle of the tracker: its time [s], stamp and receipt [ns], and its known inputs."""
 
     now_s: float
     stamp_ns: int
@@ -47,7 +47,7 @@ class Cycle:
 
 @dataclass(frozen=True)
 class RecordedDay:
-    """What a bag holds of the tracker's inputs and outputs, arrays by time stamp [ns]."""
+    """The tracker's inputs and outputs in a bag; arrays by time stamp [ns]."""
 
     cycles: tuple[Cycle, ...]
     tips: dict[int, Array]
@@ -60,12 +60,13 @@ class RecordedDay:
 @dataclass(frozen=True)
 class Replayed:
     """
-    How a replay compares with what was recorded.
+    Comparison of a replay with its recording.
 
-    `lost` cycles are not in the bag, only their commands: the replay goes its own way from there,
-    as it does where the bag lacks the pose of a cycle (`unseen`). `notes` tell of poses left out.
-    `difference` (dof,) is the largest of each coordinate of the configuration over all cycles,
-    `first_s` when it first exceeds `TOLERANCE` (since the first cycle; None: never).
+    `lost` counts commands in the bag without their cycles, and `unseen` counts cycles without
+    their poses; after either, the replay may deviate. `notes` report poses left out. `difference`
+    (dof,) is the largest difference of each coordinate of the configuration over all cycles.
+    `first_s` is the time since the first cycle at which a difference first exceeds `TOLERANCE`;
+    None if never.
     """
 
     cycles: int
@@ -90,12 +91,12 @@ TOLERANCE = 1e-9  # of a coordinate's scale
 
 def replay_direct(bag: Path) -> Replayed:
     """
-    Run the cycles of a bag again and compare their commands.
+    Run the cycles of a bag again and compare their commands with the recorded ones.
 
     Raises
     ------
     BagError, UsageError
-        If the bag cannot be read, or misses what a replay needs.
+        If the bag cannot be read, or lacks data that a replay needs.
 
     """
     about = about_of(bag)
@@ -119,12 +120,12 @@ def replay_direct(bag: Path) -> Replayed:
 
 def recorded_run(about: dict[str, str], folder: Path) -> dict[str, Any]:
     """
-    Return what a run was to do, for `graph_plan`; its files are put into `folder`.
+    Return the arguments of a recorded run for `graph_plan`; its files are written to `folder`.
 
     Raises
     ------
     UsageError
-        If that is not stated: the recorder was beside a run, and only heard it.
+        If the bag does not state them, because `softarm record` recorded it beside a run.
 
     """
     if 'trajectory' not in about:
@@ -149,7 +150,7 @@ def recorded_run(about: dict[str, str], folder: Path) -> dict[str, Any]:
 
 
 def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
-    """Return what a bag holds of the tracker; raises UsageError without its cycles."""
+    """Return the tracker's data in a bag; raise UsageError if cycles or commands are missing."""
     prefix = f'/{rig.name}/'
     pose_topic = rig.feedback.pose_topic.removeprefix(prefix)
     cycles: list[Cycle] = []
@@ -175,7 +176,7 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
             if not in_base.hold(message.topic, found):
                 continue
             rows = np.array([pose_row(pose) for pose in found.poses])
-            with contextlib.suppress(ValueError):  # not finite: the tracker went by the tip alone
+            with contextlib.suppress(ValueError):  # not finite: the tracker used the tip alone
                 sections[stamp_ns(found)] = transforms_from_rows(rows)
         elif topic == 'actuators/state':
             found = message.decoded(JOINTS)
@@ -195,7 +196,7 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
 
 
 def compare(loop: Loop, day: RecordedDay) -> Replayed:
-    """Run the loop through the cycles of a day beside the commands that were recorded."""
+    """Run the loop through recorded cycles and compare its output with the recorded commands."""
     motion = PermittedLoop(loop)
     states = iter(day.actuators)
     state = next(states, None)
@@ -228,7 +229,7 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
 
 
 def describe(replayed: Replayed) -> Iterator[str]:
-    """Yield what is printed."""
+    """Yield the lines of the report."""
     yield from replayed.notes
     yield (
         f'{replayed.cycles} cycles, {replayed.compared} of them beside a recorded command, '
@@ -245,7 +246,7 @@ def describe(replayed: Replayed) -> Iterator[str]:
 
 
 def _sample(loop: Loop, day: RecordedDay, cycle: Cycle) -> PoseSample | None:
-    """Return the pose that a cycle had, None if it had none or it is not in the bag."""
+    """Return the pose that a cycle used; None if it used none or the pose is not in the bag."""
     if POSE not in cycle.knew or cycle.stamp_ns not in day.tips:
         return None
     seen = None

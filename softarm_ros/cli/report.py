@@ -1,4 +1,4 @@
-"""The report of one run: figures, samples, numbers and one self-contained HTML page."""
+"""Report of one run: figures, samples, numbers and one self-contained HTML page."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from softarm_ros.runtime.run_record import RunRecord
 
 def write_report(record: RunRecord, folder: Path) -> Path:
     """
-    Write samples, numbers, figures and the page of one run; return the page.
+    Write samples, numbers, figures and the HTML page of one run; return the path of the page.
 
     Raises
     ------

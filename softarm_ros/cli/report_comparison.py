@@ -1,4 +1,4 @@
-"""The report of several runs side by side: one self-contained HTML page, figures, numbers."""
+"""Report of several runs side by side: one self-contained HTML page, figures, numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def write_comparison(
     extra_figures: Sequence[tuple[str, Path]] = (),
 ) -> Path:
     """
-    Write numbers, figures and the page of several runs side by side; return the page.
+    Write numbers, figures and the HTML page of several runs; return the path of the page.
 
     Parameters
     ----------
@@ -41,7 +41,7 @@ def write_comparison(
     rows : sequence of ComparisonRow
         At least one; figures show the first seed of each.
     folder : Path
-        Created if need be.
+        Folder of the report; created if necessary.
     notes : sequence of str
         Paragraphs below the table.
     extra_figures : sequence of (caption, PNG file)

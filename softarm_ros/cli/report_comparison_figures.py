@@ -1,4 +1,4 @@
-"""Figures that show several runs together: paths, tip errors, mean errors beside the paper's."""
+"""Figures of several runs together: paths, tip errors, mean errors beside the paper's."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ _LABEL_WIDTH = 30  # characters of a label before it is wrapped
 
 
 def by_trajectory(rows: Sequence[ComparisonRow]) -> list[tuple[str, list[Labelled]]]:
-    """Return the first run of each row, grouped by what was tracked: (title, runs)."""
+    """Return the first run of each row, grouped by rig and motion, as (title, runs)."""
     groups: dict[tuple[str, str], list[Labelled]] = {}
     for row in rows:
         if row.records:
@@ -147,7 +147,7 @@ def mean_error_figure(rows: Sequence[ComparisonRow], file: Path) -> Path:
 
 
 def _draw_ours(ax: Any, statistics: SeedStatistics | None, y: float) -> float:
-    """Draw one bar at height y; return how far it reaches [mm]."""
+    """Draw one bar at height y; return its right end [mm], the spread included."""
     if statistics is None or not np.isfinite(statistics.mean):
         _value(ax, 0.0, y, NO_TRACKING)
         return 0.0
@@ -199,7 +199,7 @@ def _bar_handles(rows: Sequence[ComparisonRow]) -> list[Any]:
 
 
 def comparison_figures(rows: Sequence[ComparisonRow], folder: Path) -> list[tuple[str, Path]]:
-    """Draw all figures of a comparison into a folder; return (caption, file) of each."""
+    """Draw all figures of a comparison into a folder; return (caption, file) for each."""
     figures = [
         (
             'Mean tip error while tracking, all laps, beside the mean error that the paper '

@@ -34,7 +34,7 @@ from softarm_ros.runtime.run_record import RunRecord, Samples
 
 ERROR_HEIGHT_IN = 3.6
 CONFIGURATION_HEIGHT_IN = 4.8
-MIN_DIRECTION_BENDING_RAD = float(np.deg2rad(1.0))  # below it the direction means nothing
+MIN_DIRECTION_BENDING_RAD = float(np.deg2rad(1.0))  # below it, the direction is meaningless
 _PHASE_COLOURS = {
     'idle': '#eeeeee',
     'approach': '#e3e3e3',
@@ -43,14 +43,14 @@ _PHASE_COLOURS = {
     'done': '#dcefe6',
 }
 _MAX_NAMED_LAPS = 8
-_COLUMNS = 3  # panels of actuators side by side
+_COLUMNS = 3  # number of actuator panels side by side
 
 
 # -- tip error --------------------------------------------------------------------------------
 
 
 def shade_phases(axes: Sequence[Any], samples: Samples) -> list[Any]:
-    """Shade every phase but tracking in all axes; return legend handles of those that occur."""
+    """Shade every phase except tracking in all axes; return legend handles of these phases."""
     time, seen = samples.time_s, []
     for first, last in runs_of(samples.phase):
         name = str(samples.phase[first])
@@ -77,7 +77,7 @@ def lap_starts(samples: Samples) -> list[tuple[int, float]]:
 
 
 def mark_laps(ax: Any, samples: Samples, named: bool = True) -> None:
-    """Mark where laps begin, and name them as long as there is room."""
+    """Mark the starts of laps, and label them if there is room."""
     starts = lap_starts(samples)
     if len(starts) < 2:
         return
@@ -169,7 +169,7 @@ def angle_and_direction(bend_x: Array, bend_y: Array) -> tuple[Array, Array]:
 
 
 def _beside(phi: Array, other: Array) -> Array:
-    """Return directions (n,) turned by whole turns so that they lie near `other` (n,)."""
+    """Return directions (n,) [rad], shifted by whole turns so that they lie near `other` (n,)."""
     both = np.isfinite(phi) & np.isfinite(other)
     if not np.any(both):
         return phi
@@ -177,7 +177,7 @@ def _beside(phi: Array, other: Array) -> Array:
 
 
 def configuration_figure(record: RunRecord, file: Path) -> Path:
-    """Draw angle and direction of bending of each section, commanded, over time."""
+    """Draw the commanded bending angle and direction of each section over time."""
     samples, names = record.samples, record.info.configuration_names
     sections = bending_sections(names)
     paired = 2 * len(sections) == len(names) > 0
@@ -212,7 +212,7 @@ def _draw_bending(
         theta, phi = angle_and_direction(samples.configuration[:, i], samples.configuration[:, j])
         first = phi if first is None else first
         style: Style = {**series_style(k), 'linewidth': 1.4, 'label': plain(name)}
-        if k:  # sections that bend alike stay visible under one another
+        if k:  # dashed: sections with the same bending stay visible
             style |= {'linestyle': '--', 'linewidth': 1.1}
         axes[0].plot(samples.time_s, np.rad2deg(theta), **style)
         axes[1].plot(samples.time_s, np.rad2deg(_beside(phi, first)), **style)
@@ -225,7 +225,7 @@ def _draw_bending(
 
 
 def _turn_ticks(ax: Any) -> None:
-    """Set ticks at parts of a turn, where the directions (axis in deg) spread that far."""
+    """Set ticks at fractions of a turn if the directions (axis in deg) spread far enough."""
     low, high = ax.get_ylim()
     for step in (45.0, 90.0, 180.0, 360.0):
         if 2.0 * step <= high - low <= 8.0 * step:
@@ -246,7 +246,7 @@ def _actuator_rows(actuators: int) -> int:
 
 
 def actuators_figure(record: RunRecord, file: Path) -> Path:
-    """Draw command and position of each actuator, and the effort of all, over time."""
+    """Draw command and position of each actuator, and the efforts of all actuators, over time."""
     samples, names = record.samples, record.info.actuator_names
     unit, factor = edge_unit(record.info.actuator_unit)
     rows = max(_actuator_rows(len(names)), 1)
@@ -290,7 +290,7 @@ def _largest(values: Array) -> float | None:
 
 
 def run_figures(record: RunRecord, folder: Path) -> list[tuple[str, Path]]:
-    """Draw all figures of a run into a folder; return (caption, file) of each."""
+    """Draw all figures of a run into a folder; return (caption, file) for each."""
     unit = edge_unit(record.info.actuator_unit)[0]
     return [
         (

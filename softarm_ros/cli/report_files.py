@@ -1,4 +1,4 @@
-"""The folder of a report: made sure of, and the files of numbers in it."""
+"""The folder of a report: checks that it is writable, and writes its data files."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.runtime.run_record import RunRecord
 
 PAGE, SUMMARY, DATA = 'index.html', 'summary.json', 'data.csv'
-MAX_EVENTS = 200  # of a page; more than these stay in summary.json
+MAX_EVENTS = 200  # most events on a page; summary.json has all of them
 
 
 class FolderError(UsageError):
@@ -26,9 +26,9 @@ class FolderError(UsageError):
 
 def prepare_folder(path: Path) -> None:
     """
-    Make sure that a report can be written into a folder, which is created if need be.
+    Make sure that a report can be written into a folder; create the folder if necessary.
 
-    To be called before a run, so that nothing is lost after it.
+    Call it before a run, so that its results cannot be lost.
 
     Raises
     ------
@@ -60,13 +60,13 @@ def _why(error: Exception) -> str:
 
 
 def write_json(value: dict[str, Any], file: Path) -> None:
-    """Write a mapping; numbers that JSON cannot hold become null."""
+    """Write a mapping as JSON; non-finite numbers become null."""
     text = json.dumps(_finite(value), indent=2, allow_nan=False, ensure_ascii=False)
     file.write_text(text + '\n', encoding='utf-8')
 
 
 def _finite(value: Any) -> Any:
-    """Return the same structure with None for numbers that JSON cannot hold."""
+    """Return the same structure with None in place of non-finite numbers."""
     if isinstance(value, dict):
         return {k: _finite(v) for k, v in value.items()}
     if isinstance(value, (list, tuple)):
@@ -77,7 +77,7 @@ def _finite(value: Any) -> Any:
 
 
 def write_samples(record: RunRecord, file: Path) -> None:
-    """Write one row per control cycle; units are in the column names, no value: no measurement."""
+    """Write one row per control cycle; column names state units, empty cells: no measurement."""
     s, info = record.samples, record.info
     unit = info.actuator_unit
     header = [

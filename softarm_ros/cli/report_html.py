@@ -1,4 +1,4 @@
-"""Self-contained HTML pages: tables and figures in one file, nothing loaded from elsewhere."""
+"""Self-contained HTML pages: tables and figures in one file, without external resources."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ footer { margin-top: 2.5rem; border-top: 1px solid #999; padding-top: .5rem; }
 
 
 def escape(text: object) -> str:
-    """Return text that is safe between tags and inside quoted attributes."""
+    """Return text escaped for use between tags and inside quoted attributes."""
     return html.escape(str(text), quote=True)
 
 
@@ -74,9 +74,9 @@ def table(
     header: Sequence[str], rows: Sequence[Sequence[str]], *, text_columns: Sequence[int] = (0,)
 ) -> str:
     """
-    Return a table; columns outside `text_columns` are set as numbers.
+    Return a table; columns outside `text_columns` are formatted as numbers.
 
-    An empty header leaves the head out. The first cell of a row is its heading.
+    With an empty header, the table has no head. The first cell of a row is its heading.
     """
     text = set(text_columns)
     kind = ' class="facts"' if not header else ''
@@ -105,7 +105,7 @@ def facts(pairs: Sequence[tuple[str, str]]) -> str:
 
 def png_size(data: bytes) -> tuple[int, int]:
     """
-    Return width and height in pixels.
+    Return width and height of a PNG image in pixels.
 
     Raises
     ------
@@ -126,7 +126,7 @@ def figure(number: int, caption: str, png: Path) -> str:
     Raises
     ------
     ValueError
-        If the file is not a PNG image, naming it.
+        If the file is not a PNG image; names the file.
 
     """
     data = png.read_bytes()
@@ -148,7 +148,7 @@ def figures(captioned: Sequence[tuple[str, Path]]) -> list[str]:
 
 
 def page(title: str, lead: str, parts: Sequence[str]) -> str:
-    """Return the whole page."""
+    """Return a complete HTML page."""
     return '\n'.join(
         [
             '<!DOCTYPE html>',

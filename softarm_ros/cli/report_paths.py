@@ -33,27 +33,27 @@ _AXES = 'xyz'
 
 @dataclass(frozen=True)
 class PathLine:
-    """A path (n, 3) [m] in the base frame to be drawn, with its matplotlib line style."""
+    """A path (n, 3) [m] in the base frame to draw, with its matplotlib line style."""
 
     points: Array
     style: Style
 
 
 def reference_path(record: RunRecord) -> Array:
-    """Return one lap (n, 3) of the reference [m]; what was tracked of it if no path was kept."""
+    """Return one lap (n, 3) [m] of the reference, or its tracked part if no path was recorded."""
     if len(record.path):
         return record.path
     return record.samples.reference[record.samples.phase == 'track']
 
 
 def measured_path(samples: Samples, tracking: bool = True) -> Array:
-    """Return the measured tip (n, 3) [m] during tracking, or before it; NaN rows: gaps."""
+    """Return the measured tip (n, 3) [m] during tracking, or before it; NaN rows mark gaps."""
     rows = np.isin(samples.phase, ('track',) if tracking else ('approach', 'settle'))
     return connected(samples.time_s[rows], samples.tip[rows])[1]
 
 
 def true_path(samples: Samples) -> Array:
-    """Return the true tip (n, 3) [m] during tracking; NaN rows: gaps, or not known."""
+    """Return the true tip (n, 3) [m] during tracking; NaN rows mark gaps or unknown positions."""
     rows = samples.phase == 'track'
     return connected(samples.time_s[rows], samples.true_tip[rows])[1]
 
@@ -62,7 +62,7 @@ def draw_paths(lines: Sequence[PathLine], arm_length_m: float, file: Path) -> Pa
     """
     Draw paths from an oblique view and along the three axes, with the base and the resting arm.
 
-    All axes are equal, in mm. Lines without a label stay out of the legend.
+    All axes have the same scale, in mm. Lines without a label are not in the legend.
     """
     figure = new_figure(PATH_HEIGHT_IN)
     grid = figure.add_gridspec(2, 2)
@@ -89,9 +89,9 @@ def _base_style() -> Style:
 
 def _limits(lines: Sequence[PathLine]) -> tuple[Array, Array]:
     """
-    Return lowest and highest coordinates (3,) [mm] of everything, a little widened.
+    Return lowest and highest coordinates (3,) [mm] of all lines, with a margin.
 
-    No side is shorter than a third of the longest, so that flat paths have a readable box.
+    No side is shorter than a third of the longest, so that the box of a flat path is readable.
     """
     points = 1e3 * np.concatenate([k.points for k in lines])
     points = points[np.all(np.isfinite(points), axis=1)]
@@ -126,7 +126,7 @@ def _draw_projection(ax: Any, lines: Sequence[PathLine], i: int, j: int) -> None
 
 
 def path_figure(record: RunRecord, file: Path) -> Path:
-    """Draw reference, measured and, of a simulated arm, true path of a run."""
+    """Draw the reference, measured and, for a simulated arm, true path of a run."""
     before = {'color': '#888888', 'linewidth': 0.8, 'label': 'measured before tracking'}
     measured = {'color': PALETTE[1], 'linewidth': 1.1, 'label': 'measured'}
     reference = {

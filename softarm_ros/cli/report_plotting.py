@@ -1,7 +1,7 @@
 """
 Figure helpers: size, colours, axes, legends, measured lines.
 
-Figures are drawn on their own Agg canvas; neither pyplot nor any global setting is touched.
+Figures are drawn on their own Agg canvas, without pyplot or changes to global settings.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LINE_STYLES = ('-', '--', '-.', ':')
 REFERENCE_COLOUR = '#000000'
 FONT_SIZE = 9.0
 SMALL_SIZE = 8.0
-_GAP_PERIODS = 5.0  # a line is interrupted where measurements are further apart than both of these
+_GAP_PERIODS = 5.0  # a longer gap between measurements than both of these breaks a line
 _GAP_S = 0.1
 
 
@@ -41,7 +41,7 @@ def new_figure(height_in: float, width_in: float = WIDTH_IN, dpi: int = DPI) -> 
 
 
 def canvas_of(figure: Figure) -> FigureCanvasAgg:
-    """Return the canvas of a figure of `new_figure`, whose pixels can be read."""
+    """Return the canvas of a figure made by `new_figure`; it gives access to the pixels."""
     canvas = figure.canvas
     assert isinstance(canvas, FigureCanvasAgg)
     return canvas
@@ -50,7 +50,7 @@ def canvas_of(figure: Figure) -> FigureCanvasAgg:
 def save(figure: Figure, path: Path) -> Path:
     """Write a PNG of exactly the figure's size and return its path."""
     with warnings.catch_warnings():
-        # A name in a script the font lacks shows as boxes here and right in the page.
+        # Characters missing in the font show as boxes in the figure, but correctly in the page.
         warnings.filterwarnings('ignore', message='Glyph .* missing from')
         figure.savefig(
             path,
@@ -65,7 +65,7 @@ def save(figure: Figure, path: Path) -> Path:
 
 
 def series_style(index: int) -> Style:
-    """Return colour and dashes of the line with that index; both differ where colours repeat."""
+    """Return colour and dashes for a line's index; dashes differ where colours repeat."""
     return {
         'color': PALETTE[index % len(PALETTE)],
         'linestyle': LINE_STYLES[(index // len(PALETTE)) % len(LINE_STYLES)],
@@ -73,11 +73,11 @@ def series_style(index: int) -> Style:
 
 
 def plain(text: str, width: int = 0) -> str:
-    """Return text that matplotlib shows as it is, wrapped to `width` characters if given."""
+    """Return text escaped for matplotlib, wrapped to `width` characters if given."""
     shown = text.replace('$', r'\$')
     if width:
         shown = '\n'.join(textwrap.wrap(shown, width)) or shown
-    # older versions of matplotlib leave labels with a leading underscore out of legends
+    # Older versions of matplotlib omit labels with a leading underscore from legends.
     return f' {shown}' if shown.startswith('_') else shown
 
 
@@ -108,7 +108,7 @@ def legend_above(figure: Figure, handles: Sequence[Any], columns: int = 4) -> No
 
 
 def say_empty(ax: Any, text: str) -> None:
-    """Write into axes why they are empty."""
+    """Write a text into empty axes that explains why they are empty."""
     ax.text(
         0.5,
         0.5,
@@ -123,17 +123,17 @@ def say_empty(ax: Any, text: str) -> None:
 
 def connected(time_s: Array, values: Array) -> tuple[Array, Array]:
     """
-    Return the rows that hold a measurement, ready to be drawn as a line.
+    Return the rows with a measurement, ready to draw as a line.
 
-    A control loop faster than its sensor has rows without a measurement between rows with one;
-    the line runs on across these and is interrupted (a NaN row) by real drop-outs.
+    A control loop faster than its sensor has rows without a measurement between rows with one.
+    The line connects across these; real drop-outs interrupt it with a NaN row.
 
     Parameters
     ----------
     time_s : (n,)
-        Increasing [s].
+        Increasing times [s].
     values : (n,) or (n, k)
-        NaN: no measurement.
+        Measurements; NaN if there is none.
 
     """
     finite = np.isfinite(values)

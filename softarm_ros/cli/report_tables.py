@@ -16,22 +16,22 @@ from softarm_ros.runtime.run_record import ErrorStatistics, RunRecord
 NONE = '–'
 NO_TRACKING = 'no tracking samples'
 ERROR_COLUMNS = ('', 'mean, mm', 'rms, mm', 'max, mm', 'mean, % of length', 'max, % of length')
-_TERMINAL_LAPS = 10  # more laps than these are left to the report
+_TERMINAL_LAPS = 10  # with more laps, only the report shows each
 
 
 @dataclass(frozen=True)
 class ComparisonRow:
     """
-    One way of running an arm, to be compared with others.
+    One way of running an arm, for comparison with others.
 
     Attributes
     ----------
     label : str
-        What it is called in tables and figures.
+        Name in tables and figures.
     records : tuple of RunRecord
-        One per seed.
+        One record per seed.
     paper_mean_error_m : float or None
-        Mean tip error [m] that the paper reports for it; None where it reports none.
+        Mean tip error [m] reported by the paper; None if it reports none.
 
     """
 
@@ -104,7 +104,7 @@ def mean_and_spread(statistics: SeedStatistics | None) -> str:
 
 
 def runs_text(row: ComparisonRow) -> str:
-    """Return how many runs there are, and how many of them stopped early or tracked nothing."""
+    """Return the number of runs, and of those that stopped early or tracked nothing, as text."""
     count = len(row.records)
     notes = [f'{count} run' + ('' if count == 1 else 's')]
     stopped = sum(not r.completed for r in row.records)
@@ -126,8 +126,8 @@ def error_rows(record: RunRecord) -> list[tuple[str, ...]]:
     """
     Return the error table of a run, columns as in `ERROR_COLUMNS`.
 
-    First all laps, as measured too where the true tip is known, then what follows the first lap,
-    then each lap.
+    The rows are: all laps (also as measured, if the true tip is known), the laps after the first,
+    and each lap.
     """
     length = record.info.arm_length_m
     measured = (
@@ -160,12 +160,12 @@ def _error_row(label: str, error: ErrorStatistics | None, length_m: float) -> tu
 
 
 def tip_text(record: RunRecord) -> str:
-    """Return which tip the errors of a run are of."""
+    """Return the name of the tip that a run's errors refer to."""
     return 'true tip' if record.samples.true_tip_known else 'measured tip'
 
 
 def machine_text(record: RunRecord) -> str:
-    """Return which machine was simulated, to follow the seed."""
+    """Return the number of the simulated machine, as text to append to the seed."""
     number = record.info.machine
     if number is None:
         return ''
@@ -178,7 +178,7 @@ def control_text(record: RunRecord) -> str:
 
 
 def missed_text(record: RunRecord) -> str:
-    """Return the missed cycles and their share, and holds where there were any."""
+    """Return the missed cycles, their share, and the number of holds if there were any."""
     timing = record.timing
     held = f', held {timing.holds} times' if timing.holds else ''
     share = f' ({100.0 * timing.missed / timing.cycles:.2f} %)' if timing.cycles > 0 else ''
@@ -232,7 +232,7 @@ def _run_caption(record: RunRecord) -> str:
 
 
 def error_table(rows: Sequence[ComparisonRow]) -> Table:
-    """Return several runs side by side, beside the paper's errors, for the terminal."""
+    """Return a table of several runs beside the paper's errors, for the terminal."""
     later = [SeedStatistics.of(row.records, first_lap=1) for row in rows]
     with_after = any(s is not None for s in later)
     columns = [

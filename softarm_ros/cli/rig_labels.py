@@ -1,4 +1,4 @@
-"""What rigs are called in tables: by name, and by file where names are the same."""
+"""Labels of rigs in tables: their names, with the file added if names are equal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from softarm_ros.rigs.schema import Rig
 
 
 def rig_labels(rigs: Sequence[Rig]) -> list[str]:
-    """Return a label for each rig; rigs of different files have different ones."""
+    """Return a label for each rig; rigs from different files have different labels."""
     files = {(rig.name, rig.source) for rig in rigs}
     same_name = Counter(name for name, _ in files)
     same_file = Counter((name, file.name) for name, file in files if file is not None)

@@ -1,4 +1,4 @@
-"""Many simulated runs on all cores, in order and each repeatable by itself."""
+"""Many simulated runs on all cores, with results in order; each run can be repeated alone."""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def run_case(case: RunCase) -> RunRecord:
 def run_cases(
     cases: Sequence[RunCase], progress: Callable[[int], None] | None = None
 ) -> list[RunRecord]:
-    """Run cases on all cores, in order; each is repeatable by itself."""
+    """Run cases on all cores and return their records in order; each can be repeated alone."""
     context = multiprocessing.get_context('spawn')
     workers = max(1, min(os.cpu_count() or 1, len(cases)))
     records: list[RunRecord] = []
     with ProcessPoolExecutor(workers, mp_context=context) as pool:
-        # The processes begin here, and inherit that Ctrl-C waits: outside a run, among imports or
-        # at rest, it would end them with a traceback each.
+        # The processes start here and inherit the blocked SIGINT: outside a run, Ctrl-C would end
+        # each of them with a traceback.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
         try:
             found = pool.map(_run_interruptibly, cases)
@@ -61,7 +61,7 @@ def run_cases(
 
 
 def _run_interruptibly(case: RunCase) -> RunRecord:
-    """Run one case in a process in which Ctrl-C waits; it ends the run, not the process."""
+    """Run one case with SIGINT unblocked, so that Ctrl-C ends the run but not the process."""
     signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGINT])
     try:
         return run_case(case)

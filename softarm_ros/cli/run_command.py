@@ -1,4 +1,4 @@
-"""`softarm run`: one trajectory on one rig, through topics or in one process."""
+"""`softarm run`: run one trajectory on one rig, over topics or in one process."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from softarm_ros.runtime.run_record import RunRecord
 EXIT_INCOMPLETE = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
-TABLE_WIDTH = 130  # of tables that go into a file
+TABLE_WIDTH = 130  # width of tables written to a file
 
 
 class InputError(ValueError):
-    """The arguments ask for something that cannot be done; nothing was started."""
+    """The arguments are invalid or contradictory; nothing was started."""
 
 
 @dataclass(frozen=True)
@@ -54,17 +54,17 @@ class RunOptions:
     task: str | None = None
     goals: bool = False
     view: bool = False
-    open_viewer: bool = False  # where there is a desktop
+    open_viewer: bool = False  # if there is a desktop
 
 
 def run(rig: Rig, options: RunOptions, console: Console) -> int:
     """
-    Run and show the result; return the exit status.
+    Run a rig, print and write the results, and return the exit status.
 
     Raises
     ------
     InputError, ValueError
-        For input that cannot be run; before anything has started or moved.
+        If the input is invalid; raised before anything starts or moves.
 
     """
     from softarm_ros.cli.report_tables import run_table
@@ -99,7 +99,7 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
 
 
 def status_of(completed: bool, interrupted: bool) -> int:
-    """Return the exit status of what was to complete, and may have been interrupted before."""
+    """Return the exit status of a run that has completed, was interrupted or ended early."""
     if completed:
         return 0
     return EXIT_INTERRUPTED if interrupted else EXIT_INCOMPLETE
@@ -131,7 +131,7 @@ def _check(options: RunOptions) -> None:
 
 
 def _check_motion(rig: Rig, options: RunOptions) -> None:
-    """Raise RigError for a trajectory or a task that is none: before minutes of compiling."""
+    """Raise RigError for an invalid trajectory or task, before minutes of compilation."""
     if options.task is not None:
         load_task(options.task)
     elif not options.goals:
@@ -152,7 +152,7 @@ def _check_writable(path: Path) -> None:
 
 
 def compile_kernels(rig: Rig, console: Console, backend: str = 'sim') -> None:
-    """Compile what is not on disk; say so when it takes long."""
+    """Compile kernels that are not cached on disk, with a message on the console."""
     from softarm_ros.runtime.warm_up import prepare
 
     with console.status('preparing kernels (compiled once after installation, then cached)'):
@@ -179,7 +179,7 @@ def stop_on_signals() -> Iterator[Callable[[], bool]]:
 
 @contextmanager
 def progress_bar(console: Console, label: str) -> Iterator[Callable[[CycleOutput], None]]:
-    """Show phase, lap and error of a run while it goes on."""
+    """Show phase, lap and error of a run while it runs."""
     with run_bar(console) as bar:
         task = bar.add_task(label, total=1.0, status='')
         cycles = 0
@@ -238,7 +238,7 @@ def stdout_console() -> Console:
 
 
 def table_console() -> Console:
-    """Return the console for wide tables, which into a file are not squeezed."""
+    """Return the console for wide tables; output to a file keeps `TABLE_WIDTH`."""
     console = stdout_console()
     if not console.is_terminal:
         console.width = TABLE_WIDTH

@@ -1,4 +1,4 @@
-"""What is shown while a run goes on: a progress bar on a terminal, lines elsewhere."""
+"""Progress display of a run: a progress bar on a terminal, lines elsewhere."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LINE_S = 10.0
 
 
 def run_bar(console: Console, *, auto_refresh: bool = True) -> Progress:
-    """Return a bar of what is run, its share done, its `status` and time; on terminals alone."""
+    """Return a bar with description, progress, `status` and time; shown only on terminals."""
     return Progress(
         TextColumn('{task.description}'),
         BarColumn(),
@@ -31,7 +31,7 @@ def run_bar(console: Console, *, auto_refresh: bool = True) -> Progress:
 
 
 class RunView:
-    """Shows phase, lap and error of a run; use it in a `with` block."""
+    """Shows phase, lap and error of a run; a context manager."""
 
     def __init__(self, console: Console, label: str) -> None:
         self._console = console
@@ -50,7 +50,7 @@ class RunView:
         self._bar.stop()
 
     def update(self, monitor: RunMonitor) -> None:
-        """Show the present state; cheap when called more often than anybody can read."""
+        """Show the present state; frequent calls are cheap."""
         now = time.monotonic()
         if now < self._next:
             return
@@ -67,7 +67,7 @@ class RunView:
 
 
 def _status(monitor: RunMonitor) -> tuple[str, str]:
-    """Return the part of the state that seldom changes, and the whole state."""
+    """Return the part of the state that rarely changes, and the full text."""
     state = monitor.value('supervisor', 'state')
     if not state:
         return 'starting', 'starting nodes'

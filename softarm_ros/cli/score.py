@@ -1,4 +1,4 @@
-"""`softarm score`: recorded commands into models; predicted against measured, in mm and deg."""
+"""`softarm score`: compare models' predictions for recorded commands with measurements."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ from softarm_ros.rigs.schema import Rig
 
 Rows = NDArray[np.int64]
 
-# Share of an actuator's range by which a recorded command may lie beyond it; it is then clipped.
+# A recorded command beyond an actuator's range by up to this share of the range is clipped.
 BEYOND = 0.01
 _TURNS, _RELAXATION, _STILL_RAD = 100, 0.3, 1e-5
-_COMPARED = 3  # rows, with the weight on the tip and without
-_SHOWN = 50  # rows predicted until their share is shown again
+_COMPARED = 3  # rows compared with and without the weight on the tip
+_SHOWN = 50  # rows predicted between updates of the progress
 STRAIGHT, MEAN = 'arm at rest', 'mean of the measured'
 
 
 @dataclass(frozen=True)
 class Prediction:
     """
-    What one way to predict says of a run: `points` and `axes` as in `MeasuredRun`, NaN where none.
+    Predictions for a run by a model or baseline; NaN if there is none.
 
-    `notes` tell of rows without a prediction.
+    `points` and `axes` are as in `MeasuredRun`; `notes` report rows without a prediction.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Prediction:
 
 @dataclass(frozen=True)
 class Errors:
-    """Of one measured thing: RMS, median and 90th percentile, in `unit`, over `rows` rows."""
+    """Errors of one measured quantity over `rows` rows: RMS, median and 90th percentile."""
 
     what: str
     unit: str
@@ -60,7 +60,7 @@ class Errors:
     rows: int
 
     def as_json(self) -> dict[str, Any]:
-        """Return its fields; null is no number."""
+        """Return the fields as a dictionary, with None in place of NaN."""
         return {
             n: None if isinstance(v, float) and math.isnan(v) else v for n, v in vars(self).items()
         }
@@ -68,7 +68,7 @@ class Errors:
 
 @dataclass(frozen=True)
 class Score:
-    """One run by one way to predict."""
+    """Errors of one prediction for one run."""
 
     run: str
     by: str
@@ -77,7 +77,7 @@ class Score:
     notes: tuple[str, ...]
 
     def as_json(self) -> dict[str, Any]:
-        """Return it with distances in m and angles in degrees, as the names say."""
+        """Return the score as a dictionary; each of its errors names its unit."""
         return {
             'run': self.run,
             'by': self.by,
@@ -90,7 +90,7 @@ class Score:
 def predictions(
     rig: Rig, models: Sequence[str], run: MeasuredRun, show: Show = show_nothing
 ) -> list[Prediction]:
-    """Return the baselines, then what each model predicts."""
+    """Return the baselines, then the predictions of each model."""
     return [
         *baselines(rig, run, models[0]),
         *(prediction for name in models for prediction in _of_model(rig, name, run, show)),
@@ -98,12 +98,12 @@ def predictions(
 
 
 def baselines(rig: Rig, run: MeasuredRun, name: str | None = None) -> list[Prediction]:
-    """Return what stands beside every model: the arm at rest, and the mean of the measured."""
+    """Return the baselines for every model: the arm at rest, and the mean of the measurements."""
     return [_baseline_rest(rig.physics(name), rig, run), _baseline_mean(run)]
 
 
 def _of_model(rig: Rig, name: str, run: MeasuredRun, show: Show) -> list[Prediction]:
-    """Return what a model predicts, and the same with the rig's residual, if it has one."""
+    """Return a model's prediction, and another with the rig's residual, if it has one."""
     rig = run.as_it_was(rig)
     physics = predict(rig, rig.physics(name), run, show=partial(show, f'{run.source} by {name}'))
     physics = replace(physics, notes=(*physics.notes, *ignored_load(rig, name, run, physics)))
@@ -117,9 +117,9 @@ def ignored_load(
     rig: Rig, name: str | None, run: MeasuredRun, loaded: Prediction
 ) -> Iterator[str]:
     """
-    Yield that a model predicts the same without the weight on the tip, if it does.
+    Yield a note if a model predicts the same without the weight on the tip.
 
-    `name` is None for the rig's default model; the rig is as it was in the run.
+    `name` is None for the rig's default model; the rig must have the run's tip weight and gravity.
     """
     weight_kg = rig.around.tip_load_kg
     if weight_kg == 0.0:
@@ -130,7 +130,7 @@ def ignored_load(
     bare = predict(rig, rig.physics(name), light, strict=False)
     pairs = [(bare.points[n], values[few]) for n, values in loaded.points.items()]
     pairs += [(bare.axes[n], values[few]) for n, values in loaded.axes.items()]
-    seen = any(np.isfinite(under).any() for _, under in pairs)  # not where all rows are refused
+    seen = any(np.isfinite(under).any() for _, under in pairs)  # False if all rows are refused
     if seen and all(np.array_equal(free, under, equal_nan=True) for free, under in pairs):
         yield f'tip_load_kg = {weight_kg:g} changes nothing of what {loaded.name} predicts'
 
@@ -138,7 +138,7 @@ def ignored_load(
 def corrected_by(
     rig: Rig, residual: Residual, remembered: Array, physics: Prediction, run: MeasuredRun
 ) -> Prediction:
-    """Return what a model predicts, corrected by a residual on features (n, f)."""
+    """Return a model's prediction, corrected by a residual at features (n, f)."""
     errors, spread, trust = residual.at(remembered)
     turn = run.mount.rotation
     index = {section: k for k, section in enumerate(rig.section_names)}
@@ -169,7 +169,7 @@ def corrected_by(
 
 
 def _turned(axes: Array, turns: Array) -> Array:
-    """Return axes (n, 3) turned by rotation vectors (n, 3)."""
+    """Return axes (n, 3) rotated by rotation vectors (n, 3)."""
     return np.array([exp_so3(turn) @ axis for turn, axis in zip(turns, axes)]).reshape(-1, 3)
 
 
@@ -182,17 +182,17 @@ def predict(
     show: Callable[[float | None], None] = lambda _: None,
 ) -> Prediction:
     """
-    Return the shapes a model gives for the commands of a run; rows that it refuses are NaN.
+    Return a model's predictions for the commands of a run; rows that it refuses are NaN.
 
-    The rig is to be as it was in the run (`MeasuredRun.as_it_was`). The share of the rows that is
-    predicted is shown as it grows, None where nobody knows.
+    The rig must have the run's tip weight and gravity (`MeasuredRun.as_it_was`). `show` gets the
+    share of rows predicted so far, or None if it is unknown.
 
     Raises
     ------
     ValueError
-        If another weight hung on its tip, or it lay in another way.
+        If the rig's tip weight or gravity differ from the run's.
     ModelError
-        If it refuses every row; not unless `strict`.
+        If `strict` and the model refuses every row.
 
     """
     if run.as_it_was(rig) is not rig:
@@ -228,7 +228,7 @@ def predict(
             shapes.append(
                 model.forward(command) if not np.any(force) else loaded(model, command, force)
             )
-        except ValueError as error:  # ModelError and LimitError among them
+        except ValueError as error:  # includes ModelError and LimitError
             shapes.append(None)
             text = str(error)
             refusals[text] = refusals.get(text, 0) + int(count)
@@ -250,7 +250,7 @@ def predict(
 
 
 def _beyond(limits: ActuatorLimits, commands: Array, predicted: NDArray[np.bool_]) -> list[str]:
-    """Return that rows (n,) which a model predicts lie beyond the limits of actuators, if any."""
+    """Return a note if predicted rows (n,) have commands beyond the limits of actuators."""
     over = np.maximum(limits.position_min - commands, commands - limits.position_max)
     over = np.where(
         over > limits.rounding, over / (limits.position_max - limits.position_min), 0.0
@@ -266,12 +266,12 @@ def _beyond(limits: ActuatorLimits, commands: Array, predicted: NDArray[np.bool_
 
 def loaded(model: ArmModel, command: Array, force: Array) -> Shape:
     """
-    Return the shape under a force (3,) [N] that turns with the tip.
+    Return the shape under a force (3,) [N] that rotates with the tip.
 
     Raises
     ------
     ModelError
-        If the model refuses the load, or tip and force find no rest.
+        If the model refuses the load, or the iteration finds no equilibrium.
 
     """
     shape = model.forward(command)
@@ -281,7 +281,7 @@ def loaded(model: ArmModel, command: Array, force: Array) -> Shape:
         step = log_so3(shape.tip[:3, :3] @ turn.T)
         if np.abs(step).max() < _STILL_RAD:
             return shape
-        # Short steps: a force that follows the tip may swing about its equilibrium.
+        # Short steps: with full ones, a force that follows the tip may oscillate.
         turn = exp_so3(_RELAXATION * step) @ turn
     raise ModelError(
         f'the tip finds no rest under {np.linalg.norm(force):.3g} N that turn with it'
@@ -289,7 +289,7 @@ def loaded(model: ArmModel, command: Array, force: Array) -> Shape:
 
 
 def within_limits(commands: Array, limits: ActuatorLimits) -> tuple[Array, int]:
-    """Return commands (n, m), those barely beyond a limit at it, and how many rows these are."""
+    """Return commands (n, m), clipped if barely beyond a limit, and the number of rows clipped."""
     low, high = limits.position_min, limits.position_max
     slack = BEYOND * (high - low)
     near = np.clip(commands, low, high)
@@ -308,13 +308,13 @@ def _clipped_note(clipped: int) -> list[str]:
 
 
 def score(prediction: Prediction, run: MeasuredRun) -> Score:
-    """Return how far a prediction is from what was measured."""
+    """Return the errors of a prediction against the measurements."""
     errors = [_errors(what, unit, values) for what, unit, values in distances(prediction, run)]
     return Score(run.source, prediction.name, len(run), tuple(errors), prediction.notes)
 
 
 def distances(prediction: Prediction, run: MeasuredRun) -> list[tuple[str, str, Array]]:
-    """Return what is measured, its unit, and how far each row's prediction (n,) is from it."""
+    """Return (name, unit, distance of prediction and measurement (n,)) for each quantity."""
     found = []
     for name, measured in run.points.items():
         distance = np.linalg.norm(prediction.points[name] - measured, axis=1)
@@ -329,14 +329,14 @@ def distances(prediction: Prediction, run: MeasuredRun) -> list[tuple[str, str, 
 
 def chosen_rows(run: MeasuredRun, rows: str | None, every: int) -> MeasuredRun:
     """
-    Return part of a run: `rows` as `FROM:TO` or a row, several divided by commas.
+    Return every `every`-th of the chosen `rows` of a run: `FROM:TO` or ROW, separated by commas.
 
-    With an `s` behind they are seconds from its start.
+    Numbers followed by `s` are seconds from its start.
 
     Raises
     ------
     UsageError
-        If it cannot be read, or nothing is left.
+        If `rows` is invalid, or no row is left.
 
     """
     kept = np.arange(len(run))
@@ -355,7 +355,7 @@ def chosen_rows(run: MeasuredRun, rows: str | None, every: int) -> MeasuredRun:
 
 
 def table(rig: Rig, scores: Iterable[Score]) -> list[str]:
-    """Return the lines that are printed."""
+    """Return the lines of the printed table."""
     lines: list[str] = []
     run = ''
     for entry in scores:
@@ -375,14 +375,14 @@ _HEAD = f'{"":<42}{"RMS":>9}{"median":>9}{"90 %":>9}'
 
 
 def check_models(rig: Rig, models: Sequence[str]) -> list[str]:
-    """Return the models asked for, or the default; raises RigError for one there is not."""
+    """Return the requested models, or the default; raise RigError for an unknown model."""
     return [rig.model_name(name) for name in models] or [rig.default_model]
 
 
 def save_json(
     path: Path, rig: Rig, scores: Sequence[Score], notes: Mapping[str, Sequence[str]]
 ) -> None:
-    """Write all scores, and what is to be known of each run (`MeasuredRun.notes`) by its name."""
+    """Write all scores, and the notes of each run (`MeasuredRun.notes`) by its name."""
     import json
 
     written = {
@@ -415,7 +415,7 @@ def _baseline_rest(model: ArmModel, rig: Rig, run: MeasuredRun) -> Prediction:
 
 
 def _baseline_mean(run: MeasuredRun) -> Prediction:
-    """Return the mean of the very rows that are scored: what no constant can be better than."""
+    """Return the mean of the scored rows, the best constant prediction."""
     points = {name: values.mean(axis=0)[None] for name, values in run.points.items()}
     axes = {}
     for name, values in run.axes.items():
@@ -431,7 +431,7 @@ def _repeated(values: dict[str, Array], count: int) -> dict[str, Array]:
 def _seen(
     rig: Rig, run: MeasuredRun, shapes: Sequence[Shape | None]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return points and axes (n, 3) as measured, of shapes in the base frame."""
+    """Return points and axes (n, 3) in the measurement frame, for shapes in the base frame."""
     index = {name: k for k, name in enumerate(rig.section_names)}
     frames = np.full((len(shapes), len(index), 4, 4), np.nan)
     for i, shape in enumerate(shapes):
@@ -443,7 +443,7 @@ def _seen(
 def _of_frames(
     rig: Rig, run: MeasuredRun, frames: Array
 ) -> tuple[dict[str, Array], dict[str, Array]]:
-    """Return points and axes (n, 3) as measured, of section tips (n, sections, 4, 4)."""
+    """Return points and axes (n, 3) in the measurement frame, for tips (n, sections, 4, 4)."""
     index = {name: k for k, name in enumerate(rig.section_names)}
     turn, origin = run.mount.rotation, run.mount.position
     points = {}
@@ -457,7 +457,7 @@ def _of_frames(
 
 def _errors(what: str, unit: str, values: Array) -> Errors:
     found = values[np.isfinite(values)]
-    if not len(found):  # a model that refuses all rows
+    if not len(found):  # the model refuses all rows
         return Errors(what, unit, math.nan, math.nan, math.nan, 0)
     return Errors(
         what,

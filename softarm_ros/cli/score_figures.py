@@ -1,4 +1,4 @@
-"""Figures of a scored run: measured beside predicted, and how the errors are distributed."""
+"""Figures of a scored run: measured and predicted values, and the distribution of errors."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from softarm_ros.geometry.arrays import Array
 
 _ROW_IN = 1.7
 _MAX_POINTS = 4000
-_GAP = 5.0  # median steps in time; no line leads over a longer one, where nothing was measured
+_GAP = 5.0  # median time steps; a longer gap without measurements breaks a line
 
 
 def draw(folder: Path, run: MeasuredRun, predictions: Sequence[Prediction]) -> list[Path]:
-    """Write a figure of each measured thing of a run into a folder; return their paths."""
+    """Write a figure for each measured quantity of a run into a folder; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
     stem = re.sub(r'\W+', '_', re.sub(r'\.(csv|mcap)$', '', run.source)).strip('_')
     written = []
@@ -35,7 +35,7 @@ def draw(folder: Path, run: MeasuredRun, predictions: Sequence[Prediction]) -> l
 
 
 def gaps(time_s: Array) -> NDArray[np.int64]:
-    """Return the rows of times (n,) before which nothing was measured for long."""
+    """Return the indices of times (n,) that follow a long gap without measurements."""
     step = np.diff(time_s)
     if not len(step):
         return np.zeros(0, dtype=np.int64)

@@ -1,4 +1,4 @@
-"""A test of a rig's sensors of poses: who answers, which bodies there are, which are seen."""
+"""Tests of a rig's pose sensors: whether they answer, and which bodies they see."""
 
 from __future__ import annotations
 
@@ -25,19 +25,19 @@ from softarm_ros.runtime.arm_assembly import build_marker_expectation, build_pos
 if TYPE_CHECKING:
     from softarm_ros.nodes.graph_listener import GraphListener
 
-PATIENCE_S = 3.0  # to find the device
-LOOK_S = 0.5  # for the bodies
-WAIT_S = 0.1  # for one frame
+PATIENCE_S = 3.0  # time to find the device
+LOOK_S = 0.5  # time to see the bodies
+WAIT_S = 0.1  # time to wait for one frame
 
 
 def check_sensor(
     rig: Rig, name: str, folder: Path | None, image: Path | None = None
 ) -> Iterator[Finding]:
     """
-    Yield who answers and what is seen of each body of the rig file; `folder` as in `ports`.
+    Yield findings about the connection and each body of the rig file; `folder` as in `show_rig`.
 
-    Markers that do not say who they are, are looked for where the arm at rest has them. With
-    `image` what a camera sees is written there.
+    Unidentified markers are expected where they are with the arm at rest. With `image`, the view
+    of a camera is written to this file.
     """
     config = addressed_sensor(name, rig.sensors.devices()[name], folder)
     try:
@@ -90,7 +90,7 @@ def _saved(sensor: SeeingSensor, name: str, image: Path) -> Finding:
 
 
 def _listener(rig: Rig, sensor: PoseSensor) -> GraphListener | None:
-    """Open a sensor; return the node by which it gets what others publish, if it needs one."""
+    """Open a sensor; return the node for its subscriptions, if the sensor needs topics or tf."""
     images = isinstance(sensor, TopicSensor) and sensor.topics()
     if not (images or isinstance(sensor, TransformSensor)):
         sensor.open()
@@ -119,8 +119,8 @@ def _look(sensor: PoseSensor, listener: GraphListener | None) -> SensorHealth:
             listener.spin(duration_s)
         return bool(sensor.read(0.01 if listener is not None else duration_s))
 
-    # Waits are counted, and what came is read before judging: if this process was stopped for
-    # seconds, the device did not answer late.
+    # Count reads instead of time, and read once more before judging: if this process was stopped
+    # for seconds, the device must not seem late.
     for _ in range(round(PATIENCE_S / WAIT_S)):
         if read(WAIT_S):
             break

@@ -1,4 +1,4 @@
-"""Many runs over topics, on a quiet or a busy computer: completion and quality."""
+"""Many runs over topics, on an idle or busy computer: completion and quality."""
 
 from __future__ import annotations
 
@@ -25,16 +25,16 @@ from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 
-# A parent that is killed ends nothing: the loop looks whether it is still there.
+# If the parent is killed, nobody ends the loop: it checks that its parent still exists.
 _LOOP = 'import os, sys\nwhile os.getppid() == int(sys.argv[1]): pass'
-DIRECT_SEEDS = 5  # runs that the same seeds of `--direct` are compared with
-_RUN_S = 1800.0  # after which a run is ended and counted as not completed
+DIRECT_SEEDS = 5  # number of seeds compared with runs of `--direct`
+_RUN_S = 1800.0  # time after which a run is ended and counted as not completed
 SOAKED = ('sim', 'emulated')  # backends
 
 
 @dataclass(frozen=True)
 class SoakOptions:
-    """How often and how fast every rig is run, and what else keeps the computer busy."""
+    """Number and speed of the runs of each rig, and number of busy loops beside them."""
 
     starts: int = 40
     rate: float = 1.0
@@ -49,17 +49,17 @@ class SoakRow:
     """Results of all runs of one rig."""
 
     rig: str
-    runs: tuple[dict[str, Any], ...]  # summaries; 'why' where one failed
-    direct_mean_m: tuple[float, ...]  # of the first runs' seeds, in one process
+    runs: tuple[dict[str, Any], ...]  # summaries; 'why' holds the reason if a run failed
+    direct_mean_m: tuple[float, ...]  # errors in one process, for the seeds of the first runs
 
     @property
     def completed(self) -> int:
-        """How many runs reached their end."""
+        """Number of completed runs."""
         return sum(bool(run['completed']) for run in self.runs)
 
     @property
     def error_ratio(self) -> float:
-        """Median of error over that of `--direct`, seed by seed: each is another machine."""
+        """Median over seeds of the error relative to `--direct`; each seed is another machine."""
         ratios = [
             run['tracking_error_m']['mean'] / direct
             for run, direct in zip(self.runs, self.direct_mean_m)
@@ -68,7 +68,7 @@ class SoakRow:
         return float(np.median(ratios)) if ratios else float('nan')
 
     def column(self, *keys: str) -> list[float]:
-        """Return a number of the summary of every run that has it."""
+        """Return a number from the summary of each run that has it."""
         values = []
         for run in self.runs:
             value: Any = run
@@ -81,13 +81,13 @@ class SoakRow:
 
 def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[SoakRow]:
     """
-    Run every rig `starts` times in processes of its own; nothing is tried again.
+    Run every rig `starts` times, each in a new process; failed runs are not repeated.
 
     Raises
     ------
     UsageError
-        For real hardware, which nobody stands beside for so many starts, and a speed that no run
-        takes.
+        If the backend is real hardware, which needs somebody to watch it, or the rate is out of
+        range.
 
     """
     if options.backend not in SOAKED:
@@ -125,7 +125,7 @@ def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[S
 
 @contextlib.contextmanager
 def busy_loops(count: int) -> Iterator[None]:
-    """Keep processors busy with `count` processes of ordinary priority; they end with this one."""
+    """Keep processors busy with `count` normal-priority processes that end with this process."""
     command = [sys.executable, '-c', _LOOP, str(os.getpid())]
     loops = [subprocess.Popen(command) for _ in range(count)]
     try:
@@ -170,7 +170,7 @@ def _line(row: SoakRow) -> str:
 
 
 def soak_table(rows: Sequence[SoakRow], options: SoakOptions) -> Table:
-    """Return completion, holds, missed cycles, latency, load, and error beside `--direct`."""
+    """Return a table of completion, holds, missed cycles, latency, load and relative error."""
     table = Table(
         title=f'{options.starts} starts of each rig, {options.backend}, rate {options.rate:g}, '
         f'{options.busy} busy loops',

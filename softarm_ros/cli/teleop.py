@@ -1,4 +1,4 @@
-"""Where a hand at the keys or a gamepad leads the target: no terminal and no topics in here."""
+"""Motion of a target by keys or a gamepad, independent of terminal and topics."""
 
 from __future__ import annotations
 
@@ -15,26 +15,27 @@ KEYS: dict[str, tuple[float, float, float]] = {
     'r': (0.0, 0.0, 1.0),
     'f': (0.0, 0.0, -1.0),
 }
-HELD_S = 0.25  # a key counts as held for so long: terminals repeat keys, and tell no release
-SILENT_S = 0.2  # a gamepad that is silent for longer leads nowhere
-DEAD_ZONE = 0.1  # of a stick
-LEAD_S = 1.5  # by how much of its own speed the target may be ahead of the reference
-_AXES = (1, 0, 4)  # of a gamepad, as joy_node numbers them: left stick up, left; right stick up
+HELD_S = 0.25  # time a key counts as held: terminals repeat keys but report no release
+SILENT_S = 0.2  # a gamepad silent for longer than this has no effect
+DEAD_ZONE = 0.1  # of a stick's deflection
+LEAD_S = 1.5  # the target's lead over the reference is at most this times its speed
+_AXES = (1, 0, 4)  # as joy_node numbers them: left stick up, left; right stick up
 
 
 class TargetMover:
     """
-    The target that keys or sticks move.
+    A target moved by keys or sticks.
 
-    Sticks lead nowhere before they have been seen at rest, at first and after each halt: one that
-    is held or stuck, or an axis that rests elsewhere, does not lead an arm away that is started.
+    Sticks have no effect until they have been seen at rest, at the beginning and after each halt.
+    So a stick that is held or stuck, or an axis with another rest value, cannot move a starting
+    arm.
 
     Parameters
     ----------
     start : (3,)
-        Where it is at first [m].
+        Initial position [m].
     speed_m_s : float
-        Of the target.
+        Speed of the target.
 
     """
 
@@ -43,17 +44,17 @@ class TargetMover:
         self.speed_m_s = speed_m_s
         self._keys: dict[str, float] = {}
         self._stick, self._stick_s = np.zeros(3), -np.inf
-        self._centred = False  # since the last halt
+        self._centred = False  # whether sticks were seen at rest since the last halt
 
     def press(self, key: str, now_s: float) -> bool:
-        """Take a key; return whether it is one that moves the target."""
+        """Handle a pressed key; return whether it moves the target."""
         if key not in KEYS:
             return False
         self._keys[key] = now_s
         return True
 
     def axes(self, values: list[float], now_s: float) -> None:
-        """Take the axes of a gamepad, each -1 to 1; those it does not have count as 0."""
+        """Handle the axes of a gamepad, each from -1 to 1; missing axes count as 0."""
         stick = np.array([values[i] if i < len(values) else 0.0 for i in _AXES])
         finite = np.isfinite(stick)
         stick = np.where(finite, np.clip(stick, -1.0, 1.0), 0.0)
@@ -62,7 +63,7 @@ class TargetMover:
         self._centred |= bool(finite.all()) and not self._stick.any()
 
     def refusal(self, now_s: float) -> str:
-        """Return why sticks that come now lead nowhere; '' if they do, or none come."""
+        """Return the reason why sticks are ignored now; '' if none are ignored."""
         if self._centred or now_s - self._stick_s > SILENT_S:
             return ''
         off = ', '.join(
@@ -71,13 +72,13 @@ class TargetMover:
         return f'sticks are ignored until they are let go ({off or "axes that are not finite"})'
 
     def halt(self, reference: Array) -> None:
-        """Bring the target back to the reference (3,) [m]."""
+        """Set the target back to the reference (3,) [m]."""
         self._keys.clear()
         self._centred &= not self._stick.any()
         self.target = np.array(reference, dtype=float)
 
     def advance(self, now_s: float, period_s: float, reference: Array) -> Array:
-        """Return the target (3,) [m] one period later, never far ahead of the reference (3,)."""
+        """Move the target by one period, close to the reference (3,) [m]; return it (3,) [m]."""
         way = np.zeros(3)
         for key, pressed_s in self._keys.items():
             if now_s - pressed_s <= HELD_S:

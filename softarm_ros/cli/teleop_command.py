@@ -1,4 +1,4 @@
-"""`softarm teleop`: keys of the terminal, or a gamepad, lead the tip of a running arm."""
+"""`softarm teleop`: move the tip of a running arm with keys of the terminal or a gamepad."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ if TYPE_CHECKING:
 
 RATE_HZ = 30.0
 _PRINT_S = 0.5
-_PAUSE_S = 0.5  # after which a stream that was given up begins anew, on a busy computer too
-_LATE_S = 0.25  # of a turn here: of keys and sticks that came meanwhile nobody knows the age
-_FASTER, _SLOWEST, _FASTEST = 1.25, 0.1, 1.0  # shares of the rig's speed of goals
+_PAUSE_S = 0.5  # pause before a cancelled stream starts again, on a busy computer too
+_LATE_S = 0.25  # of a turn of the loop: later, the age of keys and sticks is unknown
+_FASTER, _SLOWEST, _FASTEST = 1.25, 0.1, 1.0  # factor; shares of the goals' speed
 HELP = 'w/s: x   a/d: y   r/f: z   +/-: speed   space: stop   q: end'
 
 
 def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
     """
-    Stream targets until q, Ctrl-C or the end of the input or of the arm; return the exit status.
+    Stream targets until q, Ctrl-C, or the end of the input or the arm; return the exit status.
 
-    While the arm may not move nothing is sent and the target stays at the reference: a start alone
-    does not move the arm. Likewise for a moment after the stream was cancelled or refused, or
-    after this process itself was stopped or kept from its work, with what was pressed meanwhile.
-    Sticks count from when they have been seen at rest, after each of these anew.
+    While the arm may not move, nothing is sent and the target stays at the reference, so that a
+    start alone does not move the arm. The same holds for a moment after the stream was cancelled
+    or refused, and after this process was delayed; input during the delay is ignored. After each
+    of these, sticks have no effect until they have been seen at rest.
 
     Raises
     ------
@@ -110,19 +110,19 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
 
 
 def _newest(client: GoalClient) -> str:
-    """Return what was reported last."""
+    """Return the message of the latest report."""
     return client.reports[-1].message if client.reports else ''
 
 
 def _given_up(report: Health) -> bool:
-    """Return whether further targets of a stream lead nowhere, until they pause."""
+    """Return whether a stream has ended: further targets have no effect until they pause."""
     values = report.values
     return values.get('kind') == 'stream' and values.get('state') in ('cancelled', 'refused')
 
 
 @contextlib.contextmanager
 def _keys() -> Iterator[Callable[[], str]]:
-    """Yield a function that returns the keys pressed since its last call; it does not wait."""
+    """Yield a function that returns the keys pressed since its last call, without waiting."""
     descriptor = sys.stdin.fileno()
     restore = None
     if os.isatty(descriptor):
@@ -142,7 +142,7 @@ def _keys() -> Iterator[Callable[[], str]]:
         keys = ''
         while not ended and select.select([descriptor], [], [], 0.0)[0]:
             data = os.read(descriptor, 64)
-            if not data:  # no terminal: the input is over
+            if not data:  # not a terminal: end of the input
                 ended = True
                 return keys + '\x04'
             keys += data.decode(errors='replace').lower()

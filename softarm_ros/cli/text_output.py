@@ -1,4 +1,4 @@
-"""Text that a command prints, or writes to the file of an option."""
+"""Output of text to the terminal or to the file of an option."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from softarm_ros.cli.cli_errors import UsageError
 
 
 def write_or_print(text: str, output: Path | None) -> None:
-    """Write text to a file, or print it without one; UsageError if it cannot be written."""
+    """Write text to a file, or print it if there is none; UsageError if it cannot be written."""
     if output is None:
         typer.echo(text, nl=False)
         return
@@ -26,5 +26,5 @@ def write_file(text: str, path: Path, option: str) -> None:
 
 
 def printable(text: str) -> str:
-    """Return text with `?` for bytes of a name of a file that are no letters."""
+    """Return text with `?` for bytes of a file name that cannot be decoded."""
     return text.encode('utf-8', 'replace').decode()

@@ -1,4 +1,4 @@
-"""A run through real topics: starts the nodes, watches, collects the record, ends everything."""
+"""A run over topics: starts the nodes, watches them, collects the record and ends them."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
 
 LOOK_S = 0.05
-# After the last cycle, or after a node has died: messages still under way arrive.
+# Time after the last cycle, or after a node has died, for messages still under way.
 AFTERMATH_S = 0.4
 SILENCE_S = 10.0
-FIRST_WORD_S = 300.0  # nodes may compile, on a machine that is busy with other things
+FIRST_WORD_S = 300.0  # nodes may have to compile, on a busy machine
 PATH_POINTS = 400
-PLAYER = 'player'  # of recorded commands, which an arm beside it would follow
+PLAYER = 'player'  # it publishes recorded commands, which a running arm would follow
 DEVICE_EXECUTABLES = ('device_node', 'emulator_node')
 
 
 @dataclass
 class _Outcome:
-    """How a run ended; events with ROS time [s]."""
+    """End of a run; events have ROS time [s]."""
 
     completed: bool = False
     interrupted: bool = False
@@ -60,25 +60,25 @@ def run_topics(
     rig: Rig, options: RunOptions, console: Console, stopped: Callable[[], bool]
 ) -> RunRecord:
     """
-    Run a trajectory through the node graph, one process per node.
+    Run a trajectory through the node graph, with the nodes in separate processes.
 
-    Ends when the trajectory is done, when the supervisor stops the arm for a fault, when a
-    required node dies, or when `stopped` returns true (Ctrl-C). No node is left in any case.
+    The run ends when the trajectory is done, when the supervisor stops the arm for a fault, when a
+    required node dies, or when `stopped` returns true (Ctrl-C). No node is left running.
 
     Raises
     ------
     ValueError
-        For input that cannot be run and for a rig that is running already; nothing has started.
+        If the input is invalid or the rig is already running; no motion has started.
 
     """
-    # Deferred: these need ROS.
+    # Imported here because it needs ROS.
     from softarm_ros.nodes.run_monitor import RunMonitor
 
     plan = _plan(rig, options)
     simulated = options.rate != 1.0
     with (
         instance_lock(rig.name),
-        # They load while others are looked for, and are in no graph before that is done.
+        # Held: nodes import their modules while this process looks for others in the graph.
         NodeProcesses(plan, held=True) as nodes,
         RunMonitor(
             f'/{rig.name}',
@@ -91,7 +91,7 @@ def run_topics(
         discovery = Discovery()
         info, path, rate_hz = _describe(rig, options)
         _refuse_second(monitor, rig.name, plan, discovery)
-        # Drivers must not find the addresses of an emulation that did not end in order.
+        # Drivers must not find addresses left behind by an emulation that crashed.
         shutil.rmtree(devices_folder(rig.name), ignore_errors=True)
         nodes.release()
         with (
@@ -100,7 +100,7 @@ def run_topics(
         ):
             outcome = _follow(monitor, nodes, view, stopped, starter(monitor, plan))
             if options.goals and outcome.interrupted:
-                outcome.completed = True  # it waits for goals until somebody ends it
+                outcome.completed = True  # a run with goals lasts until it is interrupted
             load = outcome.meter.result() if outcome.meter else None
             devices = {
                 spec.name: monitor.health[spec.name].values
@@ -108,7 +108,7 @@ def run_topics(
                 if spec.executable in DEVICE_EXECUTABLES and spec.name in monitor.health
             }
             origin, now = monitor.origin_s(), monitor.now_s()
-            # Before the nodes: Fast DDS may lock itself up while it forgets nodes that leave.
+            # Before the nodes end: Fast DDS may deadlock while it removes nodes that leave.
             monitor.close()
         reported = [
             Event(max(e.time_s - origin, 0.0), e.level, e.source, e.message)
@@ -149,7 +149,7 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
         bag=options.bag,
         processes=options.processes,
         devices_folder=devices_folder(rig.name),
-        autostart=False,  # started from here, once this process receives everything
+        autostart=False,  # this process starts it once it receives all topics
     )
     if options.bag is not None:
         check_bag_folder(options.bag.expanduser())
@@ -158,7 +158,7 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
 
 
 def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float64], float]:
-    """Return what is run, the reference path (n, 3) and the loop's rate; checks what is run."""
+    """Check the run; return its description, the reference path (n, 3) [m] and the rate [Hz]."""
     tracker, path = _checked(rig, options)
     info = RunInfo(
         rig=rig.name,
@@ -187,10 +187,9 @@ def _describe(rig: Rig, options: RunOptions) -> tuple[RunInfo, NDArray[np.float6
 
 def _checked(rig: Rig, options: RunOptions) -> tuple[Tracker, NDArray[np.float64]]:
     """
-    Return the tracker and the reference path (n, 3) [m] of what its node is to drive.
+    Return the tracker and the reference path (n, 3) [m] for the motion of the tracker's node.
 
-    Refuses what cannot be driven at all. How far the rest of a path is within reach is found by
-    the node.
+    Raises for motions that are impossible altogether; the node checks the reach along a path.
     """
     loop: Loop
     if options.goals:
@@ -229,11 +228,11 @@ def _refuse_second(
 
 def starter(monitor: RunMonitor, plan: list[NodeSpec]) -> Callable[[], None]:
     """
-    Return the function that starts the motion once the arm is ready and all topics arrive.
+    Return a function that starts the motion once the arm is ready and all topics arrive.
 
-    It starts once: an arm that somebody has stopped may be ready again, and waits for them.
+    It starts only an untouched arm: one that somebody has stopped may be ready again, and waits.
     """
-    # Drawing may be late; a bag is to be complete.
+    # Optional nodes may be late, but a bag must be complete.
     names = [spec.name for spec in plan if spec.required or spec.name == STOP_ORDER_LAST]
 
     def start_when_ready() -> None:
@@ -251,7 +250,7 @@ def _follow(
     stopped: Callable[[], bool],
     start_when_ready: Callable[[], None],
 ) -> _Outcome:
-    """Watch a run until it ends, for whatever reason."""
+    """Watch a run until it ends for any reason."""
     outcome = _Outcome()
 
     def tell(level: str, source: str, message: str) -> None:
@@ -279,7 +278,7 @@ def _follow(
             return outcome
         if state == 'fault':
             at_s, said = monitor.now_s(), monitor.health['supervisor'].message
-            monitor.spin(AFTERMATH_S)  # a sensor says a little later that its device is gone
+            monitor.spin(AFTERMATH_S)  # a sensor reports the loss of its device a little later
             if monitor.value('supervisor', 'state') == 'fault':
                 said = monitor.health['supervisor'].message
             outcome.events.append(Event(at_s, 'error', 'supervisor', f'the arm was held: {said}'))

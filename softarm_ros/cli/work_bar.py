@@ -1,4 +1,4 @@
-"""What is shown while a command computes: a bar on a terminal's stderr, nothing elsewhere."""
+"""Progress display of a computing command: a bar on a terminal's stderr, nothing elsewhere."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
 from softarm_ros.cli.text_output import printable
 
-# What is computed, and which share of it is done; None where nobody knows.
+# Takes the name of the computation and the share done, None if unknown.
 Show = Callable[[str, float | None], None]
 
 
 def show_nothing(what: str, done: float | None) -> None:
-    """Stand in where nobody looks on."""
+    """Ignore progress; the default `Show`."""
 
 
 class WorkBar:
     """
-    Shows what is computed, which share of it is done, and for how long; use it in a `with` block.
+    Shows the name, progress and duration of a computation; a context manager.
 
-    It is gone when the block ends, and while lines are printed.
+    The bar is removed when the block ends, and while lines are printed.
     """
 
     def __init__(self) -> None:
@@ -42,11 +42,11 @@ class WorkBar:
         self.clear()
 
     def show(self, what: str, done: float | None) -> None:
-        """Show what is computed, and the share (0 to 1) that is done, if it is known."""
+        """Show the name of a computation, and the share (0 to 1) done, if known."""
         if not self._console.is_terminal:
             return
         if self._bar is None:
-            # Lines are printed to stdout, which may be a file: they do not pass through the bar.
+            # Lines are printed to stdout, which may be a file: the bar must not redirect them.
             self._bar = Progress(
                 TextColumn('{task.description}', markup=False),
                 BarColumn(),
@@ -65,13 +65,13 @@ class WorkBar:
             self._bar.update(self._bar.task_ids[0], completed=done)
 
     def clear(self) -> None:
-        """Take the bar away until something is shown again."""
+        """Remove the bar until something is shown again."""
         if self._bar is not None:
             self._bar.stop()
             self._bar, self._shown = None, None
 
     def between(self, lines: Iterable[str]) -> Iterator[str]:
-        """Yield lines that somebody prints; the bar is gone meanwhile."""
+        """Yield lines for the caller to print; the bar is removed meanwhile."""
         for line in lines:
             self.clear()
             yield line

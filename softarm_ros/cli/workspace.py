@@ -1,4 +1,4 @@
-"""Where the tip of an arm can be: many random configurations within its limits."""
+"""Workspace of an arm's tip, sampled by random configurations within the limits."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ class Workspace:
     """
     Sampled tip positions (n, 3) [m], base frame.
 
-    `use` (n,) is the largest share of a limit that each uses; `duration_s` the time the
-    kinematics took; `drawn` the number of configurations, those that the actuators cannot hold
-    included.
+    `use` (n,) is the largest share of a limit that each configuration uses; `duration_s` the
+    computing time of the kinematics; `drawn` the number of configurations drawn, including those
+    that the actuators cannot hold.
     """
 
     tips: Array
@@ -41,19 +41,19 @@ class Workspace:
 
 
 def expected_s(rig: Rig, samples: int) -> float:
-    """Return about how long so many samples take [s], from a few."""
-    sample_workspace(rig, 1, 0)  # compiled code is loaded before time is taken
+    """Return an estimate of the time [s] for a number of samples, from a few of them."""
+    sample_workspace(rig, 1, 0)  # loads compiled code before the timing
     began = time.perf_counter()
     sample_workspace(rig, _TRIED, 0)
     return (time.perf_counter() - began) * samples / _TRIED
 
 
 def sample_workspace(rig: Rig, samples: int, seed: int) -> Workspace:
-    """Return tips of configurations of a rig's default model, spread over what the arm may do."""
+    """Return tips of random configurations of a rig's default model within the arm's limits."""
     model, limits = rig.model(), rig.configuration_limits()
     rng = np.random.default_rng(seed)
     tips, use, duration = [], [], 0.0
-    model.tips_of(model.rest_configuration[None])  # compiled code is loaded before time is taken
+    model.tips_of(model.rest_configuration[None])  # loads compiled code before the timing
     for start in range(0, samples, _CHUNK):
         drawn = rig.arm.sample_configurations(model, rng, min(_CHUNK, samples - start))
         configurations = rig.arm.those_held(model, drawn)
@@ -66,7 +66,7 @@ def sample_workspace(rig: Rig, samples: int, seed: int) -> Workspace:
 
 def describe(rig: Rig, workspace: Workspace) -> Iterator[str]:
     """
-    Yield what `softarm workspace` prints.
+    Yield the lines that `softarm workspace` prints.
 
     Raises
     ------
@@ -91,7 +91,7 @@ def describe(rig: Rig, workspace: Workspace) -> Iterator[str]:
 
 def draw_workspace(rig: Rig, workspace: Workspace, path: Path) -> Path:
     """
-    Write a picture: tips from the side and from above, coloured by the share of the limits used.
+    Draw tips from the side and from above, coloured by the share of the limits used.
 
     Raises
     ------
