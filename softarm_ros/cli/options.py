@@ -11,7 +11,7 @@ RigArgument = Annotated[
 ]
 ModelOption = Annotated[
     str | None,
-    typer.Option('--model', metavar='NAME', help="Arm model; the rig's default without it."),
+    typer.Option('--model', metavar='NAME', help="Arm model; by default the rig's."),
 ]
 
 
@@ -31,7 +31,7 @@ SetOption = Annotated[
         show_default=False,
         callback=_settings,
         help='Replace a value of the rig file, as medium=water or plant.pose_sensor.delay_s=0.02; '
-        'repeatable, or several with semicolons between.',
+        'repeatable, or several separated by semicolons.',
     ),
 ]
 

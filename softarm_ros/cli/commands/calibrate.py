@@ -57,33 +57,39 @@ def calibrate(
         ),
     ] = None,
     right: Annotated[
-        str | None, typer.Option(metavar=SOURCE, help='Of the right camera, of the same numbers.')
+        str | None,
+        typer.Option(metavar=SOURCE, help='Images of the right camera, with the same numbers.'),
     ] = None,
     board: Annotated[BoardKind, typer.Option(help='Kind of the board.')] = BoardKind.chessboard,
     columns: Annotated[
         int, typer.Option(help='Inner corners of a chessboard, squares of a ChArUco board.')
     ] = 9,
-    rows: Annotated[int, typer.Option(help='The same, down.')] = 6,
+    rows: Annotated[int, typer.Option(help='The same in the other direction.')] = 6,
     square_mm: Annotated[float, typer.Option(help='Side of a square, as measured.')] = 20.0,
     marker_mm: Annotated[float, typer.Option(help='Side of a marker (ChArUco).')] = 15.0,
-    dictionary: Annotated[str, typer.Option(help='Of the markers (ChArUco).')] = '4X4_250',
+    dictionary: Annotated[
+        str, typer.Option(help='Dictionary of the markers (ChArUco).')
+    ] = '4X4_250',
     output: Annotated[
-        Path, typer.Option(metavar='FILE', help='Calibration file; picture of the board.')
+        Path, typer.Option(metavar='FILE', help='Calibration file, or picture of the board.')
     ] = Path('cameras.yaml'),
     calibration: Annotated[
         Path | None,
         typer.Option(
             metavar='FILE.yaml',
-            help='What is known already: of stereo the lenses, '
-            'which then stay; of base and window the cameras.',
+            help='Known calibration: for stereo the lenses, '
+            'which are kept; for base and window the cameras.',
         ),
     ] = None,
     picture: Annotated[
-        Path | None, typer.Option(metavar='FILE.png', help='Beside the output, with its name.')
+        Path | None,
+        typer.Option(metavar='FILE.png', help='Picture to write; by default beside the output.'),
     ] = None,
-    rational: Annotated[bool, typer.Option(help='Lens with k4 to k6, for wide views.')] = False,
+    rational: Annotated[
+        bool, typer.Option(help='Lens model with k4 to k6, for wide angles.')
+    ] = False,
     drop_outliers: Annotated[
-        bool, typer.Option(help='Leave out images that stand out, and name them.')
+        bool, typer.Option(help='Leave out outlier images, and name them.')
     ] = False,
     count: Annotated[int, typer.Option(min=3, help='Live images to take.')] = 20,
     wait_s: Annotated[float, typer.Option(min=1.0, help='Longest wait for live images.')] = 300.0,
@@ -91,7 +97,7 @@ def calibrate(
         str,
         typer.Option(
             metavar='X,Y,Z,RX,RY,RZ',
-            help='Of base: pose of the board in the base '
+            help='For base: pose of the board in the base '
             'frame, mm and rotation vector in degrees.',
         ),
     ] = '0,0,0,0,0,0',
@@ -99,18 +105,18 @@ def calibrate(
         Path | None,
         typer.Option(
             metavar='FILE.yaml',
-            help='Of base: places of bright markers instead of a board, name: \\[x, y, z] in mm.',
+            help='For base: positions of bright markers, not a board; name: \\[x, y, z] in mm.',
         ),
     ] = None,
     threshold: Annotated[
-        int, typer.Option(min=1, max=254, help='Of base: grey level of markers.')
+        int, typer.Option(min=1, max=254, help='For base: least grey level of markers.')
     ] = 128,
     window: Annotated[
         str | None,
-        typer.Option(metavar='DISTANCE,THICKNESS', help='Of window: measured roughly, mm.'),
+        typer.Option(metavar='DISTANCE,THICKNESS', help='For window: rough measures, mm.'),
     ] = None,
     indices: Annotated[
-        str, typer.Option(metavar='AIR,GLASS,WATER', help='Of window: refractive.')
+        str, typer.Option(metavar='AIR,GLASS,WATER', help='For window: refractive indices.')
     ] = '1.0003,1.49,1.333',
 ) -> None:
     """Calibrate cameras with a board, find the arm's base and the window of a tank."""

@@ -21,7 +21,7 @@ def check(
     ],
 ) -> None:
     """
-    Check rig files: everything that is wrong, with field and line, or a summary.
+    Check rig files: report every mistake with field and line, or print a summary.
 
     Exit status 1 if a file has problems.
     """

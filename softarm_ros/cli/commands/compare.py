@@ -17,15 +17,18 @@ app = command_app()
 def compare(
     rigs: Annotated[
         list[str] | None,
-        typer.Argument(metavar='[RIG]...', help='Without any: all rigs with devices.'),
+        typer.Argument(metavar='[RIG]...', help='Rigs to run; by default all with devices.'),
     ] = None,
     trajectory: Annotated[
-        str | None, typer.Option(metavar='NAME|FILE', help='Of each rig, or a YAML file.')
+        str | None,
+        typer.Option(metavar='NAME|FILE', help='Trajectory of each rig, or a YAML file.'),
     ] = None,
-    laps: Annotated[int | None, typer.Option(min=1, help='Overrides the trajectory.')] = None,
-    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
+    laps: Annotated[
+        int | None, typer.Option(min=1, help="Number of laps, instead of the trajectory's.")
+    ] = None,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of every random number.')] = 0,
 ) -> None:
-    """Run arms simulated and with emulated devices, in real time, and show both errors."""
+    """Run arms simulated and with emulated devices in real time; compare the errors."""
     from softarm_ros.cli.backend_comparison import compare_backends
     from softarm_ros.cli.run_command import stdout_console
 

@@ -17,9 +17,9 @@ def demo(
     report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the report.')] = Path(
         'demo-report'
     ),
-    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of every random number.')] = 0,
 ) -> None:
-    """Drive a circle over topics, watched in a browser, then three ways beside the paper."""
+    """Run a circle over topics, shown in a browser; then compare models with the paper."""
     from softarm_ros.cli.demo import run_demo
     from softarm_ros.cli.run_command import stdout_console
 

@@ -23,7 +23,8 @@ app = command_app()
 def excite(
     rig: RigArgument,
     csv: Annotated[
-        Path, typer.Option('--csv', metavar='FILE.csv', help='As `softarm identify` reads it.')
+        Path,
+        typer.Option('--csv', metavar='FILE.csv', help='File to write, for `softarm identify`.'),
     ],
     kind: Annotated[
         str,
@@ -32,25 +33,28 @@ def excite(
             'after the other), random, steps, sweep.'
         ),
     ] = 'quasi-static',
-    count: Annotated[int, typer.Option(min=1, max=1000, help='Of random places.')] = 30,
+    count: Annotated[int, typer.Option(min=1, max=1000, help='Number of random places.')] = 30,
     amplitude: Annotated[float, typer.Option(help='Share of the range, above 0 to 1.')] = 0.6,
-    dwell_s: Annotated[float, typer.Option(help='How long the arm stands at each place.')] = 2.5,
+    dwell_s: Annotated[float, typer.Option(help='Time the arm rests at each place.')] = 2.5,
     load_kg: Annotated[
         float | None, typer.Option(min=0.0, help='Weight that hangs on the tip.')
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help='Of every random number, and the machine.')] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, help='Seed of every random number and of the machine.')
+    ] = 0,
     live: Annotated[
         bool,
-        typer.Option('--live', help='Lead the arm of a running graph (softarm run RIG --goals).'),
+        typer.Option('--live', help='Move the arm of a running graph (softarm run RIG --goals).'),
     ] = False,
     *,
     settings: SetOption,
 ) -> None:
     """
-    Move an arm so that it can be identified, and record it as CSV.
+    Move an arm for identification, and record commands and poses as CSV.
 
-    A simulated one, in one process with the plant; with --live the arm of a running graph, of any
-    backend, under its supervisor. Places, speeds and accelerations stay within the rig's limits.
+    By default the arm is simulated in this process; with --live it is the arm of a running graph,
+    with any backend and under its supervisor. Places, speeds and accelerations stay within the
+    rig's limits.
     """
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.live_excitation import lead

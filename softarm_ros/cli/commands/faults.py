@@ -16,31 +16,34 @@ CLEAN_RUNS = 20
 @app.command(epilog='Examples:  softarm faults cable_arm --seeds 20   |   softarm faults --clean')
 def faults(
     rigs: Annotated[
-        list[str] | None, typer.Argument(metavar='[RIG]...', help='Without any: all rigs.')
+        list[str] | None, typer.Argument(metavar='[RIG]...', help='Rigs to test; by default all.')
     ] = None,
     trajectory: Annotated[
-        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig; without it, the default.')
+        str | None,
+        typer.Option(metavar='NAME|FILE', help='Trajectory of the rig; its default if not given.'),
     ] = None,
     seed: Annotated[
-        int, typer.Option(min=0, help='Of every random number; the first. 0: nominal machine.')
+        int, typer.Option(min=0, help='First seed of all random numbers. 0: nominal machine.')
     ] = 0,
     clean: Annotated[
-        bool, typer.Option('--clean', help='No faults: count false alarms, on all paths.')
+        bool,
+        typer.Option('--clean', help='Run without faults on all paths, and count false alarms.'),
     ] = False,
     seeds: Annotated[
         int | None,
         typer.Option(
-            min=1, help='Machines, each with a seed of its own; 1, with --clean 20 of every path.'
+            min=1,
+            help='Number of machines, each with its own seed; default 1, with --clean 20.',
         ),
     ] = None,
     json_file: Annotated[
-        Path | None, typer.Option('--json', metavar='FILE', help='Write the results there.')
+        Path | None, typer.Option('--json', metavar='FILE', help='Write the results to this file.')
     ] = None,
     *,
     settings: SetOption,
 ) -> None:
     """
-    Break simulated arms in mid-run: who notices, when, and how far the tip has gone.
+    Inject faults into simulated runs: who notices, when, and how far the tip goes.
 
     Exit status 1 if a bar is missed, or for a false alarm; 130 after Ctrl-C.
     """

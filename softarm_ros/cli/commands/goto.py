@@ -18,11 +18,11 @@ app = command_app()
 )
 def goto(
     rig: RigArgument,
-    x: Annotated[float, typer.Argument(metavar='X', help='m, base frame.')],
-    y: Annotated[float, typer.Argument(metavar='Y', help='m.')],
-    z: Annotated[float, typer.Argument(metavar='Z', help='m.')],
+    x: Annotated[float, typer.Argument(metavar='X', help='Target x in m, base frame.')],
+    y: Annotated[float, typer.Argument(metavar='Y', help='Target y in m.')],
+    z: Annotated[float, typer.Argument(metavar='Z', help='Target z in m.')],
     timeout_s: Annotated[
-        float, typer.Option(min=0.1, help='After which the goal is cancelled.')
+        float, typer.Option(min=0.1, help='Time after which the goal is cancelled.')
     ] = 120.0,
     *,
     settings: SetOption,
@@ -30,7 +30,7 @@ def goto(
     """
     Send the tip of an arm that runs with --goals to a position; Ctrl-C cancels.
 
-    Exit status 0 if it is reached, 1 if not.
+    Exit status 0 if the position is reached, 1 if not.
     """
     from softarm_ros.cli.goto_command import goto as send
     from softarm_ros.rigs.loader import load_rig

@@ -26,57 +26,68 @@ def identify(
     rig: RigArgument,
     recordings: Annotated[
         list[Path] | None,
-        typer.Argument(metavar='[BAG|CSV...]', help='Recordings of the arm, of any kind.'),
+        typer.Argument(metavar='[BAG|CSV...]', help='Recordings of the arm.'),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
-    section: Annotated[int, typer.Option(min=0, help='0 is the one at the base.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of every random number.')] = 0,
+    section: Annotated[
+        int, typer.Option(min=0, help='Section to identify; 0 is at the base.')
+    ] = 0,
     hold_out: Annotated[
-        str, typer.Option(help='Predicted, not used: blocks (every second), later, file, nothing.')
+        str,
+        typer.Option(
+            help='Rows to predict: blocks (every second), later (half), file (last), nothing.'
+        ),
     ] = 'blocks',
     output: Annotated[
         Path | None, typer.Option(metavar='FILE.yaml', help='Rig file to write.')
     ] = None,
     parameters: Annotated[
         str | None,
-        typer.Option(metavar='A,B', help='Groups or names; `?` lists them; `none` keeps all.'),
+        typer.Option(
+            metavar='A,B', help='Groups or names; `?` lists them; `none` keeps all values.'
+        ),
     ] = None,
     rows: Annotated[
-        str | None, typer.Option(metavar='FROM:TO', help='Of each file, as `softarm score`.')
+        str | None,
+        typer.Option(metavar='FROM:TO', help='Rows of each file, as for `softarm score`.'),
     ] = None,
     residual: Annotated[
         list[str] | None,
         typer.Option(
             metavar='A,B',
-            help='Learn what is left: linear, square, "lag 0.3", "play 0.2". Given several times: '
-            'those that predict best what they have not seen.',
+            help='Learn the remaining error from features: linear, square, "lag 0.3", "play 0.2". '
+            'Repeatable: the choice that best predicts unseen rows is used.',
         ),
     ] = None,
     prior_factor: Annotated[
         float,
-        typer.Option(min=0.01, max=100.0, help='By which what is known before is less sure.'),
+        typer.Option(min=0.01, max=100.0, help='Factor that widens the priors.'),
     ] = 1.0,
-    most_rows: Annotated[int, typer.Option(min=10, help='Of all files, that identify.')] = 600,
+    most_rows: Annotated[
+        int, typer.Option(min=10, help='Most rows, of all files, to identify from.')
+    ] = 600,
     most_predicted: Annotated[
-        int, typer.Option(min=10, help='Of all files, that are predicted or learned from.')
+        int, typer.Option(min=10, help='Most rows, of all files, to predict or to learn from.')
     ] = 20000,
     stood_s: Annotated[
         float,
-        typer.Option(min=0.0, help='Only rows before which commands stood for so long (s).'),
+        typer.Option(
+            min=0.0, help='Use only rows with constant commands for this long before (s).'
+        ),
     ] = 0.0,
     *,
     model: Annotated[
-        str | None, typer.Option(metavar='NAME', help="Whose parameters; the rig's without.")
+        str | None, typer.Option(metavar='NAME', help="Model to identify; the rig's by default.")
     ] = None,
     settings: SetOption,
 ) -> None:
     """
-    Identify an arm of any kind from its recordings; intervals, and what the data cannot tell.
+    Identify the parameters of an arm from recordings, with intervals and warnings.
 
-    Without recordings, as the papers did on the simulated arm: stiffnesses of a cable-driven
-    section by pulling a cable; pressure, length and give of chambers by filling them; strips,
-    levers and weight of an arm of tendons by pulling each of them, with weights; the same of water
-    chambers by filling each of them; tables of valves, pull, leak and stiffness of muscles on a
-    bench.
+    Without recordings, the experiment of the arm's paper is simulated. A cable-driven section: its
+    stiffnesses, by pulling a cable. Air chambers: pressure curves and compliance, by filling them.
+    Tendons: strips, levers and weight, by pulling each tendon, with weights. Water chambers: the
+    same, by filling each chamber. Muscles: valve tables, pull, leak and stiffness, on a bench.
     """
     from softarm_ros.cli.identification import command
     from softarm_ros.cli.identification.experiment import EXPERIMENTS

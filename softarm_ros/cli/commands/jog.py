@@ -18,30 +18,30 @@ app = command_app()
 )
 def jog(
     rig: RigArgument,
-    actuator: Annotated[str, typer.Argument(metavar='ACTUATOR', help='Of the rig.')],
+    actuator: Annotated[str, typer.Argument(metavar='ACTUATOR', help='Actuator of the rig.')],
     amount: Annotated[
         float,
         typer.Argument(
-            metavar='AMOUNT', help='By how much, in mm or kPa as softarm check shows it.'
+            metavar='AMOUNT', help='Distance to move, in mm or kPa as shown by softarm check.'
         ),
     ],
     speed: Annotated[
-        float | None, typer.Option(help='mm/s or kPa/s; without it, a tenth of the greatest.')
+        float | None, typer.Option(help='mm/s or kPa/s; by default a tenth of the greatest.')
     ] = None,
     backend: Annotated[str, typer.Option(help='hardware or emulated.')] = 'hardware',
     home: Annotated[
         bool, typer.Option('--home', help='The arm is at rest now: home all actuators first.')
     ] = False,
     hold_s: Annotated[
-        float, typer.Option(help='How long to keep the last command before the end.')
+        float, typer.Option(help='Time to hold the last command before the end.')
     ] = 1.0,
-    yes: Annotated[bool, typer.Option('--yes', help='Do not ask.')] = False,
-    seed: Annotated[int, typer.Option(min=0, help='Of the emulated arm.')] = 0,
+    yes: Annotated[bool, typer.Option('--yes', help='Do not ask for confirmation.')] = False,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of the emulated arm.')] = 0,
     *,
     settings: SetOption,
 ) -> None:
     """
-    Move one actuator from where it is, slowly and within its limits; Ctrl-C stops it.
+    Move one actuator by an amount, slowly and within its limits; Ctrl-C stops it.
 
     Exit status 1 if it could not be moved.
     """

@@ -19,29 +19,33 @@ app = command_app()
 )
 def machines(
     rigs: Annotated[
-        list[str] | None, typer.Argument(metavar='[RIG...]', help='Without any: all rigs.')
+        list[str] | None, typer.Argument(metavar='[RIG...]', help='Rigs to use; by default all.')
     ] = None,
-    count: Annotated[int, typer.Option('--machines', min=1, help='1, 2, ... this many.')] = 20,
+    count: Annotated[
+        int, typer.Option('--machines', min=1, help='Number of machines: 1, 2, ...')
+    ] = 20,
     runs: Annotated[
-        bool, typer.Option('--runs', help='Drive their paths, in open and closed loop.')
+        bool, typer.Option('--runs', help='Run their paths, in open and closed loop.')
     ] = False,
     trajectory: Annotated[
-        list[str] | None, typer.Option(metavar='NAME', help='Of the rigs; without it, all.')
+        list[str] | None,
+        typer.Option(metavar='NAME', help='Trajectory of the rigs; by default all.'),
     ] = None,
     store: Annotated[
         Path | None,
         typer.Option(
-            metavar='DIR', help='Keep every run there; what is there already is not run again.'
+            metavar='DIR', help='Folder to keep results in; runs already there are not repeated.'
         ),
     ] = None,
     *,
     settings: SetOption,
 ) -> None:
     """
-    Show what is drawn for machines of a rig, or drive them: true and measured errors.
+    Show the drawn parameters of simulated machines, or run them: true and measured errors.
 
-    Without --runs each field that varies, with the values of all machines. With it one row for
-    each path and loop: median and 90th percentile over machines of the mean error of the tip.
+    Without --runs, show each field that varies, with its range over machines. With --runs, show
+    one row for each path and loop: median and 90th percentile over machines of the tip's mean
+    error.
     Exit status 1 unless every run completed, 130 after Ctrl-C.
     """
     from softarm_ros.cli import machine_table

@@ -30,7 +30,7 @@ def model(
         str | None,
         typer.Option(
             metavar='A1,A2,...',
-            help='Of each actuator, in mm, kPa or N as softarm check shows it (forward).',
+            help='Values of all actuators, in mm, kPa or N as shown by softarm check (forward).',
         ),
     ] = None,
     position_m: Annotated[
@@ -42,7 +42,7 @@ def model(
     """
     Compute shape from actuation (forward) or actuation from a tip position (inverse).
 
-    Exit status 1 if the position is out of reach; the nearest found is printed.
+    Exit status 1 if the position is out of reach; the nearest solution is printed.
     """
     from softarm_ros.cli import model_command
     from softarm_ros.rigs.loader import load_rig

@@ -19,9 +19,9 @@ def parts(
     ] = None,
 ) -> None:
     """
-    List the parts that arms are composed of, and the fields of one.
+    List the parts that arms are composed of, or the fields of one part.
 
-    Parts of other installed packages are among them; one that cannot be used is named on stderr.
+    The list includes parts of other installed packages; unusable parts are reported on stderr.
     """
     from softarm_ros.cli.parts_command import list_parts, show_part
 

@@ -17,9 +17,10 @@ def picture(
     rig: RigArgument,
     output: Annotated[Path, typer.Option(metavar='FILE.png', help='Picture to write.')],
     trajectory: Annotated[
-        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
+        str | None,
+        typer.Option(metavar='NAME|FILE', help='Trajectory of the rig, or a YAML file.'),
     ] = None,
-    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of every random number.')] = 0,
     *,
     settings: SetOption,
 ) -> None:

@@ -24,23 +24,25 @@ def ports(
         bool | None,
         typer.Option(
             '--test/--no-test',
-            help='Ask all ports, or none; without it, those that look like boards.',
+            help='Test all ports, or none; by default those that look like boards.',
         ),
     ] = None,
     folder: Annotated[
-        Path | None, typer.Option(metavar='DIR', help='Addresses of emulated devices.')
+        Path | None, typer.Option(metavar='DIR', help='Folder with addresses of emulated devices.')
     ] = None,
     image: Annotated[
         Path | None,
-        typer.Option(metavar='FILE', help='Where to save what the cameras of RIG see (PNG).'),
+        typer.Option(
+            metavar='FILE', help='Save the view of the cameras of RIG to this file (PNG).'
+        ),
     ] = None,
     *,
     settings: SetOption,
 ) -> None:
     """
-    List what is plugged in and test it without motion; opening its port resets a Mega.
+    List connected devices; test them without motion. Opening its port resets a Mega.
 
-    Exit status 1 if something is not as it should be.
+    Exit status 1 if a test fails.
     """
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.ports_command import show_cameras, show_ports, show_rig

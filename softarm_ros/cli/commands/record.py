@@ -24,14 +24,16 @@ def record(
     ] = None,
     bag: Annotated[
         Path | None,
-        typer.Option(metavar='DIR', help='The new bag; a name by the time without it.'),
+        typer.Option(metavar='DIR', help='The new bag; by default named after rig and time.'),
     ] = None,
     duration: Annotated[
-        float, typer.Option(min=0.0, metavar='S', help='How long; 0: until Ctrl-C.')
+        float, typer.Option(min=0.0, metavar='S', help='Duration in s; 0: until Ctrl-C.')
     ] = 0.0,
     repair: Annotated[
         Path | None,
-        typer.Option(metavar='BAG', help='Give a bag whose recorder was killed its index.'),
+        typer.Option(
+            metavar='BAG', help='Write an indexed copy of a bag whose recorder was killed.'
+        ),
     ] = None,
     *,
     settings: SetOption,

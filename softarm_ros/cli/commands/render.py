@@ -29,13 +29,16 @@ def render(
         typer.Option(metavar='FILE', help='.png: a few moments; .gif or .mp4: an animation.'),
     ],
     trajectory: Annotated[
-        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
+        str | None,
+        typer.Option(metavar='NAME|FILE', help='Trajectory of the rig, or a YAML file.'),
     ] = None,
-    seconds: Annotated[float, typer.Option(min=0.2, max=600.0, help='Of an animation.')] = 6.0,
-    seed: Annotated[int, typer.Option(min=0, help='Of every random number.')] = 0,
+    seconds: Annotated[
+        float, typer.Option(min=0.2, max=600.0, help='Duration of an animation.')
+    ] = 6.0,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of every random number.')] = 0,
     rig: Annotated[
         str | None,
-        typer.Option(metavar='RIG', help='Of the bag, instead of the one it was recorded with.'),
+        typer.Option(metavar='RIG', help='Rig for the bag, instead of the recorded one.'),
     ] = None,
     *,
     settings: SetOption,

@@ -20,26 +20,27 @@ def replay(
     bag: Annotated[
         Path,
         typer.Argument(
-            metavar='BAG', help='Of `softarm run --bag`; to be looked at also of `softarm record`.'
+            metavar='BAG',
+            help='Bag of `softarm run --bag`, or of `softarm record` for display only.',
         ),
     ],
-    rate: Annotated[float, typer.Option(min=0.01, max=100.0, help='Speed.')] = 1.0,
+    rate: Annotated[float, typer.Option(min=0.01, max=100.0, help='Speed; 1 is real time.')] = 1.0,
     nodes: Annotated[
         str,
         typer.Option(
             metavar='NAME,...',
-            help='That run on what sensors said then: tracker, inverse_kinematics, supervisor, '
+            help='Nodes to run live on recorded inputs: tracker, inverse_kinematics, supervisor, '
             'markers.',
         ),
     ] = '',
     direct: Annotated[
         bool,
         typer.Option(
-            '--direct', help="The tracker's cycles in this process, beside the recorded commands."
+            '--direct', help="Repeat the tracker's cycles in this process; compare the commands."
         ),
     ] = False,
 ) -> None:
-    """Play a recorded run over topics, with /clock; or run its tracker again."""
+    """Play a recorded run over topics, with /clock, or repeat the cycles of its tracker."""
     if direct:
         from softarm_ros.cli import replay_direct
         from softarm_ros.cli.cli_errors import UsageError

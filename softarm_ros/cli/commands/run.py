@@ -22,7 +22,8 @@ def run(
     rig: RigArgument,
     backend: Annotated[str, typer.Option(help='sim, emulated or hardware.')] = 'sim',
     trajectory: Annotated[
-        str | None, typer.Option(metavar='NAME|FILE', help='Of the rig, or a YAML file.')
+        str | None,
+        typer.Option(metavar='NAME|FILE', help='Trajectory of the rig, or a YAML file.'),
     ] = None,
     task: Annotated[
         str | None,
@@ -34,31 +35,29 @@ def run(
         bool,
         typer.Option('--goals', help='Wait for goals (softarm goto, teleop, view) until Ctrl-C.'),
     ] = False,
-    model: Annotated[str | None, typer.Option(help='Of the rig; without it, the default.')] = None,
+    model: Annotated[str | None, typer.Option(help="Model; by default the rig's.")] = None,
     controller: Annotated[
         str | None,
-        typer.Option(
-            metavar='NAME', help='Instead of controller.kind; keeps the fields both have.'
-        ),
+        typer.Option(metavar='NAME', help='Replace controller.kind; common fields are kept.'),
     ] = None,
     estimator: Annotated[
         str | None,
-        typer.Option(
-            metavar='NAME', help='Instead of estimator.kind; keeps the fields both have.'
-        ),
+        typer.Option(metavar='NAME', help='Replace estimator.kind; common fields are kept.'),
     ] = None,
     open_loop: Annotated[bool, typer.Option('--open-loop', help='Do not use feedback.')] = False,
     direct: Annotated[
         bool, typer.Option('--direct', help='One process, no topics, exactly repeatable.')
     ] = False,
-    laps: Annotated[int | None, typer.Option(help='Overrides the trajectory.')] = None,
+    laps: Annotated[
+        int | None, typer.Option(help="Number of laps, instead of the trajectory's.")
+    ] = None,
     rate: Annotated[float, typer.Option(help='Simulated speed; 1 is real time.')] = 1.0,
-    seed: Annotated[int, typer.Option(help='Of every random number.')] = 0,
+    seed: Annotated[int, typer.Option(help='Seed of every random number.')] = 0,
     machine: Annotated[
         str | None,
         typer.Option(
             metavar='nominal|N',
-            help='Which simulated arm: as its file states, or one drawn; the seed without it.',
+            help='Simulated machine: nominal as in the file, or drawn; by default the seed.',
         ),
     ] = None,
     home: Annotated[
@@ -69,12 +68,14 @@ def run(
         bool,
         typer.Option(
             '--strict',
-            help='End a simulated run when the computer is late, instead of holding the arm.',
+            help='End a simulated run if the computer is late, instead of holding the arm.',
         ),
     ] = False,
     processes: Annotated[
         str,
-        typer.Option(help='one: the nodes of the loop share a process; each: every node alone.'),
+        typer.Option(
+            help='one: the nodes of the loop share a process; each: one process per node.'
+        ),
     ] = 'one',
     view: Annotated[
         bool, typer.Option('--view', help='Show the arm in a browser while it runs.')
@@ -84,7 +85,8 @@ def run(
         typer.Option(metavar='DIR', help='Record a rosbag2 MCAP bag into this folder.'),
     ] = None,
     report: Annotated[
-        Path | None, typer.Option(metavar='DIR', help='Write figures and a page into this folder.')
+        Path | None,
+        typer.Option(metavar='DIR', help='Write figures and an HTML page into this folder.'),
     ] = None,
     json_file: Annotated[
         Path | None, typer.Option('--json', metavar='FILE', help='Write the summary to this file.')

@@ -16,10 +16,11 @@ app = command_app()
 def rviz(
     rig: RigArgument,
     output: Annotated[
-        Path | None, typer.Option(metavar='FILE', help='File to write; printed without it.')
+        Path | None,
+        typer.Option(metavar='FILE', help='File to write; by default the output is printed.'),
     ] = None,
 ) -> None:
-    """Print the rviz configuration of a rig: its topics and frames, a view of all of it."""
+    """Print an rviz configuration for a rig: its topics, its frames, a view of the arm."""
     from softarm_ros.cli.text_output import write_or_print
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.rigs.rviz import rviz_config

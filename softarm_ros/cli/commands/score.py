@@ -19,16 +19,18 @@ app = command_app()
 )
 def score(
     rig: RigArgument,
-    data: Annotated[list[Path], typer.Argument(metavar='BAG|CSV...', help='What was recorded.')],
+    data: Annotated[
+        list[Path], typer.Argument(metavar='BAG|CSV...', help='Recordings of the arm.')
+    ],
     model: Annotated[
         list[str] | None,
-        typer.Option(metavar='NAME', help='Repeatable; the default without.'),
+        typer.Option(metavar='NAME', help="Model to score, repeatable; by default the rig's."),
     ] = None,
     rows: Annotated[
         str | None,
-        typer.Option(metavar='FROM:TO', help='Of each file: 3000: or 30s:60s or 0,2,4:8.'),
+        typer.Option(metavar='FROM:TO', help='Rows of each file: 3000: or 30s:60s or 0,2,4:8.'),
     ] = None,
-    every: Annotated[int, typer.Option(min=1, help='Only every Nth of them.')] = 1,
+    every: Annotated[int, typer.Option(min=1, help='Use only every Nth row.')] = 1,
     report: Annotated[
         Path | None, typer.Option(metavar='DIR', help='Write figures (PNG) into this folder.')
     ] = None,
@@ -38,7 +40,7 @@ def score(
     *,
     settings: SetOption,
 ) -> None:
-    """Feed recorded commands to models: predicted against measured, and baselines."""
+    """Compare model predictions for recorded commands with measurements and baselines."""
     from dataclasses import replace
 
     from softarm_ros.cli import score as scoring

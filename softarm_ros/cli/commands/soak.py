@@ -17,21 +17,23 @@ app = command_app()
 )
 def soak(
     rigs: Annotated[
-        list[str] | None, typer.Argument(metavar='[RIG...]', help='Without any: all rigs.')
+        list[str] | None, typer.Argument(metavar='[RIG...]', help='Rigs to run; by default all.')
     ] = None,
-    starts: Annotated[int, typer.Option(min=1, help='Of every rig.')] = 40,
+    starts: Annotated[int, typer.Option(min=1, help='Number of runs of every rig.')] = 40,
     rate: Annotated[float, typer.Option(help='Simulated speed; 1 is real time.')] = 1.0,
     backend: Annotated[str, typer.Option(help='sim or emulated.')] = 'sim',
-    busy: Annotated[int, typer.Option(min=0, help='Processes that keep processors busy.')] = 0,
+    busy: Annotated[
+        int, typer.Option(min=0, help='Number of processes that keep processors busy.')
+    ] = 0,
     whole: Annotated[
-        bool, typer.Option('--whole', help='The whole path, not its first 10 mm.')
+        bool, typer.Option('--whole', help='Run the whole path, not only its first 10 mm.')
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help='Of the first run.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of the first run.')] = 0,
 ) -> None:
     """
     Run rigs over topics many times: completion, holds, missed cycles, latency, error.
 
-    Exit status 1 unless every run completed. Nothing is tried again.
+    Exit status 1 unless every run completed. Failed runs are not repeated.
     """
     from softarm_ros.cli import soak as soaking
     from softarm_ros.cli.run_command import table_console

@@ -18,12 +18,14 @@ def teleop(
     rig: RigArgument,
     joy: Annotated[
         str | None,
-        typer.Option(metavar='TOPIC', help='Of a gamepad (sensor_msgs/Joy), as joy_node sends.'),
+        typer.Option(
+            metavar='TOPIC', help='Topic of a gamepad (sensor_msgs/Joy), as from joy_node.'
+        ),
     ] = None,
     *,
     settings: SetOption,
 ) -> None:
-    """Lead the tip of an arm that runs with --goals by keys or a gamepad; q ends it."""
+    """Move the tip of an arm that runs with --goals by keys or a gamepad; q quits."""
     from softarm_ros.cli.teleop_command import teleop as lead
     from softarm_ros.rigs.loader import load_rig
 

@@ -15,11 +15,10 @@ app = command_app()
 @app.command(epilog='Example:  softarm urdf cable_arm --links 8 --output cable_arm.urdf')
 def urdf(
     rig: RigArgument,
-    links: Annotated[
-        int, typer.Option(min=1, max=99, help='Rigid links that stand for one section.')
-    ] = 8,
+    links: Annotated[int, typer.Option(min=1, max=99, help='Rigid links per section.')] = 8,
     output: Annotated[
-        Path | None, typer.Option(metavar='FILE', help='File to write; printed without it.')
+        Path | None,
+        typer.Option(metavar='FILE', help='File to write; by default the output is printed.'),
     ] = None,
 ) -> None:
     """Print the URDF of a rig, generated from its file."""

@@ -22,19 +22,21 @@ def view(
     ],
     rig: Annotated[
         str | None,
-        typer.Option(metavar='RIG', help='Of the bag, instead of the one it was recorded with.'),
+        typer.Option(metavar='RIG', help='Rig for the bag, instead of the recorded one.'),
     ] = None,
-    port: Annotated[int, typer.Option(min=1, max=65535, help='On this computer alone.')] = 8080,
+    port: Annotated[
+        int, typer.Option(min=1, max=65535, help='Port; only this computer can connect.')
+    ] = 8080,
     opened: Annotated[
         bool, typer.Option('--open', help='Open the page in a browser, if there is a desktop.')
     ] = False,
     runs: Annotated[
-        bool, typer.Option('--runs/--no-runs', help='Offer to begin simulated runs.')
+        bool, typer.Option('--runs/--no-runs', help='Offer controls to start simulated runs.')
     ] = True,
     *,
     settings: SetOption,
 ) -> None:
-    """Look at an arm in a browser: one that runs, or a recorded run."""
+    """Show a running arm or a recorded run in a browser."""
     from softarm_ros.cli.recorded_rig import rig_of_bag, rig_without_bag
     from softarm_ros.cli.run_command import stdout_console, stop_on_signals
     from softarm_ros.cli.viewer.app import view_bag, view_graph

@@ -18,12 +18,12 @@ _LONG_S = 30.0
 def workspace(
     rig: RigArgument,
     samples: Annotated[int, typer.Option(min=1, help='Number of configurations.')] = 200_000,
-    seed: Annotated[int, typer.Option(min=0, help='Of the random configurations.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, help='Seed of the random configurations.')] = 0,
     image: Annotated[
         Path | None, typer.Option(metavar='FILE.png', help='Picture to write.')
     ] = None,
 ) -> None:
-    """Show where the tip of an arm can be within its limits."""
+    """Show the workspace of an arm: tip positions within its limits."""
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.workspace import describe, draw_workspace, expected_s, sample_workspace
