@@ -165,7 +165,9 @@ def stereo(
     if lenses is not None:
         blocks = read_calibration(lenses).cameras
         if {'left', 'right'} - blocks.keys():
-            raise CameraError(f'{lenses}: has no two cameras: run softarm calibrate camera first')
+            raise CameraError(
+                f'{lenses}: does not hold two cameras: run softarm calibrate camera first'
+            )
         known = (blocks['left'].camera('left'), blocks['right'].camera('right'))
         _require_sizes(lenses, known, found.sizes)
     fit = calibrate_stereo(
@@ -384,7 +386,7 @@ def _gone(before: CalibrationFile, fresh: CalibrationFile) -> list[str]:
         return []
     each = ', '.join(gone)
     verb = 'is' if len(gone) == 1 else 'are'
-    return [f'note: {each} of this file belonged to the cameras before, and {verb} gone']
+    return [f'note: {each} of this file belonged to the previous cameras, and {verb} removed']
 
 
 def _now() -> str:

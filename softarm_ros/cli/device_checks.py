@@ -152,7 +152,7 @@ def _channel(report: ChannelReport) -> Finding:
     if report.trouble:
         return Finding(False, 'daq', part, report.trouble)
     if math.isnan(report.volts):
-        return Finding(True, 'daq', part, 'there; not written')
+        return Finding(True, 'daq', part, 'found; nothing written to it')
     unit, factor = edge_unit(report.unit)
     value = '' if report.unit == 'V' else f', {round(factor * report.value, 2) + 0.0:.2f} {unit}'
     return Finding(True, 'daq', part, f'{report.volts:.4f} V{value}')

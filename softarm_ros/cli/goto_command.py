@@ -59,12 +59,12 @@ def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[s
                 out(f'{why}: {answer}')
                 return EXIT_INTERRUPTED if stopped() else EXIT_INCOMPLETE
             if not client.fresh('tracker', SILENT_S):
-                out(f'{rig.name}: {GONE}; what has become of the goal is not known')
+                out(f'{rig.name}: {GONE}; the outcome of the goal is unknown')
                 return EXIT_INCOMPLETE
             if not reports or str(stamp) in client.value('tracker', 'goal_stamps_ns').split():
                 known_at = waited
             if waited - known_at > _FORGOTTEN_S:
-                out('the tracker does not have the goal any more; what became of it is not known')
+                out('the tracker has dropped the goal; its outcome is unknown')
                 return EXIT_INCOMPLETE
             if not reports and waited > _ANSWER_S:
                 out(f'no answer within {_ANSWER_S:g} s')

@@ -120,7 +120,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     complete = np.isfinite(told).all(axis=1) & np.isfinite(rows).all(axis=(1, 2))
     gone = int(np.count_nonzero(~complete))
     if gone == len(stamps):
-        raise MeasurementError(f'{bag}: no row has all of its numbers')
+        raise MeasurementError(f'{bag}: every row lacks a number')
     stamps, rows, told = stamps[complete], rows[complete], told[complete]
     # Models do not include the pretension, by which antagonists pull against each other.
     about = about_of(bag)
@@ -144,7 +144,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
                 [
                     f'{len(off)} of {len(whole)} poses were received up to {max(off):.3g} s off '
                     'their stamps, by clocks that differ or jumped, or a computer that was busy: '
-                    'beside each of these is the command before it was received'
+                    'each of these is paired with the last command before it was received'
                 ]
                 if off
                 else []
@@ -170,4 +170,7 @@ def _around(about: Mapping[str, str], rig: Rig) -> tuple[dict[str, float], str]:
             return values_of(recorded_rig(about, Path(folder)), AROUND), ''
         except RigError as error:
             reason = str(error).splitlines()[0]
-    return {}, f'the rig file in the bag is none today ({reason}): {AROUND[0]} of {rig.name} taken'
+    return (
+        {},
+        f'the rig file in the bag is not valid today ({reason}): {AROUND[0]} of {rig.name} used',
+    )

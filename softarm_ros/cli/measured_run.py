@@ -415,7 +415,7 @@ def _not_told(config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:
     if np.ptp(run.commands[: early + 1], axis=0).any():  # else probably constant before
         yield (
             f'{early} rows are of the first {config.delay_s:g} s (recording.delay_s): what was '
-            'commanded before is not recorded, the first command is taken for it'
+            'commanded before is not recorded; the first command is used'
         )
     steps = np.diff(run.time_s)
     gaps = steps[steps > _GAP * np.median(steps)] if len(steps) else steps
@@ -522,7 +522,7 @@ def _none_whole(run: MeasuredRun) -> MeasurementError:
         if values is not None
     ]
     return MeasurementError(
-        f'{run.source}: no row has all of what the rig maps; of {len(run)} rows have numbers for '
+        f'{run.source}: no row is complete; of {len(run)} rows, there are numbers for '
         f'{", ".join(counts)}'
     )
 

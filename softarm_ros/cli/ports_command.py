@@ -43,7 +43,7 @@ def show_ports(test: bool | None, out: Print) -> bool:
         elif port.likely if test is None else test:
             well &= _ask(port, out)
         elif test is None:
-            out('    not asked: does not look like a board of softarm (--test asks all)')
+            out('    not tested: does not look like a board of softarm (--test tests all)')
     return well
 
 
@@ -121,7 +121,7 @@ def show_rig(
         out(f'        {name:9} measures poses: tip/pose, {config.rate_hz:g} Hz')
     failed = sum(not finding.ok for finding in findings)
     if failed:
-        out(f'{rig.name}: {failed} of {len(findings)} not as they should be')
+        out(f'{rig.name}: {failed} of {len(findings)} checks failed')
     else:
         out(f'{rig.name}: all {len(findings)} answer; nothing was moved')
     return not failed

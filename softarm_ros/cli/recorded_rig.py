@@ -29,7 +29,7 @@ def rig_without_bag(what: str, rig: str | None, settings: Sequence[str]) -> Rig:
 
     """
     if rig is not None:
-        raise UsageError(f'--rig {rig}: {what} is no bag; expected the folder of a recording')
+        raise UsageError(f'--rig {rig}: {what} is not a bag; expected the folder of a recording')
     try:
         file = find_rig(what)
     except RigError as error:

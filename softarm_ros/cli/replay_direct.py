@@ -112,8 +112,8 @@ def replay_direct(bag: Path) -> Replayed:
     day = read_day(bag, rig, loop)
     if ALLOWED in day.cycles[0].knew:
         raise UsageError(
-            f'{bag}: the recording begins in mid-motion; what the tracker had come to by then is '
-            'not in it'
+            f'{bag}: the recording begins in mid-motion, and the state of the tracker at that '
+            'time is not in it'
         )
     return compare(loop, day)
 

@@ -162,8 +162,8 @@ def corrected_by(
         ]
     )
     notes = (
-        f'the residual says of itself: {says}; {100 * doubted:.0f} % of the rows lie beyond its '
-        'data, where it fades',
+        f'spread of the residual by itself: {says}; {100 * doubted:.0f} % of the rows lie beyond '
+        'its data, where it fades',
     )
     return Prediction(f'{physics.name} + learned', points, axes, (*physics.notes, *notes))
 
@@ -284,7 +284,7 @@ def loaded(model: ArmModel, command: Array, force: Array) -> Shape:
         # Short steps: with full ones, a force that follows the tip may oscillate.
         turn = exp_so3(_RELAXATION * step) @ turn
     raise ModelError(
-        f'the tip finds no rest under {np.linalg.norm(force):.3g} N that turn with it'
+        f'no equilibrium was found under {np.linalg.norm(force):.3g} N that turn with the tip'
     )
 
 

@@ -75,7 +75,7 @@ def check_sensor(
         elif seen.name == base or seen.name in health.seen:
             yield Finding(True, name, seen.name, f'seen, at {seen.section}')
         else:
-            yield Finding(False, name, seen.name, 'not seen; look at its markers and its name')
+            yield Finding(False, name, seen.name, 'not seen; check its markers and its name')
 
 
 def _saved(sensor: SeeingSensor, name: str, image: Path) -> Finding:

@@ -69,7 +69,7 @@ class TargetMover:
         off = ', '.join(
             f'axis {i} = {v:.2f}' for i, v in zip(_AXES, self._stick, strict=True) if v
         )
-        return f'sticks are ignored until they are let go ({off or "axes that are not finite"})'
+        return f'sticks are ignored until they are released ({off or "axes that are not finite"})'
 
     def halt(self, reference: Array) -> None:
         """Set the target back to the reference (3,) [m]."""

@@ -55,7 +55,7 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
         require_arm(client, rig)
         reference = client.reference
         if reference is None:
-            raise UsageError(f'{rig.name}: no reference/pose has come')
+            raise UsageError(f'{rig.name}: no reference/pose was received')
         mover = TargetMover(reference, 0.5 * fastest)
         if joy is not None:
             client.listen_to_joy(joy, lambda axes: mover.axes(list(axes), time.monotonic()))
@@ -69,7 +69,7 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
                 reference = reference if client.reference is None else client.reference
                 late_s = now - before - 1.0 / RATE_HZ
                 if late_s > _LATE_S:
-                    paused = f'kept from its work for {late_s:.1f} s: what was pressed is ignored'
+                    paused = f'delayed by {late_s:.1f} s: keys and sticks of that time are ignored'
                     paused_until, before = now + _PAUSE_S, now
                 for key in read():
                     if key in ('q', '\x04', '\x03'):

@@ -172,7 +172,7 @@ def test_what_belonged_to_the_cameras_before_is_said_to_be_gone(what, folder, tm
     code, said, err = softarm('calibrate', what, *sides, *BOARD, '--output', out)
     assert code == 0, err
     gone = 'pair, base, window' if what == 'camera' else 'base, window'
-    assert f'note: {gone} of this file belonged to the cameras before, and are gone' in said
+    assert f'note: {gone} of this file belonged to the previous cameras, and are removed' in said
     assert read_calibration(out).window is None
     code, said, err = softarm('calibrate', what, *sides, *BOARD, '--output', out)
     assert 'note:' not in said

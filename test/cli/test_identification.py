@@ -267,7 +267,7 @@ def test_rows_that_the_model_refuses_are_told(trunk, tmp_path):
     lines = list(run(trunk, Asked((path,), ('lengths',), 'later', most_rows=100)))
     head = next(i for i, line in enumerate(lines) if line.startswith('parameter'))
     searched, told, _ = lines[1:head]
-    assert searched == '100 of the 300 rows are searched with (--most-rows)'
+    assert searched == '100 of the 300 rows are used in the search (--most-rows)'
     assert re.match(r'warning: the model refuses \d\d of the 100 rows searched with; ', told)
     refused = [line for line in lines if 'refused: an arc would close' in line]
     assert len(refused) == 2, lines  # as it was, and identified
@@ -492,7 +492,7 @@ def test_mistakes_are_named(trunk, changed, tmp_path, capsys):
         (['--hold-out', 'sooner'], "--hold-out 'sooner': expected later, file, blocks, nothing"),
         (['--hold-out', 'file'], 'expected two files or more'),
         (['--parameters', 'colour'], 'no such group; there are lengths, rest_bends, bends'),
-        (['--parameters', 'a,,b'], 'expected names divided by commas'),
+        (['--parameters', 'a,,b'], 'expected names separated by commas'),
         # Said before anything is read: rows '9:8' would be.
         (['--rows', '9:8', '--residual', 'creep 2'], "feature 'creep 2': expected one of"),
         (['--rows', '5000:', '--parameters', 'delay'], 'none of the 1200 rows'),

@@ -65,7 +65,7 @@ def test_draws_are_shown_with_what_the_file_states():
 def test_options_of_runs_are_refused_without_them(option, value):
     found = CliRunner().invoke(app, ['cable_arm', option, value])
     assert isinstance(found.exception, UsageError)
-    assert str(found.exception) == f'{option} is of runs: expected --runs with it'
+    assert str(found.exception) == f'{option} needs --runs'
 
 
 def test_a_rig_without_spreads_shows_nothing():

@@ -574,7 +574,7 @@ def test_rows_of_a_bag_without_a_number_are_left_out_and_counted(rig, tmp_path):
     assert len(run) == 10
     assert 'left out: 2 incomplete rows' in run.notes
     np.testing.assert_allclose(run.commands, np.delete(commands, [3, 5], axis=0), atol=1e-12)
-    with pytest.raises(MeasurementError, match='no row has all of its numbers'):
+    with pytest.raises(MeasurementError, match='every row lacks a number'):
         read_run(
             rig,
             write_bag(rig, tmp_path / 'none', commands[:6], lambda i, message: lost(3, message)),
@@ -658,7 +658,7 @@ def changed_text(rig, path, change):
         ),
         (
             lambda text: re.sub(r'(?m),[^,]+$', ',', text).replace('oy,', 'oy,oz', 1),
-            'of 8 rows have numbers for time 8, commands 8, distal 0, ball 0, axis of distal 8',
+            '8 rows, there are numbers for time 8, commands 8, distal 0, ball 0, axis of distal 8',
         ),
     ],
 )  # fmt: skip

@@ -81,7 +81,7 @@ def test_so_is_what_the_udev_rules_have_named(monkeypatch, tmp_path, board):
 def test_other_ports_are_asked_only_when_told(monkeypatch, tmp_path, board):
     plugged(monkeypatch, tmp_path, board, 0x0403, 0x6001)
     status, said = ports()
-    assert (status, 'not asked' in said, 'OK' in said) == (0, True, False)
+    assert (status, 'not tested' in said, 'OK' in said) == (0, True, False)
     status, said = ports('--test')
     assert (status, 'OK      steppers' in said) == (0, True)
     plugged_quietly = ports('--no-test')

@@ -118,8 +118,8 @@ def identify(
         _of_recordings(arm, asked)
         if output is not None and given:
             typer.echo(
-                f'note: {output} has what was identified, and not {", ".join(given)}: give it to '
-                'softarm score and run likewise, or write it into the file'
+                f'note: {output} has the identified values, but not {", ".join(given)}: pass it '
+                'to softarm score and run as well, or write it into the file'
             )
     elif arm.mechanics_name in EXPERIMENTS:
         _of_excitation(arm, asked, seed)

@@ -55,7 +55,7 @@ def machines(
 
     for option, value in (('--trajectory', trajectory), ('--store', store)):
         if value and not runs:
-            raise UsageError(f'{option} is of runs: expected --runs with it')
+            raise UsageError(f'{option} needs --runs')
     arms = [load_rig(rig, settings) for rig in rigs or [known.name for known in list_rigs()]]
     console = table_console()
     if not runs:

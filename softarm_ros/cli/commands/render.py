@@ -57,7 +57,7 @@ def render(
     folder = Path(what).expanduser()
     if is_bag(folder):
         if trajectory is not None:
-            raise UsageError(f'--trajectory {trajectory}: a bag holds what was driven')
+            raise UsageError(f'--trajectory {trajectory}: a bag already holds its trajectory')
         arm, which = rig_of_bag(folder, rig, settings)
         typer.echo(f'rig: {which}')
         motion = film_of_bag(folder, arm)

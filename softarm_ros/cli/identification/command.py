@@ -112,11 +112,11 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
     if after.found is not None:
         total = sum(len(r.train) for r in recorded)
         if after.found.rows < total:
-            yield f'{after.found.rows} of the {total} rows are searched with (--most-rows)'
+            yield f'{after.found.rows} of the {total} rows are used in the search (--most-rows)'
         if after.found.refused:
             yield (
                 f'warning: the model refuses {after.found.refused} of the {after.found.rows} rows '
-                'searched with; they tell nothing'
+                'of the search; they carry no information'
             )
         yield ''
         yield from describe(after.found)
@@ -133,7 +133,7 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
             f'{100 * learned.left:.0f} % of the error is left'
         )
         if not learned.helps:
-            yield 'warning: that is no help, so it is left out'
+            yield 'warning: the residual does not help and is left out'
             learned = None
     yield ''
     yield from table(rig, after.rig, learned, few, show)
@@ -142,7 +142,7 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
         residual = None if learned is None else learned.file
         written = write(rig, asked.output, after.values, residual, note)
         if rig.residual is not None and learned is None:
-            yield 'warning: the residual of the rig was learned with the values before'
+            yield 'warning: the residual of the rig was learned with the previous values'
         yield f'written: {", ".join(str(path) for path in written)}'
 
 
@@ -301,7 +301,7 @@ def listed(rig: Rig) -> Iterator[str]:
         )
         group = parameter.group + ('' if parameter.group in usual else ' *')
         yield f'{group:<20}{parameter.name:<38}{value:12.5g}   {known}'
-    yield '* only where named with --parameters'
+    yield '* identified only if named with --parameters'
 
 
 def names_of(text: str | None) -> tuple[str, ...]:
@@ -310,5 +310,5 @@ def names_of(text: str | None) -> tuple[str, ...]:
         return ()
     names = tuple(part.strip() for part in text.split(','))
     if not all(names):
-        raise UsageError(f'{text!r}: expected names divided by commas')
+        raise UsageError(f'{text!r}: expected names separated by commas')
     return names

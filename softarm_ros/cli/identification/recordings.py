@@ -141,7 +141,7 @@ def _divided(run: MeasuredRun, rows: Rows, hold_out: str, last: bool) -> tuple[R
     if run.time_s is None:
         if hold_out == 'later':
             raise UsageError(
-                f"--hold-out 'later': rows of {run.source} are poses at rest, of no time"
+                f"--hold-out 'later': rows of {run.source} are poses at rest, without times"
             )
         _, group = np.unique(run.commands[rows], axis=0, return_inverse=True)
         even = group.reshape(-1) % 2 == 0

@@ -83,7 +83,7 @@ def write(
 
     """
     if rig.source is None:
-        raise UsageError(f'rig {rig.name!r} comes from no file')
+        raise UsageError(f'rig {rig.name!r} was not loaded from a file')
     text = updated_text(rig.source.read_text(encoding='utf-8'), values, note, rig)
     written = [output]
     try:

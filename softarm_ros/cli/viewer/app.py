@@ -60,7 +60,7 @@ class Viewer:
             self._guard.check_closed(HOST, self._server.get_port())
         except OpenDoorError as error:
             self._server.stop()
-            raise UsageError(f'the viewer cannot be kept to its user: {error}') from None
+            raise UsageError(f'access to the viewer cannot be restricted: {error}') from None
         self._server.gui.configure_theme(
             control_width='large', show_logo=False, show_share_button=False
         )
@@ -139,7 +139,7 @@ def view_graph(
         from softarm_ros.nodes.view_feed import ViewFeed
     except ImportError as error:
         raise UsageError(
-            f'a running arm is seen over ROS 2, which is not available ({error}); a bag can be '
+            f'a running arm is shown over ROS 2, which is not available ({error}); a bag can be '
             'viewed without it'
         ) from None
 

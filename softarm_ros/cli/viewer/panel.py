@@ -182,7 +182,7 @@ def _words(name: str, argument: str, state: ViewState, reached: Sequence[str]) -
     if state.configuration is None:
         lines.append('no configuration is known: the arm is drawn at rest')
     elif not state.measured:
-        led = '' if state.tip is None else ', led to the measured tip'
+        led = '' if state.tip is None else ', adjusted to the measured tip'
         lines.append(f'shape as commanded{led}; sections are not measured')
     if reached:
         rest = f' and {len(reached) - _SHOWN} more' if len(reached) > _SHOWN else ''

@@ -98,7 +98,7 @@ class RunControls:
 
     def _end(self) -> None:
         if self._process is None:
-            self._say('no run that was begun here is under way')
+            self._say('no run that was started here is under way')
         elif not self._ending:
             self._ending = True
             self._process.send_signal(signal.SIGINT)

@@ -41,7 +41,7 @@ def test_nothing_is_begun_beside_a_graph_that_runs(controls):
     assert controls.made._folder.visible
     controls.made._asked.put('end')
     controls.made.update(heard=False)
-    assert controls.said[-1] == 'no run that was begun here is under way'
+    assert controls.said[-1] == 'no run that was started here is under way'
 
 
 def test_a_run_that_cannot_be_says_why(controls, monkeypatch, tmp_path):
