@@ -31,11 +31,14 @@ Rows = NDArray[np.int64]
 
 FLIP_RAD = np.deg2rad(60.0)
 _ROUNDING_S = 1e-6
-_OTHER_LENGTH = 4.0  # times the arm's length: beyond it, probably a mistaken unit
-_AT_ORIGIN = 0.01  # of the arm's length: below it, probably lengths in m read as mm
+_OTHER_LENGTH = 4.0  # times the length of the arm: beyond it, probably a mistaken unit
+_AT_ORIGIN = 0.01  # of the length of the arm: below it, probably lengths in m read as mm
 _OTHER_COMMAND = 0.0175  # of the range: below it, probably another unit; a radian for a degree
+_FAR_COMMAND = 4.0  # times the range: beyond it, probably another unit
 _GAP = 10.0  # times the median time between rows
 _SLOW_S = 1.0  # between rows of a moving arm: above it, probably a mistaken unit
+_FAST_S = 2e-4  # between rows: below it, probably a mistaken unit
+_LARGEST = 1e100  # larger numbers are marks of a missing reading, and their squares overflow
 
 
 class MeasurementError(UsageError):
@@ -404,7 +407,14 @@ class _Table:
         if index in self._no_number:
             line, text = self._no_number[index]
             raise MeasurementError(f'{self._path}:{line}: {name} = {text!r}: expected a number')
-        return np.array(self._columns[index])
+        values = np.array(self._columns[index])
+        beyond = np.flatnonzero(np.isfinite(values) & (np.abs(values) > _LARGEST))
+        if len(beyond):
+            raise MeasurementError(
+                f'{self._path}: {name} = {values[beyond[0]]:g} at row {beyond[0]} (the first is '
+                f'0): expected at most {_LARGEST:g}; leave a field empty that was not measured'
+            )
+        return values
 
 
 def _not_told(config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:
@@ -432,7 +442,7 @@ def _suspect(
     """Yield notes about suspicious times (n,) or points (n, 3), as recorded."""
     if time_s is not None and len(time_s) > 1 and config.settled_s == 0.0:
         step_s = float(np.nanmedian(np.diff(time_s)))
-        if step_s >= _SLOW_S:
+        if step_s >= _SLOW_S or 0.0 < step_s < _FAST_S:
             yield (
                 f'rows are {step_s:g} s apart by {config.time} in {config.time_unit}; if that is '
                 'another unit, name it in recording.time_unit'
@@ -469,7 +479,7 @@ def other_commands(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
     limits = rig.actuator_limits()
     most = np.maximum(np.abs(limits.position_min), np.abs(limits.position_max))
     share = float(np.max(np.abs(run.commands) / most, initial=0.0))
-    if 0.0 < share < _OTHER_COMMAND:
+    if 0.0 < share < _OTHER_COMMAND or share > _FAR_COMMAND:
         yield f'commands reach {100 * share:.2g} % of what the actuators can {unit}'
 
 

@@ -266,9 +266,9 @@ def test_rows_that_the_model_refuses_are_told(trunk, tmp_path):
         csv.writer(file).writerows(rows)
     lines = list(run(trunk, Asked((path,), ('lengths',), 'later', most_rows=100)))
     head = next(i for i, line in enumerate(lines) if line.startswith('parameter'))
-    searched, told, _ = lines[1:head]
+    searched, told, _ = lines[head - 3 : head]
     assert searched == '100 of the 300 rows are used in the search (--most-rows)'
-    assert re.match(r'warning: the model refuses \d\d of the 100 rows searched with; ', told)
+    assert re.match(r'warning: the model refuses \d\d of the 100 rows of the search; ', told)
     refused = [line for line in lines if 'refused: an arc would close' in line]
     assert len(refused) == 2, lines  # as it was, and identified
     count = int(refused[0].split()[0])
@@ -307,6 +307,20 @@ def test_too_few_commands_are_warned_of(trunk, tmp_path):
     lines = list(run(trunk, Asked((path,), ('bends',), 'blocks')))
     assert any('predicted worse than without identification' in line for line in lines)
     assert any('5 different commands' in line for line in lines)
+    # Nor is one pose, which the mean of all poses, itself, predicts perfectly.
+    (line,) = (
+        line
+        for line in run(trunk, Asked((path,), ('lengths',), 'nothing', '0'))
+        if 'predicted worse' in line
+    )
+    assert '1 different commands' in line
+
+
+def test_a_recording_given_twice_is_refused(trunk, changed):
+    _, _, _, path = changed
+    twice = (path, path.with_name(f'{path.name}:tip_load_kg=0.1'))
+    with pytest.raises(UsageError, match=f'{path.name} is given 2 times; expected each'):
+        list(run(trunk, Asked(twice, hold_out='file')))
 
 
 # What the arm does is the second of them; the third has a feature more, which is no better.

@@ -179,6 +179,8 @@ def test_times_have_the_unit_that_the_rig_names(rig, tmp_path):
     assert run.notes == ()
     (note,) = read_run(mapped(rig), path).notes
     assert note.startswith('rows are 20 s apart by t in s; ')
+    note = read_run(mapped(rig, time_unit='us'), path).notes[0]
+    assert note.startswith('rows are 2e-05 s apart by t in us; ')
 
 
 def test_commands_that_a_file_does_not_tell_are_told(rig, tmp_path):
@@ -660,6 +662,10 @@ def changed_text(rig, path, change):
             lambda text: re.sub(r'(?m),[^,]+$', ',', text).replace('oy,', 'oy,oz', 1),
             '8 rows, there are numbers for time 8, commands 8, distal 0, ball 0, axis of distal 8',
         ),
+        (
+            lambda text: re.sub(r'(?m)^0\.04,[^,]+', '0.04,-1.7e308', text),
+            r'= -1.7e\+308 at row 2 \(the first is 0\): expected at most 1e\+100; leave',
+        ),
     ],
 )  # fmt: skip
 def test_a_table_that_could_be_read_as_another_is_refused(rig, tmp_path, change, says):
@@ -677,6 +683,7 @@ def test_a_table_that_could_be_read_as_another_is_refused(rig, tmp_path, change,
         ),
         (slice(7, None), 1e-3, r'at most 0\.\d+ mm from .* recording.length_unit = mm; the arm'),
         (slice(1, 7), 1e-3, r'reach 0\.0\d+ % of what .* by recording.command_unit = mm'),
+        (slice(1, 7), 1e3, r'reach \d.*e\+04 % of what .* by recording.command_unit = mm'),
     ],
 )
 def test_units_that_cannot_be_the_arms_are_told(rig, tmp_path, columns, factor, note):

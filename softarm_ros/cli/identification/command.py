@@ -89,6 +89,13 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
                 raise UsageError(
                     f'--output {asked.output}: it is a recording; expected a new file'
                 )
+    files_read = [file_of(path).resolve() for path in asked.data]
+    for path in files_read:
+        if files_read.count(path) > 1:
+            raise UsageError(
+                f'{path.name} is given {files_read.count(path)} times; expected each recording '
+                'once: its rows would count twice, or be predicted from themselves'
+            )
     for features in asked.residual:  # identification takes minutes: fail before it
         require_learnable(features)
     show('reading recordings', None)
@@ -197,7 +204,7 @@ def table(
     held = any(len(one.test) for one in recorded)
     head = f'{"":<48}{"RMS":>9}{"95 % interval":>20}'
     yield head + ('' if held else '   (rows identified from)')
-    worse = False
+    worse, none = False, []
     for one in recorded:
         rows = one.test if held else one.train
         if not len(rows):
@@ -214,9 +221,17 @@ def table(
             yield from (f'{"":<23}{note}' for note in entry.notes)
         by = {name: [e.rms for e in entry.errors] for name, entry, _ in scores}
         last = list(by)[-1]
-        # With `not`: also worse if every row is refused and the error is NaN.
+        if np.isnan(by[last]).all():  # every row is refused
+            none.append(one.whole.source)
+            continue
+        # With `not`: a sum that is NaN counts as worse.
         worse |= not sum(by[last]) <= min(sum(by['mean pose']), sum(by['as it was']))
-    if held and worse:
+    if none:
+        yield (
+            f'warning: no row of {", ".join(none)} is predicted: the identified model refuses '
+            'them all'
+        )
+    if worse:
         commands = len(np.unique(np.vstack([r.whole.commands[r.train] for r in recorded]), axis=0))
         yield (
             f'warning: some file is predicted worse than without identification; {commands} '
