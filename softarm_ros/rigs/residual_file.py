@@ -103,4 +103,19 @@ def read_residual(path: Path, actuators: tuple[str, ...], sections: tuple[str, .
     ):
         if own != rigs:
             raise RigError(str(path), f'{what} {", ".join(own)}; the rig has {", ".join(rigs)}')
-    return found.residual()
+    if not set(found.groups) <= set(range(len(sections))):
+        raise RigError(
+            str(path), f'groups = {list(found.groups)}: expected 0 to {len(sections) - 1}'
+        )
+    residual = found.residual()
+    try:
+        width = residual.remembered(residual.middle[None], None).shape[1]
+    except ValueError as error:  # of a version to come, perhaps
+        raise RigError(str(path), f'features: {error}') from None
+    if width != len(found.mean):
+        raise RigError(
+            str(path),
+            f'features {", ".join(found.features)} are {width} numbers; mean has '
+            f'{len(found.mean)} entries',
+        )
+    return residual

@@ -1,5 +1,7 @@
 """The rig file that `softarm identify` writes: what was identified, and nothing else changed."""
 
+import json
+
 import numpy as np
 import pytest
 from typer.testing import CliRunner
@@ -10,6 +12,7 @@ from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.written import updated_text, write
 from softarm_ros.cli.main import app
 from softarm_ros.models.identifiable import moved_by
+from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.loader import load_rig
 
@@ -119,6 +122,17 @@ def test_a_residual_in_several_lines_is_replaced(block, recording, tmp_path):
     old = written_rig(tmp_path, PAIRS + block)
     new, _ = write(old, tmp_path / 'new.yaml', {'arm.sections[0].length_m': 0.11}, None, 'x')
     assert load_rig(new).residual.file == 'new.residual.json'
+    residual = tmp_path / 'new.residual.json'
+    text = residual.read_text()
+    for features, groups, says in (
+        (['linear', 'cube'], [0, 0, 1, 1], 'features linear, cube are 8 numbers; mean has 4'),
+        (['spline 3'], [0, 0, 1, 1], "features: feature 'spline 3': expected one of linear,"),
+        (['linear'], [0, 0, 2, 2], r'groups = \[0, 0, 2, 2\]: expected 0 to 1'),
+    ):
+        changed = {**json.loads(text), 'features': features, 'groups': groups}
+        residual.write_text(json.dumps(changed))
+        with pytest.raises(RigError, match=says):
+            load_rig(new).learned_residual()
 
 
 def test_a_file_that_cannot_be_written_is_said_before_the_work(tmp_path):
