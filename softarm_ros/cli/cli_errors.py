@@ -17,6 +17,7 @@ USER_ERRORS = frozenset(
         'softarm_ros.rigs.errors.RigError',
         'softarm_ros.runtime.addresses.NoDevicesYetError',
         'softarm_ros.runtime.assembly.TrajectoryError',
+        'softarm_ros.control.controller.AnswerError',
         'softarm_ros.runtime.task_plan.TaskError',
         'softarm_ros.cli.cli_errors.UsageError',
         'softarm_ros.cli.instance_lock.AlreadyRunningError',

@@ -16,7 +16,9 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.measured_run import MeasuredRun
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.cli.work_bar import Show, show_nothing
+from softarm_ros.control.controller import AnswerError
 from softarm_ros.control.limits import ActuatorLimits, LimitError
+from softarm_ros.geometry.answers import has_finite_floats, has_floats, misfit, numbers
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.models.arm_model import ArmModel, ModelError, Shape
@@ -191,6 +193,8 @@ def predict(
     ------
     ValueError
         If the rig's tip weight or gravity differ from the run's.
+    AnswerError
+        If the model does not return one finite frame for each section tip.
     ModelError
         If `strict` and the model refuses every row.
 
@@ -206,6 +210,9 @@ def predict(
     if many is not None and run.tip_force is None:
         show(None)
         frames = many(commands)
+        expected = (len(commands), len(rig.section_names), 4, 4)
+        if not has_floats(frames, expected):
+            raise _unfit(model, frames, numbers(expected))
         refused = np.isnan(frames[:, -1, 0, 3])
         reason = 'an arc would close, or the arm falls aside'
         if strict and len(commands) and refused.all():
@@ -240,7 +247,7 @@ def predict(
         notes.append(f'{sum(refusals.values())} rows refused, as: {first}')
     if strict and len(refusals) and all(shape is None for shape in shapes):
         raise ModelError(f'{run.source}: model {model.name} refuses every row: {first}')
-    points, axes = _seen(rig, run, shapes)
+    points, axes = _seen(rig, run, model, shapes)
     return Prediction(
         model.name,
         {name: values[chosen] for name, values in points.items()},
@@ -410,7 +417,7 @@ def _row(run: MeasuredRun, text: str) -> int:
 
 
 def _baseline_rest(model: ArmModel, rig: Rig, run: MeasuredRun) -> Prediction:
-    points, axes = _seen(rig, run, [model.shape_of(model.rest_configuration)])
+    points, axes = _seen(rig, run, model, [model.shape_of(model.rest_configuration)])
     return Prediction(STRAIGHT, _repeated(points, len(run)), _repeated(axes, len(run)))
 
 
@@ -428,15 +435,23 @@ def _repeated(values: dict[str, Array], count: int) -> dict[str, Array]:
     return {name: np.repeat(value, count, axis=0) for name, value in values.items()}
 
 
+def _unfit(model: ArmModel, frames: object, expected: str) -> AnswerError:
+    whose = f'model {model.name} ({type(model).__name__})'
+    return AnswerError(misfit(whose, 'section_tips', frames, expected))
+
+
 def _seen(
-    rig: Rig, run: MeasuredRun, shapes: Sequence[Shape | None]
+    rig: Rig, run: MeasuredRun, model: ArmModel, shapes: Sequence[Shape | None]
 ) -> tuple[dict[str, Array], dict[str, Array]]:
     """Return points and axes (n, 3) in the measurement frame, for shapes in the base frame."""
     index = {name: k for k, name in enumerate(rig.section_names)}
     frames = np.full((len(shapes), len(index), 4, 4), np.nan)
     for i, shape in enumerate(shapes):
         if shape is not None:
-            frames[i] = shape.section_tips
+            tips = shape.section_tips
+            if not has_finite_floats(tips, frames.shape[1:]):  # one would be that of all sections
+                raise _unfit(model, tips, f'{numbers(frames.shape[1:])} finite')
+            frames[i] = tips
     return _of_frames(rig, run, frames)
 
 

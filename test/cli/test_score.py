@@ -1,10 +1,12 @@
 """`softarm score`: what a model says of its own commands, limits, rows, baselines, files, bags."""
 
+import copy
 import csv
 import json
 import re
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -17,6 +19,7 @@ from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.cli.work_bar import WorkBar
+from softarm_ros.control.controller import AnswerError
 from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.recording import MarkerConfig, MountConfig, RecordingConfig
@@ -288,6 +291,20 @@ def test_rows_that_a_model_refuses_are_counted_with_the_reason(rig, tmp_path):
     run = replace(run, commands=np.ones_like(beyond))
     with pytest.raises(ValueError, match='refuses every row'):
         scoring.predict(rig, rig.model(), run)
+
+
+@pytest.mark.parametrize('wrong', [lambda tips: tips[:1], lambda tips: np.nan * tips])
+def test_a_model_that_answers_what_is_no_shape_is_told(rig, tmp_path, wrong):
+    class Own(type(rig.model())):
+        def forward(self, *args, **loads):
+            shape = super().forward(*args, **loads)
+            return SimpleNamespace(section_tips=wrong(shape.section_tips))
+
+    model = copy.copy(rig.model())
+    model.__class__ = Own
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig, 4)))
+    with pytest.raises(AnswerError, match=r'model .* returned section_tips \[.*2 x 4 x 4 finite'):
+        scoring.predict(rig, model, run)
 
 
 def test_rows_beyond_the_limits_of_actuators_are_predicted_and_told():
