@@ -164,8 +164,8 @@ def corrected_by(
         ]
     )
     notes = (
-        f'spread of the residual by itself: {says}; {100 * doubted:.0f} % of the rows lie beyond '
-        'its data, where it fades',
+        f'standard deviation that the residual states: {says}; {100 * doubted:.0f} % of the rows '
+        'lie beyond its data, where it fades',
     )
     return Prediction(f'{physics.name} + learned', points, axes, (*physics.notes, *notes))
 

@@ -348,7 +348,9 @@ def test_hysteresis_is_learned_written_and_scored(trunk, tmp_path):
     before = entries['constant_curvature'].errors
     after = entries['constant_curvature + learned'].errors
     assert all(a.rms < 0.1 * b.rms for a, b in zip(after, before))
-    assert any('says of itself' in note for note in entries['constant_curvature + learned'].notes)
+    assert any(
+        'the residual states' in note for note in entries['constant_curvature + learned'].notes
+    )
     # The model of the tracker knows the rig's residual, and the name of the physics is kept.
     assert new.model().name == 'constant_curvature'
     assert new.learned_residual() is not None

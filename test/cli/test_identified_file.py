@@ -175,4 +175,4 @@ def test_settings_that_the_file_does_not_have_are_told(recording, tmp_path):
             app, ['identify', str(rig.source), str(recording), *more, *given]
         )
         assert done.exit_code == 0, done.output
-        assert (f'not {" ".join(setting)}: give it' in done.output) == bool(given)
+        assert (f'not {" ".join(setting)}: pass it' in done.output) == bool(given)

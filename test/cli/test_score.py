@@ -576,7 +576,7 @@ def test_a_rig_file_in_a_bag_that_is_none_today_is_told(rig, tmp_path):
     about = {**about_run(rig, {}), 'rig_file': 'name: cable_arm\nformer_field: 1\n'}
     run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands_of(rig, 6), about=about))
     assert not run.around
-    assert any('tip_load_kg of cable_arm taken' in note for note in run.notes)
+    assert any('tip_load_kg of cable_arm used' in note for note in run.notes)
 
 
 def test_rows_of_a_bag_without_a_number_are_left_out_and_counted(rig, tmp_path):

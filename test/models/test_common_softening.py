@@ -87,7 +87,7 @@ def test_the_inverse_reaches_what_two_chambers_reach():
 def test_what_was_not_measured_is_refused():
     with pytest.raises(ModelError, match='outside the identified range'):
         TOGETHER.extensions(np.array([0.0, 1.01 * MOST, 0.0]))
-    with pytest.raises(ModelError, match='no pressures of up to'):
+    with pytest.raises(ModelError, match='not reached with pressures of up to'):
         TOGETHER.pressures(np.full(3, 0.05))
     with pytest.raises(ModelError, match='outside the identified range'):
         TOGETHER.pressures(np.array([1.2 * TOGETHER.max_extension_m[0], 0.0, 0.0]))

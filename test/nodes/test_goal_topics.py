@@ -308,7 +308,7 @@ def test_the_command_does_not_wait_for_a_goal_that_the_tracker_does_not_have(
     monkeypatch.setattr(GoalClient, 'of_stamp', without_the_last)
     monkeypatch.setattr(goto_command, '_FORGOTTEN_S', 0.2)
     assert goto_command.goto(rig, client.reference, 60.0, said.append) == 1
-    assert said[-1].startswith('the tracker does not have the goal any more')
+    assert said[-1].startswith('the tracker has dropped the goal')
 
 
 def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, tmp_path, softarm):

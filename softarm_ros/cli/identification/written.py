@@ -90,7 +90,7 @@ def write(
         kept = None if rig.residual is None else rig.source.parent / rig.residual.file
         if learned is not None or kept is not None:
             beside = output.with_suffix('.residual.json')
-            mark = note if learned is not None else '[I] learned with the values before'
+            mark = note if learned is not None else '[I] learned with the previous values'
             block = f'residual: {{file: {beside.name}}}  # {mark}\n'
             text = _RESIDUAL.sub('', text).rstrip('\n') + '\n\n' + block
             _replace(beside, _residual_text(learned, kept))
