@@ -1,4 +1,4 @@
-"""Requests to the servos of a Dynamixel bus, one after the other, for one thread."""
+"""Requests to the servos of a Dynamixel bus, one at a time, for one thread."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ class NoAnswerError(TimeoutError):
 
 
 class RefusedError(ValueError):
-    """A servo answered with an error; the message has its number and meaning."""
+    """A servo answered with an error; `code` is its number, the message has its meaning."""
 
     def __init__(self, servo: int, error: int, what: str) -> None:
         code = error & ~ALERT
@@ -54,19 +54,19 @@ class DynamixelBus:
     """
     The bus behind an open port.
 
-    The protocol numbers nothing: an answer is known by its id and length, and what came before the
-    question is thrown away. Nothing is asked twice here.
+    The protocol has no sequence numbers: an answer is recognised by its id and length, and bytes
+    received before the request are discarded. Requests are not repeated.
 
     Parameters
     ----------
     port
-        Open, at the speed of the servos.
+        Open port at the speed of the servos.
     answer_timeout_s
-        For the first answer, and from each to the next.
+        Time-out of the first answer, and between one answer and the next.
     counter
-        Of requests and losses.
+        Counts requests and losses.
     clock
-        Of time-outs.
+        Clock for time-outs.
 
     """
 
@@ -95,19 +95,19 @@ class DynamixelBus:
         return sorted(answers)
 
     def read(self, servo: int, address: int, length: int) -> Status:
-        """Return a part of a servo's table; raises NoAnswerError or RefusedError."""
+        """Return a part of a servo's table; raise NoAnswerError or RefusedError."""
         request = Packet(servo, Instruction.READ, _pair(address, length))
         return self._one(request, length, f'read {length} at {address}')
 
     def write(self, servo: int, item: Item, value: int) -> Status:
-        """Write a number, and wait for the answer; raises as `read`."""
+        """Write a number and wait for the answer; raise the same errors as `read`."""
         content = item.address.to_bytes(2, 'little') + item.bytes_of(value)
         return self._one(
             Packet(servo, Instruction.WRITE, content), 0, f'write {value} at {item.address}'
         )
 
     def reboot(self, servo: int) -> None:
-        """Start a servo anew; raises as `read`."""
+        """Reboot a servo; raise the same errors as `read`."""
         self._one(Packet(servo, Instruction.REBOOT), 0, 'reboot')
 
     def sync_write(self, item: Item, values: Mapping[int, int]) -> None:
@@ -119,9 +119,9 @@ class DynamixelBus:
 
     def sync_read(self, address: int, length: int, servos: Sequence[int]) -> dict[int, Status]:
         """
-        Return the same part of the tables of several servos, of those that answer.
+        Read the same part of the tables of several servos; return those that answer.
 
-        A servo waits for those before it in the list: where one is silent, those after it are.
+        A servo waits for those before it in the list: after a silent servo, all others are silent.
         """
         request = Packet(BROADCAST, Instruction.SYNC_READ, _pair(address, length) + bytes(servos))
         return self._ask(request, servos, length)
@@ -146,7 +146,7 @@ class DynamixelBus:
         length: int,
         within_s: float | None = None,
     ) -> dict[int, Status]:
-        """Return the answers by id: of `wanted`, or of all who answer within a time [s]."""
+        """Return answers by id: of `wanted`, or of all servos that answer within a time [s]."""
         self._send(request)
         found: dict[int, Status] = {}
         end_s = self._clock.now_s() + (self._timeout_s if within_s is None else within_s)
@@ -167,7 +167,7 @@ class DynamixelBus:
         return found
 
     def _send(self, request: Packet) -> None:
-        """Send a request; what has come before is no answer to it."""
+        """Discard received bytes, which are no answer, and send a request."""
         self.reader.feed(self._port.read(self._clock.now_s()))
         self.reader.clear()
         self._counter.requests += 1
@@ -180,7 +180,7 @@ def _pair(address: int, length: int) -> bytes:
 
 
 def _status(packet: Packet, length: int) -> Status | None:
-    """Return an answer with `length` bytes of data, or none with an error; None for others."""
+    """Return a packet as an answer with `length` bytes, or with an error only; else None."""
     if packet.instruction != Instruction.STATUS or not packet.parameters:
         return None
     error, data = packet.parameters[0], packet.parameters[1:]

@@ -1,4 +1,4 @@
-"""What a rig file says about a Dynamixel bus, and what its servos can do."""
+"""Configuration of a Dynamixel bus, and the limits of its servos."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ class DynamixelServo(ConfigBlock):
 
     @property
     def zero(self) -> int:
-        """Count of the encoder where the arm is at rest."""
+        """Encoder count of the arm at rest."""
         return round(self.zero_deg / 360.0 * COUNTS_PER_TURN)
 
 
 class DynamixelConfig(SerialConfig):
-    """Dynamixel servos (X series, protocol 2.0) on one bus that wind the cables."""
+    """Dynamixel servos (X series, protocol 2.0) on one bus, which wind the cables."""
 
     baud: int = Field(default=1_000_000, gt=0, description='that all servos are set to')
     answer_timeout_s: float = Field(
@@ -102,7 +102,7 @@ class DynamixelConfig(SerialConfig):
         return np.array([servo.step_m for servo in self.servos])
 
     def pulls(self, current_A: Array) -> Array:
-        """Return the pulls (m,) [N] on the cables; (0,) where torque per current is not known."""
+        """Return the cable tensions (m,) [N]; (0,) if torque per current is unknown."""
         per_A = self.torque_per_current_N_m_A
         if per_A is None:
             return np.empty(0)
@@ -111,20 +111,21 @@ class DynamixelConfig(SerialConfig):
 
     @property
     def zeros(self) -> NDArray[np.int64]:
-        """Counts where the arm is at rest."""
+        """Encoder counts (m,) of the arm at rest."""
         return np.array([servo.zero for servo in self.servos], dtype=np.int64)
 
 
 def profiles(config: DynamixelConfig, limits: CableLimits) -> list[tuple[int, int]]:
     """
-    Return acceleration and velocity of each servo's profile, in its units.
+    Return acceleration and velocity of each servo's profile, in the servo's units.
 
-    Servos may be as fast as commands, and accelerate as the config says.
+    The velocity is the maximum speed of commands, the acceleration that of the config.
 
     Raises
     ------
     BoardLimitError
-        If a servo does not take it, or cannot tell after a power cut where it is.
+        If a value exceeds a servo's limits, or the range exceeds one turn, so that the position
+        would be ambiguous after a power cut.
 
     """
     found = []

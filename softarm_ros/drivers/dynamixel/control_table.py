@@ -6,23 +6,23 @@ from typing import NamedTuple
 
 
 class Item(NamedTuple):
-    """Where a number stands: address and size in bytes; `signed` as two's complement."""
+    """Entry of the table: address and size in bytes; `signed` for two's complement."""
 
     address: int
     size: int
     signed: bool = False
 
     def of(self, data: bytes, start: int = 0) -> int:
-        """Return its value in data that begin at the address `start`."""
+        """Return the value of the item in data that begin at address `start`."""
         at = self.address - start
         return int.from_bytes(data[at : at + self.size], 'little', signed=self.signed)
 
     def bytes_of(self, value: int) -> bytes:
-        """Return a value as it is written."""
+        """Return a value as the bytes to write."""
         return value.to_bytes(self.size, 'little', signed=self.signed)
 
 
-# Kept without power; written while the torque is off.
+# EEPROM: kept without power; can be written only while the torque is off.
 MODEL_NUMBER = Item(0, 2)
 FIRMWARE = Item(6, 1)
 ID = Item(7, 1)
@@ -30,7 +30,7 @@ DRIVE_MODE = Item(10, 1)
 OPERATING_MODE = Item(11, 1)
 CURRENT_LIMIT = Item(38, 2)
 RAM_BEGINS = 64
-# Lost with the power.
+# RAM: lost without power.
 TORQUE_ENABLE = Item(64, 1)
 STATUS_RETURN_LEVEL = Item(68, 1)
 HARDWARE_ERROR = Item(70, 1)
@@ -47,7 +47,7 @@ TEMPERATURE = Item(146, 1)
 TABLE_SIZE = 147
 
 COUNTS_PER_TURN = 4096
-VELOCITY_RAD_S = 0.229 * 2.0 * 3.141592653589793 / 60.0  # of one unit: 0.229 rev/min
+VELOCITY_RAD_S = 0.229 * 2.0 * 3.141592653589793 / 60.0  # one unit is 0.229 rev/min
 ACCELERATION_RAD_S2 = 214.577 * 2.0 * 3.141592653589793 / 3600.0  # 214.577 rev/min^2
 WATCHDOG_S = 0.02
 WATCHDOG_TRIPPED = -1
@@ -55,7 +55,7 @@ VOLT = 0.1
 CURRENT_BASED_POSITION = 5  # operating mode: position, with a limit of the current
 MAX_PROFILE = 32_767
 
-ALERT = 0x80  # in the error byte of an answer: something stands in HARDWARE_ERROR
+ALERT = 0x80  # in the error byte of an answer: HARDWARE_ERROR is not 0
 REFUSALS = {
     1: 'it failed',
     2: 'no such instruction',
@@ -86,7 +86,7 @@ MODELS = {
 
 
 def hardware_error_text(bits: int) -> str:
-    """Return what the bits of HARDWARE_ERROR mean."""
+    """Return the meaning of the bits of HARDWARE_ERROR."""
     named = [text for bit, text in HARDWARE_ERRORS.items() if bits & bit]
     return '; '.join(named) or 'unknown to this package'
 

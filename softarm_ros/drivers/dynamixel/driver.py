@@ -1,4 +1,4 @@
-"""Cables wound by the servos of a Dynamixel bus, in a thread of its own."""
+"""Driver of cables wound by the servos of a Dynamixel bus, with a thread of its own."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ class DynamixelServos:
     """
     Winds all cables of an arm by position, with a limit of the current; an `ActuatorDriver`.
 
-    The encoders are absolute: where a servo is follows from the `zero_deg` of the rig file, also
-    after its power was off. Servos hold their cables from the first `follow` on: while held,
-    stopped, disconnected or closed. One in trouble stops all. Where nothing reaches a servo for
-    `watchdog_s` it stops by itself.
+    The encoders are absolute: `zero_deg` of the rig file gives the zero of a servo, even after its
+    power was off. From the first `follow` on, servos hold their cables: while held, stopped,
+    disconnected or closed. A problem of one servo stops all. A servo that gets no packet for
+    `watchdog_s` stops by itself.
 
     Parameters
     ----------
     config
-        Of bus and servos.
+        Configuration of bus and servos.
     limits
-        Of the commands, arrays (m,) in the order of `config.servos`.
+        Limits of the commands, arrays (m,) in the order of `config.servos`.
     clock, open_port
-        The computer's and its serial ports, unless others are given.
+        Clock and function to open a port; by default those of the computer.
 
     """
 
@@ -74,12 +74,12 @@ class DynamixelServos:
         self._braking = config.acceleration_m_s2 / np.abs(self._steps)  # counts/s^2
         self._problems = ProblemLog()
         self._counter = LinkCounter()
-        # The servos stop by themselves if this thread sends nothing, whatever the others do.
+        # Priority over other threads: the servos stop by themselves if this one sends nothing.
         self._thread = PollingThread(
             'dynamixel', self._run, self._on_failure, clock, interrupt=self._wake, goes_first=True
         )
 
-        # Between callers and the thread, under the lock.
+        # Shared between callers and the thread, under the lock.
         self._lock = threading.Lock()
         self._seen = ServoReadings(config, self._lock, self._stop, clock)
         self._target: Array | None = None  # counts
@@ -90,8 +90,8 @@ class DynamixelServos:
         self._trouble = 'not started'
         self._port: SerialPort | None = None
 
-        # Of the thread alone.
-        self._running = False  # since the servos were set up
+        # Used by the thread alone.
+        self._running = False  # set up, and not lost since
         self._torque = False
         self._resting: Array | None = None  # counts at which the servos are held
 
@@ -99,7 +99,7 @@ class DynamixelServos:
 
     def start(self) -> None:
         """
-        Connect, in the background, and stay connected; nothing moves.
+        Connect in the background and stay connected; nothing moves.
 
         Raises
         ------
@@ -112,7 +112,7 @@ class DynamixelServos:
         self._thread.start()
 
     def close(self) -> None:
-        """Stop and hold the cables, disconnect; may be called twice."""
+        """Stop and hold the cables, and disconnect; may be called twice."""
         with self._lock:
             self._target = None
         self._thread.close()
@@ -120,14 +120,14 @@ class DynamixelServos:
 
     def home(self) -> None:
         """
-        Declare that the arm is at rest now: encoders read zero here until this driver ends.
+        Declare that the arm is at rest now; this zero is valid until the driver ends.
 
-        `values` says the `zero_deg` that would make it last, in the rig file.
+        `values` returns the `zero_deg` that would make the zero permanent in the rig file.
 
         Raises
         ------
         DriverError
-            If there is no connection, a problem, or motion.
+            If there is no connection, there is a problem, or the servos move.
 
         """
         if self._trouble:
@@ -141,7 +141,7 @@ class DynamixelServos:
             self._zeros = self._seen.counts.copy()
 
     def reset(self) -> None:
-        """Forget problems; servos that have switched off are started anew, and all set up."""
+        """Clear problems; reboot servos that have switched off, and set up all of them."""
         with self._lock:
             self._target = None
             self._resetting = True
@@ -150,7 +150,7 @@ class DynamixelServos:
 
     def follow(self, command: ArrayLike) -> str | None:
         """
-        Wind the cables to contractions (m,) [m]; return why they are not, or None.
+        Wind the cables to contractions (m,) [m]; return why the command is refused, or None.
 
         Raises
         ------
@@ -163,7 +163,7 @@ class DynamixelServos:
         if reason:
             return reason
         with self._lock:
-            if self._problems:  # since then
+            if self._problems:  # a problem has arisen since `not_ready`
                 return str(next(iter(self._problems)))
             self._counter.commands += 1
             if not self._sent:
@@ -182,7 +182,7 @@ class DynamixelServos:
             self._thread.wake()
 
     def reading(self) -> ActuatorReading | None:
-        """Return the newest contractions [m], their speed, and the pull [N] by the current."""
+        """Return the newest contractions [m], speeds [m/s], and tensions [N] from the currents."""
         with self._lock:
             if not self._seen.known:
                 return None
@@ -192,7 +192,7 @@ class DynamixelServos:
         return ActuatorReading(stamp, position, velocity, self.config.pulls(current))
 
     def not_ready(self) -> str:
-        """Return '' if motion could start now, or why not."""
+        """Return '' if motion could start now; else the reason."""
         problems = self._problems.all()
         if problems:
             return '; '.join(map(str, problems))
@@ -206,11 +206,11 @@ class DynamixelServos:
         return ''
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what has gone wrong since the last reset."""
+        """Return the problems since the last reset."""
         return self._problems.all()
 
     def counts(self) -> LinkCounts:
-        """Return latency and loss on the bus since the driver was made."""
+        """Return latency and loss on the bus since the driver was created."""
         return self._counter.summary()
 
     def values(self) -> dict[str, str]:
@@ -267,12 +267,12 @@ class DynamixelServos:
                 self._port.wake()
 
     def _on_failure(self, error: Exception) -> None:
-        """Stop for a defect; the servos' watchdogs stop what moves."""
+        """Report an exception that ended the thread; the servos' watchdogs stop any motion."""
         self._trouble = f'{type(error).__name__}: {error}'
         self._problems.report(INTERNAL, '', self._trouble, self._clock.now_s())
 
     def _serve(self, bus: DynamixelBus, thread: PollingThread) -> None:
-        """Set up and exchange, again and again, while the port is good."""
+        """Repeat set-up and exchanges while the port works."""
         while not thread.ending.is_set():
             if not self._set_up(bus):
                 thread.ending.wait(self.config.reconnect_s)
@@ -290,13 +290,13 @@ class DynamixelServos:
                 self._lost(str(error))
 
     def _pause_after_wake(self, thread: PollingThread, began_s: float) -> None:
-        """Keep exchanges half a period apart, however often commands come."""
+        """Keep exchanges at least half a period apart, however often commands come."""
         earliest = began_s + 0.5 / self.config.rate_hz
         if self._clock.now_s() < earliest and not thread.ending.is_set():
             self._clock.sleep(earliest - self._clock.now_s())
 
     def _set_up(self, bus: DynamixelBus) -> bool:
-        """Find all servos and write their limits; return whether they can be used."""
+        """Find all servos and write their limits; return whether all are usable."""
         with self._lock:
             resetting = self._resetting
         try:
@@ -327,7 +327,7 @@ class DynamixelServos:
                 self._resetting = False
 
     def _exchange(self, bus: DynamixelBus) -> None:
-        """Tell the servos where to be, and ask them where they are."""
+        """Write goal positions to the servos, and read their state."""
         now = self._clock.now_s()
         with self._lock:
             target, stamp = self._target, self._target_s
@@ -353,13 +353,13 @@ class DynamixelServos:
         bus.sync_write(table.GOAL_POSITION, {i: int(count) for i, count in zip(self._ids, counts)})
 
     def _nearest_rest(self) -> Array:
-        """Return where the servos can stop [counts]."""
+        """Return the positions [counts] at which the servos can come to rest."""
         with self._lock:
             counts, velocity = self._seen.counts.copy(), self._seen.velocity.copy()
         return np.rint(counts + 0.5 * velocity * np.abs(velocity) / self._braking)
 
     def _switch_on(self, bus: DynamixelBus) -> None:
-        """Let all servos hold where they are."""
+        """Switch the torque of all servos on, at their present positions."""
         with self._lock:
             here = self._seen.counts.copy()
         try:
@@ -367,7 +367,7 @@ class DynamixelServos:
                 bus.write(servo, table.GOAL_POSITION, int(count))
                 bus.write(servo, table.TORQUE_ENABLE, 1)
         except NoAnswerError:
-            return  # who is silent for too long is found below
+            return  # `ServoReadings.judge` reports a servo that stays silent
         except RefusedError as error:
             self._stop('dynamixel', f'error {error.code}', str(error))
             return
@@ -384,7 +384,7 @@ class DynamixelServos:
             self._problems.report(LINK, '', f'lost: {why}', self._clock.now_s())
 
     def _leave(self, bus: DynamixelBus) -> None:
-        """Leave the servos held where they are, without a watchdog that nobody feeds."""
+        """Leave the servos holding their positions, with the watchdog off: nothing feeds it."""
         with contextlib.suppress(NoAnswerError, RefusedError, PortError):
             if self._torque and self._seen.known:
                 self._move(bus, self._nearest_rest())
@@ -393,7 +393,7 @@ class DynamixelServos:
         self._running = False
 
     def _stop(self, source: str, code: str, text: str) -> None:
-        """Note a problem; all servos are held from here on."""
+        """Report a problem and hold all servos."""
         self._problems.report(source, code, text, self._clock.now_s())
         with self._lock:
             self._target = None

@@ -2,8 +2,8 @@
 Packets of the Dynamixel protocol 2.0: header, stuffing, CRC-16; bytes only, no I/O.
 
 ``FF FF FD 00, id, length (2), instruction, parameters, CRC (2)``, little endian. In instruction
-and parameters FF FF FD is followed by one more FD, so that no header occurs there. The CRC has
-the polynomial 0x8005, most significant bit first, from 0.
+and parameters, one more FD is inserted after FF FF FD, so that no header occurs there. The CRC has
+the polynomial 0x8005, most significant bit first, initial value 0.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from fastcrc import crc16
 HEADER = b'\xff\xff\xfd\x00'
 BROADCAST = 0xFE
 MAX_ID = 0xFC
-MAX_LENGTH = 1024  # of what follows the length field
+MAX_LENGTH = 1024  # bytes after the length field
 _LIKE_A_HEADER, _STUFFED = b'\xff\xff\xfd', b'\xff\xff\xfd\xfd'
 _BEFORE_BODY = len(HEADER) + 3
 _SHORTEST = 3  # instruction, CRC
 
 
 class Instruction(IntEnum):
-    """What a packet asks for; STATUS is the answer."""
+    """Instruction of a packet; STATUS is the answer."""
 
     PING = 0x01
     READ = 0x02
@@ -54,14 +54,14 @@ def encode(packet: Packet) -> bytes:
 
 class PacketReader:
     """
-    Finds packets in what comes along a line, whatever is between them.
+    Finds packets in a stream of bytes that may have other bytes between them.
 
     Attributes
     ----------
     corrupt : int
-        Packets that did not pass their CRC, or have a length that none has.
+        Number of packets with a wrong CRC or an impossible length.
     skipped : int
-        Bytes that belong to no packet.
+        Number of bytes that belong to no packet.
 
     """
 
@@ -70,12 +70,12 @@ class PacketReader:
         self._come = bytearray()
 
     def clear(self) -> None:
-        """Forget the beginning of a packet that did not end."""
+        """Discard an incomplete packet."""
         self.skipped += len(self._come)
         self._come.clear()
 
     def feed(self, data: bytes) -> list[Packet]:
-        """Return the packets that are complete now."""
+        """Add received bytes; return the packets that are complete now."""
         self._come += data
         found: list[Packet] = []
         while self._at_a_header():
@@ -96,16 +96,16 @@ class PacketReader:
         return found
 
     def _at_a_header(self) -> bool:
-        """Drop what precedes a header; return whether one is there with id and length."""
+        """Drop bytes before a header; return whether a header, id and length are present."""
         at = self._come.find(HEADER)
-        if at < 0:  # the end may be the beginning of one
+        if at < 0:  # the last bytes may begin a header
             at = max(len(self._come) - len(HEADER) + 1, 0)
         self.skipped += at
         del self._come[:at]
         return len(self._come) >= _BEFORE_BODY and self._come.startswith(HEADER)
 
     def _refuse(self) -> None:
-        """Look for the next header behind this one."""
+        """Count a corrupt packet and drop its header, so that the next one is found."""
         self.corrupt += 1
         self.skipped += len(HEADER)
         del self._come[: len(HEADER)]

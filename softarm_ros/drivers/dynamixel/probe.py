@@ -1,4 +1,4 @@
-"""Asks the servos of a Dynamixel bus who they are and how they are; nothing moves."""
+"""Query the identity and state of the servos of a Dynamixel bus; nothing moves."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from softarm_ros.drivers.serial_port import PortError
 @dataclass(frozen=True)
 class ServoReport:
     """
-    What a servo says of itself.
+    Report on one servo.
 
     Attributes
     ----------
@@ -27,7 +27,7 @@ class ServoReport:
     text :
         Model, firmware, position, supply, in one line; '' if it does not answer.
     trouble :
-        What is wrong, '' for nothing.
+        Fault found; '' if there is none.
 
     """
 
@@ -41,12 +41,12 @@ def probe_servos(
     config: DynamixelConfig, connections: Connections = OF_THIS_COMPUTER
 ) -> Iterator[ServoReport]:
     """
-    Ask every servo of a rig, and read its table; yield what each says.
+    Ping every servo of a rig and read its table; yield a report on each.
 
     Raises
     ------
     DriverError
-        If the port cannot be opened, is in use, or nothing at all answers there.
+        If the port cannot be opened, is in use, or no servo answers.
 
     """
     import_library('serial', 'fastcrc')

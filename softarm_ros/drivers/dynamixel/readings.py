@@ -1,4 +1,4 @@
-"""What the servos of a bus say of themselves, period by period."""
+"""Periodic readings of the servos of a bus."""
 
 from __future__ import annotations
 
@@ -12,39 +12,39 @@ from softarm_ros.drivers.dynamixel import control_table as table
 from softarm_ros.drivers.dynamixel.bus import DynamixelBus, NoAnswerError, RefusedError, Status
 from softarm_ros.drivers.dynamixel.config import DynamixelConfig
 
-# What is read of all servos in each period, and of one of them, in turn.
+# Address and length: read from all servos in each period; read from one servo in turn.
 _STATE = table.PRESENT_CURRENT.address, 10
 _HEALTH = table.TORQUE_ENABLE.address, table.TABLE_SIZE - table.TORQUE_ENABLE.address
 
 
 class BusSilentError(Exception):
-    """No servo answers any more."""
+    """All servos have been silent for too long."""
 
 
 class ServoReadings:
     """
-    Asks the servos, and keeps their answers; called by the thread that owns the bus.
+    Reads the servos and keeps their answers; called by the thread that owns the bus.
 
     Parameters
     ----------
     config
-        Of bus and servos.
+        Configuration of bus and servos.
     lock
-        Held while what is read by others is changed: counts, velocity, current, stamp, health.
+        Held while data shared with other threads change: counts, velocity, current, stamp, health.
     stop
-        Takes source, code and text of what must stop all servos.
+        Takes source, code and text of a problem that must stop all servos.
     clock
-        Of the stamps.
+        Clock for the stamps.
 
     Attributes
     ----------
     counts, velocity, current : (m,)
-        Where the servos are [counts], how fast [counts/s], and their current [A]; NaN before the
+        Positions [counts], velocities [counts/s] and currents [A] of the servos; NaN before the
         first answer.
     stamp_s : float
-        Of the newest answers.
+        Time stamp of the newest answers.
     health : dict
-        Temperature and voltage, by the place of the servo.
+        Temperature and voltage, by the index of the servo.
 
     """
 
@@ -70,11 +70,11 @@ class ServoReadings:
 
     @property
     def known(self) -> bool:
-        """Whether every servo has said where it is."""
+        """Whether the positions of all servos are known."""
         return not np.isnan(self.counts).any()
 
     def begin(self) -> None:
-        """Start anew with servos that have just been set up."""
+        """Restart with servos that have just been set up."""
         self._alerts.clear()
         self._heard[:] = self._clock.now_s()
 
@@ -83,14 +83,15 @@ class ServoReadings:
         asked = self._clock.now_s()
         answers = bus.sync_read(*_STATE, self._ids)
         for i, servo in enumerate(self._ids):
-            # One is silent, and those behind it waited; an old loss shall not slow down the rest.
+            # Servos behind a silent one have waited for it: read them one by one. Skip those lost
+            # for long, which would slow down the others.
             if servo in answers or self._heard[i] <= asked - self.config.link_timeout_s:
                 continue
             try:
                 answers[servo] = bus.read(servo, *_STATE)
             except NoAnswerError:
                 if not answers:
-                    break  # it is the line: nobody answers
+                    break  # no servo answers: the line has failed
             except RefusedError as error:
                 self._stop(self.config.servos[i].name, f'error {error.code}', str(error))
         now = self._clock.now_s()
@@ -144,7 +145,7 @@ class ServoReadings:
             self._stop(name, 'watchdog', f'no packet reached it for {limit_ms:.0f} ms')
 
     def judge(self, now: float) -> None:
-        """Report every servo that is silent for too long."""
+        """Report every servo silent for too long; raise `BusSilentError` if all are."""
         limit = self.config.link_timeout_s
         silent = now - self._heard > limit
         if silent.all():

@@ -1,4 +1,4 @@
-"""Finds the servos of a Dynamixel bus and writes what they need to know, without moving them."""
+"""Find the servos of a Dynamixel bus and write their settings, without moving them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from softarm_ros.drivers.dynamixel import control_table as table
 from softarm_ros.drivers.dynamixel.bus import DynamixelBus
 from softarm_ros.drivers.dynamixel.config import DynamixelConfig
 
-_REBOOTED_TRIES = 40  # pings, each of which waits for its time-out
+_REBOOTED_TRIES = 40  # number of pings, each with its time-out
 
 
 class MissingError(RuntimeError):
-    """A servo is not on the bus; says which are. `name` is the actuator's."""
+    """A servo is not on the bus; the message lists those found. `name` is the actuator's."""
 
     def __init__(self, name: str, servo: int, found: Sequence[int]) -> None:
         there = ' '.join(map(str, found)) or 'none'
@@ -24,7 +24,7 @@ class MissingError(RuntimeError):
 
 
 def find_servos(bus: DynamixelBus, config: DynamixelConfig) -> None:
-    """Raise MissingError for the first servo that is not there."""
+    """Raise MissingError for the first servo that does not answer."""
     for servo in config.servos:
         if bus.ping(servo.id) is None:
             raise MissingError(servo.name, servo.id, bus.find())
@@ -36,12 +36,12 @@ def set_up(
     """
     Write mode, limits and watchdog to every servo; return whether all of them hold their cables.
 
-    What is kept without power is written only where it differs, and only then is the torque off.
+    Settings in the EEPROM are written only if they differ; only then is the torque switched off.
 
     Raises
     ------
     MissingError, NoAnswerError, RefusedError
-        If a servo is not there, falls silent, or does not take a value.
+        If a servo is missing, falls silent, or refuses a value.
 
     """
     find_servos(bus, config)
@@ -51,7 +51,7 @@ def set_up(
         _keep(bus, servo.id, table.DRIVE_MODE, 0)
         _keep(bus, servo.id, table.OPERATING_MODE, table.CURRENT_BASED_POSITION)
         for item, value in (
-            (table.BUS_WATCHDOG, 0),  # takes back a stop of before
+            (table.BUS_WATCHDOG, 0),  # clears an earlier watchdog stop
             (table.GOAL_CURRENT, units),
             (table.PROFILE_ACCELERATION, acceleration),
             (table.PROFILE_VELOCITY, velocity),
@@ -63,7 +63,7 @@ def set_up(
 
 
 def reboot_failed(bus: DynamixelBus, config: DynamixelConfig) -> None:
-    """Start those servos anew that have switched off for an error; raises as `set_up`."""
+    """Reboot servos that have switched off after an error; raise the same errors as `set_up`."""
     find_servos(bus, config)
     for servo in config.servos:
         if not _value(bus, servo.id, table.HARDWARE_ERROR):
