@@ -1,4 +1,4 @@
-"""What every device that moves an arm looks like from the loop, whatever its wire."""
+"""Interface of every device that moves an arm, as the control loop sees it, whatever its link."""
 
 from __future__ import annotations
 
@@ -12,16 +12,16 @@ from softarm_ros.geometry.arrays import Array
 @dataclass(frozen=True)
 class ActuatorReading:
     """
-    What the drivers measure, arrays (m,) in the order of the rig's actuators, SI units.
+    Measurement of a driver: arrays (m,) in the order of the rig's actuators, SI units.
 
     Attributes
     ----------
     stamp_s
         Monotonic time of the measurement.
     position, velocity
-        In the unit of the actuation, and that a second.
+        In the unit of the actuation, and in that unit per second.
     effort
-        In the rig's effort unit; (0,) where nothing measures it.
+        In the rig's effort unit; (0,) if no sensor measures it.
 
     """
 
@@ -32,30 +32,30 @@ class ActuatorReading:
 
 
 class DeviceDriver(Protocol):
-    """A device of an arm. No method waits for it."""
+    """A device of an arm. No method waits for the device."""
 
     def start(self) -> None:
-        """Connect, in the background, and stay connected; nothing moves."""
+        """Connect in the background and stay connected; nothing moves."""
         ...
 
     def close(self) -> None:
-        """Stop, switch off, disconnect; may be called twice."""
+        """Stop, switch off and disconnect; may be called twice."""
         ...
 
     def reset(self) -> None:
-        """Forget latched problems; what is still wrong comes back."""
+        """Clear latched problems; those that persist are reported again."""
         ...
 
     def not_ready(self) -> str:
-        """Return '' if motion could start now, or why not, with the device's own code."""
+        """Return '' if motion could start now; else the reason, with the device's own code."""
         ...
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what has gone wrong since the last reset."""
+        """Return the problems since the last reset."""
         ...
 
     def values(self) -> dict[str, str]:
-        """Return what diagnostics show: connection, latencies, losses, state of the device."""
+        """Return values for diagnostics: connection, latencies, losses, state of the device."""
         ...
 
 
@@ -63,27 +63,27 @@ class ActuatorDriver(DeviceDriver, Protocol):
     """
     All actuators of an arm behind one device. No method waits for the device.
 
-    Nothing moves before `follow`. After any problem nothing moves before `reset` and a new
-    `follow`; connections come back by themselves, motion does not.
+    The arm moves only after `follow`; after any problem, only after `reset` and a new `follow`.
+    Connections are restored automatically, motion is not.
     """
 
     def home(self) -> None:
         """
         Declare that the actuators are at the arm's rest actuation, or bring them there.
 
-        Only ever called because a person said so. Goes on in the background: see `not_ready`.
+        Called only on a person's request. Continues in the background: see `not_ready`.
 
         Raises
         ------
         DriverError
-            If that is not possible now.
+            If homing is not possible now.
 
         """
         ...
 
     def follow(self, command: Array) -> str | None:
         """
-        Follow an actuation target (m,) from now on; return why it is not followed, or None.
+        Follow an actuation target (m,) from now on; return why it is refused, or None.
 
         Raises
         ------
@@ -99,14 +99,14 @@ class ActuatorDriver(DeviceDriver, Protocol):
         ...
 
     def reading(self) -> ActuatorReading | None:
-        """Return the newest measurement; None before the first, and while it is not known."""
+        """Return the newest measurement; None before the first, or while it is unknown."""
         ...
 
 
 @runtime_checkable
 class FedByPressures(Protocol):
-    """A driver that needs the pressures of the chambers, which another device measures."""
+    """A driver that needs the chamber pressures measured by another device."""
 
     def set_pressures(self, pressure_Pa: Array, stamp_s: float) -> None:
-        """Take measured gauge pressures (m,) [Pa] of a monotonic time; NaN for one that fails."""
+        """Take gauge pressures (m,) [Pa] measured at a monotonic time; NaN for a failed sensor."""
         ...

@@ -1,6 +1,6 @@
 """
-What drives are attached to: all that a driver, a simulated drive or an emulated device has to know
-of an arm. Each class is a role of the parts that serve it.
+Attachments of drives to an arm: all that a driver, a simulated drive or an emulated device needs
+to know about the arm. Each class is a role, which the parts that serve it refer to.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class CableRun:
     """
-    Where a cable runs: the section it bends (0: the base's), its angle around the backbone [rad].
+    Route of a cable: the section it bends (0: the base's), its angle around the backbone [rad].
 
-    `motor` winds it, and pays it out where `sign` is -1.
+    `motor` winds the cable; if `sign` is -1, the same rotation pays it out.
     """
 
     section_index: int
@@ -37,7 +37,7 @@ class CableRun:
 
 @dataclass(frozen=True)
 class WoundCables:
-    """Cables (or pairs of them) that motors wind; commands are contractions [m]."""
+    """Cables, or pairs of cables, wound by motors; commands are contractions [m]."""
 
     names: tuple[str, ...]
     cables: tuple[CableRun, ...]
@@ -47,18 +47,18 @@ class WoundCables:
 @dataclass(frozen=True)
 class PulledTendons:
     """
-    Cables through a rod that winches pull; commands are tensions [N].
+    Cables through a rod, pulled by winches; commands are tensions [N].
 
     Attributes
     ----------
     routes : tuple of tuple of CableRoute
-        Of each cable through its own segments ...
+        Route of each cable through each of its segments.
     segments : tuple of tuple of int
-        ... and which these are (0: the base's).
+        Indices of the segments of each cable (0: the base's).
     rest_tension_N : float
-        Of every cable at the start.
+        Tension of every cable at the start.
     max_rate_N_s : (m,)
-        What commands may ask of every winch.
+        Largest rate of the commands of each winch.
 
     """
 
@@ -90,14 +90,14 @@ class RegulatedChambers:
 @dataclass(frozen=True)
 class ValvedMuscles:
     """
-    Vacuum muscles with two valves each; commands are gas, told as lengths without load [m].
+    Vacuum muscles with two valves each; commands are amounts of gas, as unloaded lengths [m].
 
     Attributes
     ----------
     home_length_m : (m,)
-        Of the vented, hanging arm.
+        Muscle lengths of the vented, hanging arm.
     tensions : callable
-        What pulls at the muscles (m,) [N] with so much gas (m,) [m], by which valves are timed.
+        Maps amounts of gas (m,) [m] to the tensions of the muscles (m,) [N]; used to time valves.
 
     """
 

@@ -1,37 +1,37 @@
-"""The clock of a board: when it measured what it sends, and whether it is the one of before."""
+"""The clock of a board: it dates the board's measurements and tells one board from another."""
 
 from __future__ import annotations
 
 import math
 
-_WINDOW_S = 0.5  # two of these are looked back at
+_WINDOW_S = 0.5  # the offset is taken from two windows
 _WRAP_US = 1 << 32
-_LATE_S = 1.0  # a busy computer reads a state so late
-_DRIFT = 0.01  # of the ceramic resonator of a Mega, and to spare
+_LATE_S = 1.0  # longest delay before a busy computer reads a state
+_DRIFT = 0.01  # relative; exceeds that of a Mega's ceramic resonator
 
 
 class BoardClock:
     """
     Time stamps from the microsecond counter of a board.
 
-    A frame cannot arrive before it is sent: the earliest arrivals of the last half to one second,
-    relative to the board's clock, give its offset, so that the jitter of a line does not reach
-    the stamps. The window is short enough for the half per cent of a ceramic resonator.
+    A frame cannot arrive before it is sent. So the earliest arrivals of the last half to one
+    second, relative to the board's clock, give its offset, and the jitter of the line does not
+    affect the stamps. The window is short enough for a resonator that drifts by half a per cent.
     """
 
     def __init__(self) -> None:
         self.restart()
 
     def restart(self) -> None:
-        """Forget the offset: the board counts anew."""
+        """Forget the offset, because the board's counter has restarted."""
         self._last_us: int | None = None
-        self._time_s = 0.0  # of the board, without wrapping
-        self._offsets = [math.inf, math.inf]  # of the window before, of this one
+        self._time_s = 0.0  # board time, unwrapped
+        self._offsets = [math.inf, math.inf]  # previous window, current window
         self._window_end_s = -math.inf
         self._stamp_s = -math.inf
 
     def stamp(self, time_us: int, arrival_s: float) -> float:
-        """Return when the board's counter was at `time_us` (u32); never decreasing [s]."""
+        """Return the time [s] of counter value `time_us` (u32); it never decreases."""
         if self._last_us is not None:
             self._time_s += ((time_us - self._last_us) % _WRAP_US) * 1e-6
         self._last_us = time_us
@@ -46,25 +46,25 @@ class BoardClock:
 
 class BoardWitness:
     """
-    Tells a board that is back from another one at its port.
+    Tells a reconnected board from a different board at the same port.
 
-    Ids are counts of starts, in which two boards may agree; their clocks do not.
+    Boot ids count starts and may be equal on two boards; their clocks are not.
     """
 
     def __init__(self) -> None:
         self.forget()
 
     def forget(self) -> None:
-        """Know no board: the next one is the board of before."""
-        self._last: tuple[int, float] | None = None  # time of the board, and when it was heard
+        """Forget the board; accept the next one, whichever it is."""
+        self._last: tuple[int, float] | None = None  # board time [us], time of arrival [s]
         self._back = False
 
     def lost(self) -> None:
-        """Note that the next state comes over another connection."""
+        """Note that the connection is lost; the next state comes over a new one."""
         self._back = True
 
     def look(self, time_us: int, now_s: float) -> str:
-        """Take the time (u32) of a state; return why it is another board's, or ''."""
+        """Take the board time (u32) of a state; return why it is of another board, or ''."""
         back, last = self._back, self._last
         self._back, self._last = False, (time_us, now_s)
         if not back or last is None:

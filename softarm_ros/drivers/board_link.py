@@ -1,4 +1,4 @@
-"""One connection to a board on a serial line: questions, answers, states, and its loss."""
+"""One connection to a board on a serial line: requests, answers, states, loss of the board."""
 
 from __future__ import annotations
 
@@ -29,58 +29,58 @@ from softarm_ros.drivers.serial_counters import SerialCounter
 from softarm_ros.drivers.serial_port import PortError, SerialPort
 
 _log = logging.getLogger(__name__)
-_HELLO_S = 1.0  # a Mega that was reset by opening the port takes 1.5 s
+_HELLO_S = 1.0  # opening the port resets a Mega, which then takes 1.5 s to answer
 _TRIES = 3
 _CONTROL = (Type.TARGETS, Type.OPEN, Type.KEEP)
 
 
 class LinkDownError(OSError):
-    """The board cannot be reached; what was under way is void."""
+    """The board cannot be reached; pending requests are void."""
 
 
 class RebootedError(LinkDownError):
-    """The board was started anew: no earlier order holds."""
+    """The board has restarted: earlier orders are no longer in force."""
 
 
 class BoardUser(Protocol):
-    """What a board is used for. All of it is called by the board's thread and must not wait."""
+    """User of a board. The board's thread calls all methods; they must not wait."""
 
     def connected(self, link: BoardLink, reply: HelloReply) -> None:
         """
-        Configure the board, by `link.ask`; after the handshake, before the first cycle.
+        Configure the board with `link.ask`; called after the handshake, before the first cycle.
 
-        A `LinkDownError` goes through; so does a `RefusedError` if the board will not do: the
-        handshake is then repeated after a pause.
+        May raise `LinkDownError`, or `RefusedError` if the board is unsuitable: the handshake is
+        then repeated after a pause.
         """
         ...
 
     def cycle(self, link: BoardLink, now_s: float) -> None:
-        """Send the board its orders, by `link.send` and `link.ask`; 'rate_hz', and when woken."""
+        """Send orders with `link.send` and `link.ask`; called at 'rate_hz' and when woken."""
         ...
 
     def state(self, state: StepperState | ValveState, stamp_s: float) -> None:
-        """Take a state with the time of its measurement; it comes during `link.ask`, too."""
+        """Take a state with the time of its measurement; also called during `link.ask`."""
         ...
 
     def refused(self, ack: Ack) -> None:
-        """Take the answer to a control frame that the board does not follow."""
+        """Take the answer to a control frame that the board refuses."""
         ...
 
     def disconnected(self, why: str) -> None:
-        """Take note that the board is not there any more, or was started anew."""
+        """Note that the board is lost or has restarted."""
         ...
 
     def closing(self, link: BoardLink) -> None:
-        """Leave the board as it shall be; the port is closed after this."""
+        """Put the board into its final state; the port is closed afterwards."""
         ...
 
 
 class RefusedError(RuntimeError):
-    """The board answers that it will not; the message says what and why."""
+    """The board refuses a request; the message says which and why."""
 
 
 class BoardLink:
-    """One connection to a board, from a handshake to its end. For the board's thread only."""
+    """One connection to a board, from the handshake to its loss. For the board's thread only."""
 
     def __init__(
         self,
@@ -108,12 +108,12 @@ class BoardLink:
 
     @property
     def boot_id(self) -> int:
-        """The board's, of this start; 0 before the handshake."""
+        """Boot id of the board's current start; 0 before the handshake."""
         return self._hello.boot_id if self._hello else 0
 
     def send(self, frame_type: Type, payload: bytes = b'') -> int | None:
         """
-        Send a frame and return its sequence number; None if the line had no room for it.
+        Send a frame and return its sequence number; None if the line's buffer was full.
 
         Raises
         ------
@@ -122,7 +122,7 @@ class BoardLink:
 
         """
         sequence = self._sequence
-        self._answers.pop((frame_type, sequence), None)  # of 256 frames ago
+        self._answers.pop((frame_type, sequence), None)  # stale: from 256 frames ago
         encoded = messages.encode_for(Frame(frame_type, sequence, payload), self.boot_id)
         try:
             if not self._port.write(encoded):
@@ -138,14 +138,14 @@ class BoardLink:
 
     def ask(self, frame_type: Type, payload: bytes = b'') -> Result:
         """
-        Send a frame, up to three times, and return the board's answer; states go on arriving.
+        Send a frame, up to three times, and return the board's answer; states continue to arrive.
 
-        For frames that may come twice without harm: an answer may have been lost.
+        Use it only for frames that may be repeated without harm: an answer may have been lost.
 
         Raises
         ------
         LinkDownError
-            If there is none in time, or the board is lost or started anew meanwhile.
+            If no answer comes in time, or the board is lost or restarts meanwhile.
 
         """
         asked: set[int] = set()
@@ -166,11 +166,11 @@ class BoardLink:
         raise LinkDownError(f'no answer to {frame_type.name}')
 
     def answer(self, frame_type: Type, sequence: int) -> Result | None:
-        """Return the board's answer to a frame that was sent, once; None if there is none yet."""
+        """Return the board's answer to a sent frame, once; None if there is none yet."""
         return self._answers.pop((frame_type, sequence), None)
 
     def listen(self, until_s: float) -> None:
-        """Take in what comes until a time (monotonic), at least once; ends early when woken."""
+        """Process incoming frames until a monotonic time, at least once; end early when woken."""
         try:
             piece = self._port.read(until_s)
             self._bytes += len(piece)
@@ -186,7 +186,7 @@ class BoardLink:
                 self._counter.unknown += 1
                 _log.debug('%s', error)
             except RebootedError:
-                self._counter.received.lost = lost  # it counts anew, none is lost
+                self._counter.received.lost = lost  # the sequence restarts; no frame is lost
                 raise
         silent = now - self._heard_s
         if self._hello is not None and silent > self._config.link_timeout_s:
@@ -194,14 +194,14 @@ class BoardLink:
 
     def shake_hands(self, kind: Kind, give_up_s: float, stopped: Event) -> HelloReply:
         """
-        Say HELLO until the board answers.
+        Send HELLO until the board answers.
 
         Raises
         ------
         LinkDownError
-            If it does not until `give_up_s` (monotonic), or the caller has stopped.
+            If there is no answer until `give_up_s` (monotonic), or `stopped` is set.
         RefusedError
-            If it speaks another version, or is another kind of board.
+            If the board has another protocol version, or is of another kind.
 
         """
         self._hello = self._reply = None
@@ -213,7 +213,7 @@ class BoardLink:
         while (now := self._time.now_s()) < give_up_s and not stopped.is_set():
             if now >= next_s:
                 with contextlib.suppress(PortError):
-                    self._port.write(DELIMITER)  # ends whatever was there
+                    self._port.write(DELIMITER)  # ends a partial frame
                 self.send(Type.HELLO, messages.hello())
                 next_s = now + _HELLO_S
             self.listen(min(next_s, now + 0.05))
@@ -230,7 +230,7 @@ class BoardLink:
                     f'a board of {reply.kind.name.lower()} is there, expected {kind.name.lower()}'
                 )
             self._hello = reply
-            # The port was opened in the middle of a frame, or the board was starting.
+            # Damage so far is normal: the port was opened within a frame, or the board started.
             received.lost, received.malformed, received.corrupt = before
             self._heard_s = self._time.now_s()
             self._clock.restart()
@@ -246,7 +246,7 @@ class BoardLink:
         )
 
     def ping(self, now_s: float) -> None:
-        """Measure the round trip."""
+        """Send a ping, whose answer gives the round trip."""
         token = int(now_s * 1e6) & 0xFFFFFFFF
         if self.send(Type.PING, messages.ping(token)) is not None:
             self._pings.append((token, now_s))
@@ -258,7 +258,7 @@ class BoardLink:
             if message.type in _CONTROL:
                 self._user.refused(message)
             else:
-                if len(self._answers) > 64:  # late ones nobody asks for any more
+                if len(self._answers) > 64:  # late answers, which nobody awaits any more
                     self._answers.clear()
                 self._answers[message.type, message.sequence] = message.result
         elif isinstance(message, HelloReply):
@@ -272,7 +272,7 @@ class BoardLink:
 
     def _take_state(self, state: StepperState | ValveState, now_s: float) -> None:
         if self._hello is None:
-            return  # whose it is, the handshake shows
+            return  # its sender is unknown before the handshake
         if state.state is State.BOOT:
             raise RebootedError('the board was started anew')
         self._heard_s = now_s

@@ -1,4 +1,4 @@
-"""Asks a serial board who it is and how it is, without setting anything in motion."""
+"""Query the identity and state of a serial board without moving anything."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from softarm_ros.drivers.serial_port import PortError, SerialPort
 BAUDS = (250000, 115200)  # steppers, valves
 _LISTEN_S = 0.3  # 15 state frames of the slower board
 _HELLO_S = 0.5
-_PATIENCE_S = 3.0  # a Mega that was reset by the opening takes 1.5 s
+_PATIENCE_S = 3.0  # opening the port resets a Mega, which then takes 1.5 s to answer
 _PONG_S = 1.0
 PINGS = 20
 
@@ -36,20 +36,20 @@ PINGS = 20
 @dataclass(frozen=True)
 class BoardReport:
     """
-    What a board says of itself.
+    Identity, state and link quality of a board.
 
     Attributes
     ----------
     baud :
         The speed at which it answered.
     identity :
-        Kind, firmware, boot id, why it last started.
+        Kind, firmware, boot id and cause of the last start.
     state :
         Its newest state frame.
     ping :
-        Round trips of pings; `count` is how many of `PINGS` were answered.
+        Round trips of pings; `count` is the number of `PINGS` that were answered.
     damaged :
-        Frames from it that were not valid, after the handshake.
+        Number of invalid frames from the board after the handshake.
 
     """
 
@@ -64,21 +64,21 @@ def probe_board(
     port: str, bauds: Sequence[int] = BAUDS, connections: Connections = OF_THIS_COMPUTER
 ) -> BoardReport:
     """
-    Open a port, shake hands, ping, close. A board goes from BOOT to IDLE by it, no further.
+    Open a port, shake hands, ping, close. The board goes from BOOT to IDLE, no further.
 
-    Opening the port resets a Mega, whose zero is then lost. Takes up to four seconds a speed.
+    Opening the port resets a Mega, which then loses its zero. Takes up to four seconds per speed.
 
     Raises
     ------
     DriverError
-        If the port cannot be opened or is in use, nothing answers, what answers speaks another
-        protocol, or the board moves for another program.
+        If the port cannot be opened or is in use, no board answers, the board has another
+        protocol version, or the board moves for another program.
 
     """
     import_library('serial')
     found = ''
     try:
-        # Exclusive: nobody else's conversation is disturbed.
+        # The port is opened exclusively, so no other program is disturbed.
         with contextlib.closing(connections.open_port(port, bauds[0])) as line:
             for baud in bauds:
                 line.restart(baud)
@@ -107,16 +107,16 @@ class _Conversation:
 
     @property
     def heard(self) -> str:
-        """What came in, for a message; '' for nothing."""
+        """Text on the bytes received, for a message; '' if none came."""
         return f' ({self._bytes} bytes came, no frame among them)' if self._bytes else ''
 
     def handshake(self) -> HelloReply | None:
-        """Return who answers, None if nobody does."""
+        """Return the answer of the board to HELLO; None if there is none."""
         for _ in self._messages(_LISTEN_S):
             if self._state is not None:
                 break
         if self._state is not None and self._state.state in (State.ARMED, State.RUNNING):
-            # A HELLO would stop it.
+            # A HELLO would stop the board.
             raise DriverError(f'{self._name}: the board moves for another program')
         self._line.write(DELIMITER)
         end = self._clock.now_s() + _PATIENCE_S
@@ -133,9 +133,9 @@ class _Conversation:
         return None
 
     def report(self, baud: int, identity: HelloReply) -> BoardReport:
-        """Ping, and wait for a state frame of after the handshake."""
+        """Ping, wait for a state frame sent after the handshake, and return the report."""
         counters = self._receiver.counters
-        before = counters.corrupt + counters.malformed  # the first piece of a frame is one
+        before = counters.corrupt + counters.malformed  # includes a first partial frame
         record = LatencyRecord()
         for token in range(PINGS):
             sent = self._clock.now_s()
@@ -158,7 +158,7 @@ class _Conversation:
         self._sequence = (self._sequence + 1) & 0xFF
 
     def _messages(self, seconds: float) -> Iterator[Message]:
-        """Yield what comes within some seconds; states are kept on the way."""
+        """Yield the messages of the next seconds; remember the newest state."""
         end = self._clock.now_s() + seconds
         while self._clock.now_s() < end:
             piece = self._line.read(end)

@@ -1,4 +1,4 @@
-"""Cables wound by stepper motors behind a board (firmware/steppers)."""
+"""Driver for cables wound by stepper motors behind a board (firmware/steppers)."""
 
 from __future__ import annotations
 
@@ -38,29 +38,29 @@ from softarm_ros.geometry.arrays import Array
 
 BOARD = 'steppers'
 COMMAND = 'command'
-_VELOCITY_S = 0.05  # over which velocity is taken: a microstep within 10 ms says little
+_VELOCITY_S = 0.05  # span of the velocity difference: one microstep in 10 ms is too coarse
 
 
 class CableSteppers:
     """
     Winds all cables of an arm; an `ActuatorDriver`.
 
-    The motors hold their cables from the first `home` on: while held, stopped, disconnected or
-    closed. What the board has counted outlives the cable and this driver, but not its power.
+    From the first `home` on, the motors hold their cables: while held, stopped, disconnected or
+    closed. The board's step counts survive a lost USB cable and this driver, but not a power loss.
 
     Parameters
     ----------
     config
-        Of the board.
+        Configuration of the board.
     limits
-        Of the commands, arrays (m,) in the order of `config.motors`.
+        Limits of the commands, arrays (m,) in the order of `config.motors`.
     clock, open_port
-        As of `SerialBoard`.
+        As for `SerialBoard`.
 
     Raises
     ------
     BoardLimitError
-        If the board cannot do what the limits ask for.
+        If the board cannot reach the limits.
 
     """
 
@@ -82,7 +82,7 @@ class CableSteppers:
         self._log = ProblemLog()
         self._board = SerialBoard(config, Kind.STEPPERS, self, self._log, clock, open_port)
 
-        # Between callers and the board's thread, under the lock.
+        # Shared between callers and the board's thread, under the lock.
         self._lock = threading.Lock()
         self._target: list[int] | None = None
         self._target_s = -np.inf
@@ -92,13 +92,13 @@ class CableSteppers:
         self._stamp_s = self._heard_s = -np.inf
         self._past: deque[tuple[float, Array]] = deque()
 
-        # Of the board's thread alone.
-        self._fresh = True  # since `start`, no board has been reached
-        self._armed = False  # as the newest state says
-        self._arming: int | None = None  # sequence of an ARM that is not answered yet
+        # Used by the board's thread alone.
+        self._fresh = True  # no board has been reached since `start`
+        self._armed = False  # according to the newest state
+        self._arming: int | None = None  # sequence number of an unanswered ARM
         self._arm_s = -np.inf
         self._boot_id: int | None = None
-        self._strange = False  # it has other counts than those of `home`, whatever it says
+        self._strange = False  # its counts are not those of `home`, even if zeroed
         self._witness = BoardWitness()
         self._told: tuple[State, Cause] | None = None  # last state reported as a problem
 
@@ -106,9 +106,9 @@ class CableSteppers:
 
     def start(self) -> None:
         """
-        Connect, in the background, and stay connected; nothing moves.
+        Connect in the background and stay connected; nothing moves.
 
-        A stop of the board from before is forgotten, as by `reset`.
+        An earlier stop of the board is cleared, as by `reset`.
 
         Raises
         ------
@@ -120,7 +120,7 @@ class CableSteppers:
         self._board.start()
 
     def close(self) -> None:
-        """Stop and hold the cables, disconnect; may be called twice."""
+        """Stop and hold the cables, and disconnect; may be called twice."""
         with self._lock:
             self._target = None
         self._board.close()
@@ -132,7 +132,7 @@ class CableSteppers:
         Raises
         ------
         DriverError
-            If there is no connection, a problem, or motion.
+            If there is no connection, there is a problem, or the motors move.
 
         """
         if self._board.trouble:
@@ -148,7 +148,7 @@ class CableSteppers:
         self._board.wake()
 
     def reset(self) -> None:
-        """Forget problems, and let the board leave STOPPED or FAULT."""
+        """Clear problems, and let the board leave STOPPED or FAULT."""
         with self._lock:
             self._target = None
             self._resetting = self._state is not None
@@ -157,7 +157,7 @@ class CableSteppers:
 
     def follow(self, command: Array) -> str | None:
         """
-        Wind the cables to contractions (m,) [m]; return why they are not, or None.
+        Wind the cables to contractions (m,) [m]; return why the command is refused, or None.
 
         Raises
         ------
@@ -170,11 +170,11 @@ class CableSteppers:
         if reason:
             return reason
         with self._lock:
-            if self._log:  # since then
+            if self._log:  # a problem has arisen since `not_ready`
                 return str(next(iter(self._log)))
             new, self._target = target != self._target, target
             self._target_s = self._clock.now_s()
-        if new:  # else the next cycle repeats it
+        if new:  # an unchanged target is repeated by the next cycle
             self._board.wake()
         return None
 
@@ -187,9 +187,9 @@ class CableSteppers:
 
     def reading(self) -> ActuatorReading | None:
         """
-        Return the newest contractions [m] as counted at the coils; nothing measures pull.
+        Return the newest contractions [m] from the board's step counts; no effort is measured.
 
-        None while the board does not know where it counts from.
+        None while the board's counts have no known zero.
         """
         with self._lock:
             if not self._past:
@@ -201,7 +201,7 @@ class CableSteppers:
         return ActuatorReading(stamp, position.copy(), velocity, np.empty(0))
 
     def not_ready(self) -> str:
-        """Return '' if motion could start now, or why not."""
+        """Return '' if motion could start now; else the reason."""
         problems = self._log.all()
         if problems:
             return '; '.join(map(str, problems))
@@ -220,15 +220,15 @@ class CableSteppers:
         return ''
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what has gone wrong since the last reset."""
+        """Return the problems since the last reset."""
         return self._log.all()
 
     def counts(self) -> SerialCounts:
-        """Return latency and loss on the line since the driver was made."""
+        """Return latency and loss on the line since the driver was created."""
         return self._board.counter.summary()
 
     def values(self) -> dict[str, str]:
-        """Return connection, state and counts, and losses and latencies of the line."""
+        """Return connection, state, step counts, and losses and latencies of the line."""
         with self._lock:
             state, target, heard = self._state, self._target, self._heard_s
         values = {'connected': str(not self._board.trouble).lower(), 'port': self.config.port}
@@ -247,9 +247,9 @@ class CableSteppers:
     # -- for the board's thread
 
     def connected(self, link: BoardLink, reply: HelloReply) -> None:
-        """Set the limits of all motors, where this start of the board does not have them."""
+        """Set the limits of all motors unless this start of the board has them already."""
         if self._boot_id not in (None, reply.boot_id) and not self._fresh:
-            self._strange = True  # of another board even zeroed counts are of another arm
+            self._strange = True  # another board's counts, even if zeroed, are not this arm's
             self._log.report(
                 BOARD,
                 f'reset {reply.reset_cause.value}',
@@ -263,7 +263,7 @@ class CableSteppers:
         for order in self._orders:
             result = link.ask(Type.STEPPER_CONFIG, order.payload())
             if result is Result.STATE:
-                # It was stopped in other hands; nothing can move yet.
+                # Another program left the board stopped; nothing can move yet.
                 link.ask(Type.RESET)
                 result = link.ask(Type.STEPPER_CONFIG, order.payload())
             if result is not Result.OK:
@@ -274,7 +274,7 @@ class CableSteppers:
         self._fresh = False
 
     def cycle(self, link: BoardLink, now_s: float) -> None:
-        """Send the board what is wanted, as far as it can."""
+        """Send the board the orders that its state allows: reset, home, arm, targets, disarm."""
         with self._lock:
             state, homing, resetting = self._state, self._homing, self._resetting
             target, age = self._target, now_s - self._target_s
@@ -289,22 +289,22 @@ class CableSteppers:
             target = None
         if target is None:
             if self._armed or self._arming is not None:
-                link.send(Type.DISARM)  # until a state says so
+                link.send(Type.DISARM)  # repeated until a state confirms it
             elif homing:
                 self._home(link)
             return
         if not self._armed and self._arming is None and self._may_arm(state):
-            # Targets follow without an answer, so that no watchdog is in between.
+            # Targets follow without waiting for the answer, or the board's watchdog could expire.
             self._arming, self._arm_s = link.send(Type.ARM), now_s
         if self._armed or self._arming is not None:
             link.send(Type.TARGETS, messages.targets(self._with_others(target)))
 
     def state(self, state: StepperState | ValveState, stamp_s: float) -> None:
-        """Take what the board says of itself."""
+        """Take a state of the board; report a stop, a fault or another board."""
         if not isinstance(state, StepperState):
             return
         other = self._witness.look(state.time_us, self._clock.now_s())
-        if other:  # its counts, and that it was homed, are of another arm
+        if other:  # its counts and its zero are not this arm's
             self._strange = True
             self._problem(BOARD, 'another', other)
         self._armed = state.state in (State.ARMED, State.RUNNING)
@@ -330,13 +330,13 @@ class CableSteppers:
             self._told = None
 
     def refused(self, ack: Ack) -> None:
-        """Take a refusal of targets."""
-        # Those under way when the board stops are refused for its state, which it reports itself.
+        """Report refused targets."""
+        # A board that stops refuses targets under way because of its state, reported separately.
         if ack.result is not Result.STATE:
             self._problem(BOARD, f'result {ack.result.value}', f'targets: {ack.result.name}')
 
     def disconnected(self, why: str) -> None:
-        """Forget what was under way; the counts of before are no more the newest."""
+        """Discard pending orders and the last state and counts."""
         self._armed = False
         self._arming, self._arm_s = None, -np.inf
         self._told = None
@@ -353,7 +353,7 @@ class CableSteppers:
             link.ask(Type.DISARM)
 
     def _homed(self, state: StepperState) -> bool:
-        """Return whether the board knows where all cables of this arm are."""
+        """Return whether the board's counts of all cables of this arm have a valid zero."""
         return not self._strange and state.zeroed & self._mask == self._mask
 
     @staticmethod
@@ -388,7 +388,7 @@ class CableSteppers:
             with self._lock:
                 self._homing = False
         if result is Result.OK:
-            if self._strange:  # what it counted before says nothing
+            if self._strange:  # its earlier counts are meaningless
                 self._strange, self._state = False, None
         else:
             self._problem(BOARD, f'result {result.value}', f'homing: {result.name}')
@@ -399,7 +399,7 @@ class CableSteppers:
             self._log.report(source, code, text, self._clock.now_s())
 
     def _with_others(self, target: Sequence[int]) -> list[int]:
-        """Return targets of all motors of the board: those of others stay where they are."""
+        """Return targets of all motors of the board; motors of other arms keep their position."""
         state = self._state
         assert state is not None
         others = list(state.positions)
@@ -408,7 +408,7 @@ class CableSteppers:
         return others
 
     def _as_target(self, command: Array) -> list[int]:
-        """Return microsteps (MOTORS,) for contractions (m,), or raise ValueError."""
+        """Return target microsteps (MOTORS,) for contractions (m,), or raise ValueError."""
         values = self._limits.checked(command, self._names)
         target = [0] * MOTORS
         for motor, count in zip(self._motors, to_microsteps(values, self._steps), strict=True):

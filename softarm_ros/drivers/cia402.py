@@ -1,8 +1,8 @@
 """
-The state machine of a servo drive as its status and control words show it.
+The state machine of a servo drive, read from its status word and driven by its control word.
 
-States, bits and transitions are those of the drive profile CiA 402 (IEC 61800-7-201); the words
-of a drive that differs are set in the rig file.
+States, bits and transitions are those of the drive profile CiA 402 (IEC 61800-7-201). If a drive
+deviates, its words are set in the rig file.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Word = Annotated[int, Field(ge=0, le=0xFFFF)]
 
 
 class DriveState(Enum):
-    """State of a drive; the values are what diagnostics print."""
+    """State of a drive; diagnostics print the values."""
 
     UNKNOWN = 'unknown'
     NOT_READY = 'not ready to switch on'
@@ -33,14 +33,14 @@ class DriveState(Enum):
 
 
 class StatusPattern(ConfigBlock):
-    """A state holds where `status & mask == value`."""
+    """The drive is in a state if `status & mask == value`."""
 
     mask: Word
     value: Word
 
 
 class StatusWords(ConfigBlock):
-    """What the status word looks like in each state."""
+    """Patterns of the status word in each state."""
 
     not_ready: StatusPattern = StatusPattern(mask=0x4F, value=0x00)
     disabled: StatusPattern = StatusPattern(mask=0x4F, value=0x40)
@@ -52,7 +52,7 @@ class StatusWords(ConfigBlock):
     fault: StatusPattern = StatusPattern(mask=0x4F, value=0x08)
 
     def state(self, status: int) -> DriveState:
-        """Return the state a status word shows; UNKNOWN if none."""
+        """Return the state of a status word; UNKNOWN if it matches no pattern."""
         for state, pattern in (
             (DriveState.FAULT, self.fault),
             (DriveState.FAULT_REACTION, self.fault_reaction),
@@ -69,7 +69,7 @@ class StatusWords(ConfigBlock):
 
 
 class ControlWords(ConfigBlock):
-    """What the control word must be for each command."""
+    """Control words of the commands."""
 
     disable_voltage: Word = Field(default=0x00, description='power off, from any state')
     shutdown: Word = Field(default=0x06, description='to ready to switch on')
@@ -82,7 +82,7 @@ def next_control_word(state: DriveState, wanted: bool, words: ControlWords) -> i
     """
     Return the control word of the next step towards operation enabled (`wanted`) or power off.
 
-    A fault is not reset here, and a quick stop is left through power off only.
+    It never resets a fault, and it leaves a quick stop only through power off.
     """
     if not wanted:
         return words.disable_voltage
@@ -97,14 +97,14 @@ def next_control_word(state: DriveState, wanted: bool, words: ControlWords) -> i
 def resetting_words(
     controls: Sequence[int], states: Sequence[DriveState], sent: Sequence[int], words: ControlWords
 ) -> list[int]:
-    """Return control words that reset faults; the bit must rise, so not where it was `sent`."""
+    """Return control words that reset faults; not twice in a row, since the bit must rise."""
     return [
         words.fault_reset if state is DriveState.FAULT and last != words.fault_reset else word
         for word, state, last in zip(controls, states, sent)
     ]
 
 
-# Error codes of the profile; a drive's own go into the rig file.
+# Error codes of the profile; those of a particular drive belong in the rig file.
 FAULT_NAMES: dict[int, str] = {
     0x2310: 'continuous over-current',
     0x2320: 'short circuit or earth leakage',

@@ -1,4 +1,4 @@
-"""One program of a computer at a device that itself would obey several."""
+"""Reserve a device for one program of a computer, if the device itself would obey several."""
 
 from __future__ import annotations
 
@@ -8,17 +8,19 @@ import sys
 
 
 class TakenError(RuntimeError):
-    """Another program of this computer has it."""
+    """Another program of this computer has claimed the name."""
 
 
 def claim(name: str) -> socket.socket | None:
     """
-    Return what marks a name as taken until it is closed, or the process ends; None but on Linux.
+    Return a socket that claims a name until it is closed or the process ends.
+
+    None on systems other than Linux, or if the socket cannot be bound.
 
     Raises
     ------
     TakenError
-        If it is taken already.
+        If the name is claimed already.
 
     """
     if not sys.platform.startswith('linux'):
@@ -35,7 +37,7 @@ def claim(name: str) -> socket.socket | None:
 
 
 def address_of(host: str) -> str:
-    """Return the address of a host, which may have several names; the name if it has none."""
+    """Return the address of a host, which may have several names; the name if not resolved."""
     try:
         return socket.gethostbyname(host)
     except OSError:

@@ -1,4 +1,4 @@
-"""Whether a driver can take a command at all: its size, and what it may hold."""
+"""Check the shape and range of a command before a driver takes it."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ def checked_command(
     slack: ArrayLike = 0.0,
 ) -> Array:
     """
-    Return a command as an array (m,) of its own.
+    Check a command and return a copy as an array (m,).
 
     Parameters
     ----------
     command : (m,)
-        What is to be checked.
+        Command to check.
     names : sequence of str
-        Of the actuators, in the same order.
+        Names of the actuators, in the same order.
     low, high : (m,) or float
         Ends of the range.
     unit : str
-        Of the values, for messages.
+        Unit of the values, for messages.
     slack : (m,) or float
-        What a value may be beyond them by rounding.
+        Rounding error by which a value may exceed the range.
 
     Raises
     ------
     ValueError
-        If the command has the wrong shape, is not finite or is beyond the range; names the
-        actuator, the value and the range.
+        If the command has the wrong shape, is not finite or is beyond the range. The message
+        names the actuator, the value and the range.
 
     """
     values = np.array(command, dtype=np.float64)

@@ -1,4 +1,4 @@
-"""How devices are reached, and in whose time: the computer's ports and network, or a test's."""
+"""Ports, network and clock through which devices are reached: the computer's, or a test's."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ if TYPE_CHECKING:
 @dataclass(frozen=True)
 class Connections:
     """
-    What opens the lines to devices, and the clock that all who use them wait on.
+    Functions that open links to devices, and the clock of all drivers that use them.
 
     Attributes
     ----------
     clock :
-        Of deadlines, time-outs and periods.
+        Clock for deadlines, time-outs and periods.
     open_port :
         Opens a serial port at a speed.
     make_client :
-        Makes a client of Modbus TCP; None for pymodbus' own.
+        Makes a Modbus TCP client; None for that of pymodbus.
     open_channel :
         Opens a channel to a DAQ host.
 

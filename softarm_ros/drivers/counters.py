@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-_KEPT = 2048  # latest latencies
+_KEPT = 2048  # number of latest latencies kept
 
 
 @dataclass(frozen=True)
@@ -21,7 +21,7 @@ class Latency:
 
     @property
     def text(self) -> str:
-        """Of diagnostics, in ms."""
+        """Text for diagnostics, in ms."""
         if not self.count:
             return 'none yet'
         return f'{1e3 * self.p50_s:.1f} / {1e3 * self.p99_s:.1f} (p50 / p99)'
@@ -36,13 +36,13 @@ class LatencyRecord:
         self._count = 0
 
     def add(self, seconds: float) -> None:
-        """Note one latency [s]."""
+        """Record one latency [s]."""
         with self._lock:
             self._values[self._count % _KEPT] = seconds
             self._count += 1
 
     def summary(self) -> Latency:
-        """Return percentiles of the latest 2048, and how many there were in all."""
+        """Return percentiles of the latest 2048 latencies, and the number of all recorded."""
         with self._lock:
             kept = self._values[: min(self._count, _KEPT)].copy()
             count = self._count
@@ -55,20 +55,20 @@ class LatencyRecord:
 @dataclass(frozen=True)
 class LinkCounts:
     """
-    What happened on a link since the driver started.
+    Counts and latencies of a link since the driver started.
 
     Attributes
     ----------
     requests, answers :
-        Sent, and answered in time and in order.
+        Requests sent, and those answered in time and in order.
     timeouts, refusals, lost :
-        Not answered in time; answered with an error code; without a usable answer in all.
+        Requests not answered in time; answered with an error code; all without a usable answer.
     connections :
-        Times the link came up.
+        Number of times the link came up.
     commands, superseded :
-        Taken from the caller; of these, overtaken by a newer one before they were sent.
+        Commands of the caller, and those replaced by a newer one before they were sent.
     command_latency :
-        From the caller's command to the device's answer to it.
+        Time from the caller's command to the device's answer.
     cycle :
         Duration of one exchange with all devices on the link.
 
@@ -87,7 +87,7 @@ class LinkCounts:
 
 
 class LinkCounter:
-    """Counts, each by the one thread that does the work; read from any."""
+    """Counter of a link; one thread writes each count, any thread may read it."""
 
     def __init__(self) -> None:
         self.requests = 0

@@ -1,4 +1,4 @@
-"""An NI DAQ device: pressures and forces in, valve voltages out, in threads of its own."""
+"""Driver of an NI DAQ device: reads pressures and forces, writes valve voltages, in threads."""
 
 from __future__ import annotations
 
@@ -33,18 +33,17 @@ from softarm_ros.geometry.arrays import Array
 
 COMMAND = 'command'
 WRENCH = 'wrench'
-_KEPT_S = 5.0  # of samples not taken yet
+_KEPT_S = 5.0  # duration of the samples kept until the caller takes them
 
 
 class DaqDriver:
     """
     Reads all inputs and writes all outputs of one device; the caller never waits for it.
 
-    Outputs stand at their safe values until `enable`, and again after any problem, until `reset`
-    and `enable` are called. A device that comes back changes nothing of that; but what was wrong
-    with the link before anything was enabled (or, where there are no outputs, read) is forgotten
-    when it works. The clock is the computer's, and a host is reached over its network, unless
-    others are given.
+    Outputs have their safe values until `enable`. After any problem they return to them until
+    `reset` and `enable` are called, even if the device reconnects. Link problems from before the
+    outputs were enabled (without outputs: before the first samples) are cleared when the link
+    works. By default, the clock is the computer's and a host is reached over the network.
     """
 
     def __init__(
@@ -78,8 +77,8 @@ class DaqDriver:
         self._read_age = LatencyRecord()
 
         self._lock = threading.Lock()
-        self._used = False  # since the last reset: what goes wrong from then on is latched
-        self._passing: set[tuple[str, str]] = set()  # problems of a link that was not in use
+        self._used = False  # since the last reset; later link problems are latched
+        self._passing: set[tuple[str, str]] = set()  # link problems from before its use
         self._values = np.full(len(config.inputs), np.nan)
         self._wrench = np.full(6, np.nan)
         self._stamp_s = -np.inf
@@ -101,7 +100,7 @@ class DaqDriver:
 
     def start(self) -> None:
         """
-        Begin to read, and to write the safe values; nothing else before `enable`.
+        Start reading, and write the safe values until `enable`.
 
         Raises
         ------
@@ -118,7 +117,7 @@ class DaqDriver:
             self._writing.start()
 
     def close(self) -> None:
-        """Write the safe values and let the device go; may be called twice."""
+        """Write the safe values and release the device; may be called twice."""
         self.disable()
         self._writing.end()
         self._reading.close()
@@ -131,7 +130,7 @@ class DaqDriver:
         Raises
         ------
         DriverError
-            While there are problems (`reset` first) or the device does not answer.
+            If there are problems (call `reset` first) or the device does not answer.
 
         """
         reading = self._inputs.running or not self.config.input_channels
@@ -142,16 +141,16 @@ class DaqDriver:
                 raise DriverError('DAQ is not ready: it does not answer yet')
             self._used = True
             if not self._enabled:
-                self._enabled, self._command_s = True, np.inf  # none yet, hence none stale
+                self._enabled, self._command_s = True, np.inf  # no command yet, so none is stale
 
     def disable(self) -> None:
-        """Put all outputs to their safe values."""
+        """Set all outputs to their safe values."""
         with self._lock:
             self._make_safe()
         self._writing.wake()
 
     def reset(self) -> None:
-        """Forget all problems; what persists is reported again. Outputs stay safe."""
+        """Clear all problems; those that persist are reported again. Outputs become safe."""
         self.disable()
         with self._lock:
             self._used = False
@@ -160,12 +159,12 @@ class DaqDriver:
 
     def set_outputs(self, values: Sequence[float] | Array) -> str | None:
         """
-        Take the SI values of all streamed outputs; return why they are not followed, or None.
+        Set the SI values of all streamed outputs; return why they are refused, or None.
 
         Raises
         ------
         ValueError
-            For a wrong number of values, one that is not finite or one beyond its limits.
+            If the number of values is wrong, or a value is not finite or beyond its limits.
 
         """
         parts = self.config.streamed
@@ -176,7 +175,7 @@ class DaqDriver:
             if not self._enabled:
                 return 'DAQ outputs not enabled'
             if np.array_equal(self._targets[self._streamed], checked):
-                self._command_s = self.clock.now_s()  # nothing to write, but not stale
+                self._command_s = self.clock.now_s()  # refreshes the command; no write needed
                 return None
             self._targets[self._streamed] = checked
             self._command_s = self._note_command()
@@ -184,7 +183,7 @@ class DaqDriver:
         return None
 
     def set_output(self, name: str, value: float) -> str | None:
-        """Take the SI value of one output that is not streamed; else as `set_outputs`."""
+        """Set the SI value of one output that is not streamed; otherwise as `set_outputs`."""
         index = _index('output', name, [output.name for output in self.config.outputs])
         output = self.config.outputs[index]
         if output.streamed:
@@ -199,7 +198,7 @@ class DaqDriver:
         return None
 
     def set_line(self, name: str, on: bool) -> str | None:
-        """Switch one line; return why it is not followed, or None."""
+        """Switch one line; return why it is refused, or None."""
         index = _index('line', name, [line.name for line in self.config.lines])
         with self._lock:
             if not self._enabled:
@@ -210,7 +209,7 @@ class DaqDriver:
         return None
 
     def tare(self) -> None:
-        """Take the mean force of the next `tare_s` seconds as zero."""
+        """Define the mean force of the next `tare_s` seconds as zero."""
         if self._force is None:
             raise DriverError('there is no force sensor to tare')
         with self._lock:
@@ -231,14 +230,14 @@ class DaqDriver:
             return self._force is not None and self._force.taring
 
     def take_blocks(self) -> list[SampleBlock]:
-        """Return all samples since the last call, at most those of five seconds."""
+        """Return all samples since the last call, at most those of the last five seconds."""
         with self._lock:
             blocks = list(self._unread)
             self._unread.clear()
         return blocks
 
     def state(self) -> DaqState:
-        """Return what is known now."""
+        """Return the current values, outputs, link state and problems."""
         problems = self._problems.all()
         with self._lock:
             return DaqState(
@@ -255,7 +254,7 @@ class DaqDriver:
             )
 
     def counts(self) -> DaqCounts:
-        """Return latency and loss since the driver was made."""
+        """Return latency and loss since the driver was created."""
         with self._lock:
             return DaqCounts(
                 self._samples,
@@ -363,7 +362,7 @@ class DaqDriver:
         self._trouble(source, error.code, error.text)
 
     def _works(self, source: str) -> None:
-        """Forget what was wrong with this side of the link while it was not in use."""
+        """Clear the problems of this source that arose before the link was in use."""
         with self._lock:
             over = [problem for problem in self._passing if problem[0] == source]
             self._passing.difference_update(over)
@@ -371,7 +370,7 @@ class DaqDriver:
             self._problems.forget(*problem)
 
     def _trouble(self, source: str, code: str, text: str) -> None:
-        """Note a problem; the outputs are safe from here on."""
+        """Report a problem and set the outputs to their safe values."""
         self._problems.report(source, code, text, self.clock.now_s())
         with self._lock:
             if not self._enabled:

@@ -1,4 +1,4 @@
-"""Actuators with loops of their own at a DAQ: a set point out for each, what it is back."""
+"""Actuators at a DAQ that have their own control loops: one set point and one reading each."""
 
 from __future__ import annotations
 
@@ -17,26 +17,26 @@ from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensa
 from softarm_ros.drivers.problems import DriverError, Problem
 from softarm_ros.geometry.arrays import Array
 
-CATCH_UP = 1.5  # of the largest rate: a command that was late may be caught up with
-_RATE_BLOCKS = 5  # over which the rate of a value is measured
-_LONGEST_STEP_S = 0.05  # of the rate limit: a pause is not made up for
+CATCH_UP = 1.5  # factor on the largest rate, to catch up with a late command
+_RATE_BLOCKS = 5  # number of blocks for the rate of a value
+_LONGEST_STEP_S = 0.05  # longest time the rate limit counts: a pause is not made up for
 
 
 @dataclass(frozen=True)
 class SetPoints:
     """
-    What the outputs of a DAQ set.
+    Kind of set points that the outputs of a DAQ carry.
 
     Attributes
     ----------
     unit : str
-        Of commands, inputs and outputs.
+        Unit of commands, inputs and outputs.
     suffix : str
         The output of an actuator is called `<actuator><suffix>`.
     rest : float
         Value of every actuator while the arm is at rest.
     near : float
-        From it within which an actuator is at rest: offset and noise of a monitor, and some.
+        Tolerance around `rest`: offset and noise of a monitor, with a margin.
 
     """
 
@@ -53,28 +53,28 @@ OF_UNIT = {kind.unit: kind for kind in (REGULATORS, WINCHES)}
 
 class DaqActuators:
     """
-    Chambers behind pressure regulators, cables on winches that hold their tension: set points out,
-    what monitors or load cells measure back.
+    Chambers behind pressure regulators, or cables on winches with tension control: the outputs are
+    set points, the inputs are monitors or load cells.
 
     The DAQ has a streamed output `<actuator>_valve` (`_winch`) and an input `<actuator>` for each.
-    Targets are slowed down to `CATCH_UP` times the largest rate of the actuator, from the values
-    measured when the outputs are enabled: after a fault that has let the arm go it does not jump
-    back. To be called by one thread.
+    Targets change by at most `CATCH_UP` times the largest rate of the actuator. They start from
+    the values measured when the outputs are enabled, so that an arm that a fault has released does
+    not jump back. To be called by one thread.
 
     Parameters
     ----------
     daq
-        Not started; it is started, reset and closed from here.
+        Driver, not started yet; this class starts, resets and closes it.
     names
-        Of the actuators, m.
+        Names of the m actuators.
     max_rate : (m,)
         Largest rate of each.
     compensation
-        Of the regulators' play.
+        Compensation of the regulators' play.
     gripper
-        At the same DAQ; none without it. Its problems do not stop the arm.
+        Gripper at the same DAQ, or None. Its problems do not stop the arm.
     kind
-        What the outputs set.
+        Kind of the set points.
 
     Raises
     ------
@@ -107,7 +107,7 @@ class DaqActuators:
         inputs = [part.name for part in daq.config.inputs]
         self._inputs = [inputs.index(name) for name in names]
         self._high = np.array([part.high for part in daq.config.streamed])
-        self._target = np.zeros(len(names))  # what was last commanded, before the play
+        self._target = np.zeros(len(names))  # last set points, without play compensation
         self._target_s = -np.inf
         self._held: Array | None = None
         self._blocks: deque[tuple[float, Array]] = deque(maxlen=_RATE_BLOCKS)
@@ -115,25 +115,25 @@ class DaqActuators:
     # -- device
 
     def start(self) -> None:
-        """Connect, in the background; outputs stand at their safe values."""
+        """Connect in the background; outputs have their safe values."""
         self.daq.start()
         if self.gripper is not None:
             self.gripper.start()
 
     def close(self) -> None:
-        """Put the outputs to their safe values and disconnect; may be called twice."""
+        """Set the outputs to their safe values and disconnect; may be called twice."""
         if self.gripper is not None:
             self.gripper.close()
         self.daq.close()
 
     def reset(self) -> None:
-        """Forget latched problems; what is still wrong comes back. Outputs are safe."""
+        """Clear latched problems; those that persist are reported again. Outputs become safe."""
         if self.gripper is not None:
             self.gripper.reset()
         self.daq.reset()
 
     def not_ready(self) -> str:
-        """Return '' if motion could start now, or why not."""
+        """Return '' if motion could start now; else the reason."""
         state = self.daq.state()
         if state.problems:
             return '; '.join(map(str, state.problems))
@@ -142,12 +142,12 @@ class DaqActuators:
         return ''
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what has gone wrong since the last reset."""
+        """Return the problems since the last reset."""
         gripper = () if self.gripper is None else self.gripper.state().problems
         return (*self.daq.state().problems, *gripper)
 
     def values(self) -> dict[str, str]:
-        """Return what diagnostics show."""
+        """Return values for diagnostics."""
         values = daq_values(self.daq)
         if self.gripper is not None:
             values['gripper'] = self.gripper.state().phase.value
@@ -157,15 +157,15 @@ class DaqActuators:
 
     def home(self) -> None:
         """
-        Let the actuators go to rest, at their rate, in the calls of `hold`.
+        Let later calls of `hold` bring the actuators to rest at their rate.
 
-        Nothing has to be declared, for what they are is measured; an arm that is at rest stays as
-        it is, its outputs at their safe values.
+        Their values are measured, so there is no zero to declare. If the arm is at rest already,
+        its outputs keep their safe values.
 
         Raises
         ------
         DriverError
-            While there are problems or the DAQ does not answer.
+            If there are problems or the DAQ does not answer.
 
         """
         not_ready = self.not_ready()
@@ -182,12 +182,12 @@ class DaqActuators:
 
     def follow(self, command: Array) -> str | None:
         """
-        Follow set points (m,) [Pa gauge, N]; return why they are not followed, or None.
+        Follow set points (m,) [Pa gauge, N]; return why they are refused, or None.
 
         Raises
         ------
         ValueError
-            If they are not m finite values that the outputs may give. Nothing changes.
+            If they are not m finite values within the outputs' limits. Nothing changes.
 
         """
         wanted = np.asarray(command, dtype=float)
@@ -202,14 +202,14 @@ class DaqActuators:
         return self._approach(wanted)
 
     def hold(self) -> None:
-        """Keep the values measured when it is first called; outputs that are safe stay so."""
+        """Hold the values measured at the first call; outputs at their safe values stay there."""
         state = self.daq.state()
         if not state.enabled:
             self._held = None
             return
         if self._held is None:
             measured = np.clip(state.values[self._inputs], 0.0, self._high)
-            # Less than the play is a valve that was shut: noise must not open it.
+            # A pressure below the play means a shut valve: noise must not open it.
             self._held = np.where(measured > self._config.play_Pa, measured, 0.0)
             self._target = self._held
         self._approach(self._held)
@@ -234,7 +234,7 @@ class DaqActuators:
             self.daq.enable()
         except DriverError as error:
             return str(error)
-        # The outputs have stood at their safe values: go on from what there is.
+        # The outputs had their safe values: start from the measured values.
         self._compensation = PlayCompensation(self._config, len(self._names))
         self._target = np.clip(state.values[self._inputs], 0.0, self._high)
         self._target_s = self.daq.clock.now_s()
@@ -263,7 +263,7 @@ class DaqActuators:
 def require_channels(
     inputs: Sequence[str], streamed: Sequence[str], names: Sequence[str], suffix: str
 ) -> None:
-    """Raise ValueError unless there is an input for each actuator, and its streamed outputs."""
+    """Raise ValueError unless each actuator has an input and the streamed outputs match."""
     missing = [name for name in names if name not in inputs]
     if missing:
         raise ValueError(f'DAQ inputs: expected one for each actuator; no {", ".join(missing)}')

@@ -1,4 +1,4 @@
-"""The channel of gRPC to a DAQ host."""
+"""The gRPC channel to a DAQ host."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from softarm_ros.drivers.daq_config import DaqHost
 
-# A host that comes back is found within this [ms]; gRPC waits up to two minutes by itself.
+# Longest wait for a reconnect [ms]; by default gRPC waits up to two minutes.
 _BACKOFF_MS = 200
 
 
 def plain_channel(host: DaqHost) -> Any:
-    """Return a channel over the network, not encrypted."""
+    """Return an unencrypted channel over the network."""
     import grpc
 
     return grpc.insecure_channel(

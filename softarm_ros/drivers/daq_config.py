@@ -1,4 +1,4 @@
-"""What a rig file says about an NI DAQ device: sensors, valves, where it is plugged in."""
+"""Configuration of an NI DAQ device in a rig file: sensors, valves and their channels."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ Channel = Annotated[str, Field(pattern=r'^[A-Za-z0-9_\-]+/(ai|ao)\d+$')]
 Line = Annotated[str, Field(pattern=r'^[A-Za-z0-9_\-]+/port\d+/line\d+$')]
 Terminal = Literal['default', 'rse', 'nrse', 'differential', 'pseudo_differential']
 Row = tuple[Finite, Finite, Finite, Finite, Finite, Finite]
-_ROUNDING = 1e-9  # of a range
+_ROUNDING = 1e-9  # relative to a range
 
 
 class AnalogInput(ConfigBlock):
-    """A sensor whose voltage is proportional to what it measures: value = scale * V + zero."""
+    """A sensor with a linear characteristic: value = scale * V + zero."""
 
     name: Name
     channel: Channel = Field(description='as NI MAX shows it, Dev1/ai0')
@@ -59,7 +59,7 @@ class AnalogInput(ConfigBlock):
         return self
 
     def value(self, volts: ArrayLike) -> Array:
-        """Return SI values of voltages."""
+        """Return the SI values of voltages."""
         return self.scale * np.asarray(volts, dtype=float) + self.zero
 
     def volts(self, value: ArrayLike) -> Array:
@@ -68,7 +68,7 @@ class AnalogInput(ConfigBlock):
 
 
 class ForceSensorConfig(ConfigBlock):
-    """A six-axis force and torque sensor with six gauge voltages, as ATI ships them."""
+    """A six-axis force and torque sensor with six gauge voltages, such as those of ATI."""
 
     channels: tuple[Channel, Channel, Channel, Channel, Channel, Channel]
     terminal: Terminal = 'differential'
@@ -135,11 +135,11 @@ class AnalogOutput(ConfigBlock):
         return (np.asarray(value, dtype=float) - self.zero) / self.scale
 
     def value(self, volts: ArrayLike) -> Array:
-        """Return SI values of voltages."""
+        """Return the SI values of voltages."""
         return self.scale * np.asarray(volts, dtype=float) + self.zero
 
     def check(self, value: float) -> float:
-        """Return the value; raises ValueError if it is not finite or beyond its limits."""
+        """Return the value; raise ValueError if it is not finite or beyond its limits."""
         if not np.isfinite(value):
             raise ValueError(f'{self.name} = {value}: expected a finite number of {self.unit}')
         slack = _ROUNDING * (self.high - self.low)
@@ -170,7 +170,7 @@ class DaqHost(ConfigBlock):
 
 
 class DaqConfig(ConfigBlock):
-    """One NI DAQ device with everything plugged into it."""
+    """One NI DAQ device with all its sensors and outputs."""
 
     host: DaqHost | None = Field(default=None, description='none: the driver of this computer')
     session: Name = Field(default='softarm', description='prefix of the names of its tasks')
@@ -222,18 +222,18 @@ class DaqConfig(ConfigBlock):
 
     @property
     def input_channels(self) -> tuple[str, ...]:
-        """Physical channels in the order in which they are read: inputs, then gauges."""
+        """Physical channels in reading order: inputs, then gauges."""
         gauges = self.force_sensor.channels if self.force_sensor is not None else ()
         return (*(part.channel for part in self.inputs), *gauges)
 
     @property
     def streamed(self) -> tuple[AnalogOutput, ...]:
-        """Outputs that are commanded all the time, in their order."""
+        """Outputs that need a continuous stream of commands, in the order of `outputs`."""
         return tuple(output for output in self.outputs if output.streamed)
 
     @property
     def block_s(self) -> float:
-        """Duration of a block."""
+        """Duration of a block [s]."""
         return self.block_samples / self.sample_rate_hz
 
 

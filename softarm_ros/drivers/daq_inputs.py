@@ -27,10 +27,10 @@ INPUTS = 'inputs'
 
 class InputReader:
     """
-    Reads until stopped; after an error it says so and begins anew.
+    Reads until stopped; reports an error and starts again.
 
-    `on_block` gets the stamps (k,) and voltages (channels, k) of each block, `on_fault` what went
-    wrong. Both are called by the thread that runs `run`.
+    `on_block` gets the stamps (k,) and voltages (channels, k) of each block, `on_fault` each
+    error. Both are called by the thread that runs `run`.
     """
 
     def __init__(
@@ -50,14 +50,14 @@ class InputReader:
         self.starts = 0
 
     def run(self, stop: Event) -> None:
-        """Read until `stop`."""
+        """Read until `stop` is set."""
         while not stop.is_set():
             with DaqSession(self._config, self._open_channel) as session:
                 try:
                     self._read(session.task(INPUTS), stop)
                     return
                 except DaqFaultError as error:
-                    # Said before the tasks are cleared, which takes its time where a host hangs.
+                    # Report before the tasks are cleared: that takes long if the host hangs.
                     self._on_fault(INPUTS, error)
                 finally:
                     self.running = False
@@ -70,7 +70,7 @@ class InputReader:
         with daq_errors():
             self._set_up(task)
             reader = AnalogMultiChannelReader(task.in_stream)
-            reader.verify_array_shape = False  # two more calls to the host for each block
+            reader.verify_array_shape = False  # saves two calls to the host per block
             before = self._clock.now_s()
             task.start()
             clock = SampleClock(config.sample_rate_hz, before, self._clock.now_s())
@@ -89,10 +89,10 @@ class InputReader:
 
     def _next_count(self, age_s: float) -> int:
         """
-        Return how many samples to read next, when the newest one read is so old.
+        Return the number of samples to read next, given the age [s] of the newest sample read.
 
-        One block; but a reader that fell behind takes at once all there must be by now, since a
-        call for each block might never catch up.
+        Normally that is one block. A reader that has fallen behind reads all waiting samples at
+        once, since reading block by block might never catch up.
         """
         config = self._config
         waiting = int(age_s * config.sample_rate_hz)

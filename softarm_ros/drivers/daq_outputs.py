@@ -1,4 +1,4 @@
-"""Writing of analogue and digital outputs, when there is something new and at a least rate."""
+"""Writing of analogue and digital outputs, at every change and at a minimum rate."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OUTPUTS = 'outputs'
 
 @dataclass(frozen=True)
 class Levels:
-    """What is to stand at the terminals: volts (outputs,), and high or low (lines,)."""
+    """Wanted levels at the terminals: volts (outputs,), and high or low (lines,)."""
 
     volts: Array
     high: NDArray[np.bool_]
@@ -37,9 +37,9 @@ class Levels:
 
 class OutputWriter:
     """
-    Writes what `levels` returns until stopped; after an error it says so and begins anew.
+    Writes the levels returned by `levels` until stopped; reports an error and starts again.
 
-    `on_written` is called after the device has taken the levels, `on_fault` when it has not.
+    `on_written` is called after the device has accepted the levels, `on_fault` after an error.
     """
 
     def __init__(
@@ -60,14 +60,14 @@ class OutputWriter:
         self.running = False
 
     def run(self, thread: PollingThread) -> None:
-        """Write when woken and at the least rate until the end, and once more after it."""
+        """Write when woken and at the minimum rate; write a last time when the thread ends."""
         while not thread.ending.is_set():
             with DaqSession(self._config, self._open_channel) as session:
                 try:
                     self._write(session, thread)
                     return
                 except DaqFaultError as error:
-                    # Said before the tasks are cleared, which takes its time where a host hangs.
+                    # Report before the tasks are cleared: that takes long if the host hangs.
                     self._on_fault(OUTPUTS, error)
                 finally:
                     self.running = False

@@ -40,7 +40,7 @@ def build(
     gripper: Callable[[DaqDriver], GripperDriver] | None = None,
     connections: Connections | None = None,
 ) -> DaqActuators:
-    """Return the driver of chambers and gripper behind one DAQ."""
+    """Return the driver of chambers and of a gripper at one DAQ."""
     from softarm_ros.drivers.connections import OF_THIS_COMPUTER
     from softarm_ros.drivers.daq import DaqDriver
     from softarm_ros.drivers.daq_actuators import DaqActuators
@@ -59,7 +59,7 @@ def build(
 def build_winches(
     drives: PulledTendons, daq: DaqConfig, connections: Connections | None = None
 ) -> DaqActuators:
-    """Return the driver of winches that hold the tension they are set to."""
+    """Return the driver of winches with tension control at a DAQ."""
     from dataclasses import replace
 
     from softarm_ros.drivers.connections import OF_THIS_COMPUTER

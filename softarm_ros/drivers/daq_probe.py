@@ -1,4 +1,4 @@
-"""Looks whether a DAQ device has what the rig file names, and reads once; writes nothing."""
+"""Check that a DAQ device has the channels of a rig file, and read once; write nothing."""
 
 from __future__ import annotations
 
@@ -19,25 +19,25 @@ if TYPE_CHECKING:
     from nidaqmx.task import Task
 
 _PATIENCE_S = 1.0
-# A session of its own: the driver clears tasks of its own name, also those of a running arm.
+# A separate session: a driver clears tasks of its own name, even those of a running arm.
 _SESSION_SUFFIX = '_ports'
 
 
 @dataclass(frozen=True)
 class ChannelReport:
     """
-    One channel or line.
+    Report on one channel or line.
 
     Attributes
     ----------
     name, channel :
-        In the rig file; physical.
+        Name in the rig file; physical channel.
     volts :
-        Mean of a block, NaN for outputs and what could not be read.
+        Mean of a block; NaN for outputs and for inputs that could not be read.
     value, unit :
         The same in the unit of the rig file.
     trouble :
-        What is wrong, with the device's own code; '' for nothing.
+        Fault found, with the device's own code; '' if there is none.
 
     """
 
@@ -53,9 +53,9 @@ def probe_daq(
     config: DaqConfig, connections: Connections = OF_THIS_COMPUTER
 ) -> list[ChannelReport]:
     """
-    Return what is known of every input, gauge, output and line, in the order of the file.
+    Return a report on every input, gauge, output and line, in the order of the rig file.
 
-    Outputs are looked up, not written.
+    Outputs are checked for existence, not written.
 
     Raises
     ------
@@ -104,7 +104,7 @@ def probe_daq(
 
 
 def _absent(config: DaqConfig, connections: Connections) -> dict[str, str]:
-    """Return the channels that cannot be made part of a task, and why."""
+    """Return the channels that cannot be added to a task, with the reasons."""
     wanted: list[tuple[str, str, Callable[[Task, str], object]]] = []
     wanted += [('in', name, _add_input) for name in config.input_channels]
     wanted += [('out', output.channel, _add_output) for output in config.outputs]
@@ -140,7 +140,7 @@ def _add_line(task: Task, line: str) -> object:
 
 
 def _read_block(config: DaqConfig, connections: Connections) -> tuple[Array, str]:
-    """Return the means (channels,) [V] of the first block, and what went wrong."""
+    """Return the means (channels,) [V] of the first block, and the error or ''."""
     volts = np.full(len(config.input_channels), np.nan)
     trouble = ''
     done = connections.clock.event()

@@ -8,13 +8,13 @@ from softarm_ros.drivers.problems import Problem
 
 
 class DaqSensors:
-    """The inputs of a DAQ whose outputs, if it has any, drive nothing."""
+    """The inputs of a DAQ; its outputs, if any, are not used."""
 
     def __init__(self, daq: DaqDriver) -> None:
         self.daq = daq
 
     def start(self) -> None:
-        """Connect, in the background, and stay connected."""
+        """Connect in the background and stay connected."""
         self.daq.start()
 
     def close(self) -> None:
@@ -22,20 +22,20 @@ class DaqSensors:
         self.daq.close()
 
     def reset(self) -> None:
-        """Forget latched problems; what is still wrong comes back."""
+        """Clear latched problems; those that persist are reported again."""
         self.daq.reset()
 
     def not_ready(self) -> str:
-        """Return '' if the arm may move by what is measured here, or why not."""
+        """Return '' if the measurements allow the arm to move; else the reason."""
         state = self.daq.state()
         if state.problems:
             return '; '.join(map(str, state.problems))
         return '' if state.reading else 'DAQ does not answer yet'
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what has gone wrong since the last reset."""
+        """Return the problems since the last reset."""
         return self.daq.state().problems
 
     def values(self) -> dict[str, str]:
-        """Return what diagnostics show."""
+        """Return values for diagnostics."""
         return daq_values(self.daq)

@@ -1,4 +1,4 @@
-"""Tasks of the NI DAQmx library, local or of a host over gRPC, with one kind of error."""
+"""Tasks of the NI DAQmx library, local or on a host over gRPC, with one type of error."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from softarm_ros.drivers.daq_config import DaqConfig, DaqHost
 if TYPE_CHECKING:
     from nidaqmx.task import Task
 
-# Opens a channel of gRPC, such as `grpc.insecure_channel` returns, to a host.
+# Opens a gRPC channel to a host, such as `grpc.insecure_channel` returns.
 OpenChannel = Callable[[DaqHost], Any]
 
 OVERRUN = '-200279'
 
 
 class DaqFaultError(RuntimeError):
-    """DAQmx or its host complains; `code` is theirs."""
+    """Error of DAQmx or of its host, with their `code`."""
 
     def __init__(self, code: str, text: str) -> None:
         super().__init__(text)
@@ -47,10 +47,10 @@ def daq_errors() -> Iterator[None]:
 
 class DaqSession:
     """
-    Where tasks are created; to be used by one thread.
+    Creates tasks and clears them at its end; to be used by one thread.
 
-    A task that an earlier run, or a broken connection, left behind on the host is cleared first:
-    it would keep the device reserved. Those of a program of this computer that lives are left.
+    A task that an earlier run or a broken connection left on the host is cleared first, because it
+    would keep the device reserved. Tasks of another running program of this computer are kept.
     """
 
     def __init__(self, config: DaqConfig, open_channel: OpenChannel) -> None:
@@ -73,9 +73,9 @@ class DaqSession:
         self._stack.close()
 
     def task(self, name: str) -> Task:
-        """Create a task, which is cleared at the end; raises `DaqFaultError`."""
+        """Create a task, which is cleared with the session; raises `DaqFaultError`."""
         full = f'{self._config.session}_{name}'
-        # A host that is reached another way, within a process, is nobody else's.
+        # Other channels lead to a host within this process, which no other program uses.
         if self._config.host is not None and self._open_channel is plain_channel:
             self._claim(self._config.host, full)
         with daq_errors():
@@ -106,7 +106,7 @@ class DaqSession:
             options = GrpcSessionOptions(self._channel, name, initialization_behavior=behaviour)
             return Task(name, grpc_options=options)
 
-        # Refused where there is nothing to attach to; anything worse shows in what follows.
+        # Attaching fails if there is no old task; a worse error recurs in the next call.
         with contextlib.suppress(DaqError, RpcError):
             create(how.ATTACH_TO_SERVER_SESSION).close()
         return create(how.INITIALIZE_SERVER_SESSION)
@@ -135,11 +135,11 @@ class _CallDetails(NamedTuple):
 
 
 def _deadline(seconds: float) -> Any:
-    """Return an interceptor without which a call to a host that hangs would never return."""
+    """Return an interceptor that limits calls: with a host that hangs they would never return."""
     import grpc
 
     class Deadline(grpc.UnaryUnaryClientInterceptor):
-        """Gives every call a deadline: this long, and what the call itself may wait."""
+        """Gives every call a deadline: `seconds`, plus the time the request itself may wait."""
 
         def intercept_unary_unary(
             self, continuation: Callable[[Any, Any], Any], details: Any, request: Any

@@ -1,4 +1,4 @@
-"""What a DAQ driver reports to its caller."""
+"""Samples, counts and state that a DAQ driver reports to its caller."""
 
 from __future__ import annotations
 
@@ -21,22 +21,22 @@ class SampleBlock:
 @dataclass(frozen=True)
 class DaqCounts:
     """
-    What happened since the driver started.
+    Counts and latencies since the driver started.
 
     Attributes
     ----------
     samples, blocks :
-        Read from the device.
+        Samples and blocks read from the device.
     overruns, starts :
-        Times that samples were lost in the device; times the acquisition began.
+        Times the device lost samples; times the acquisition started.
     dropped_blocks :
-        Read, but nobody took them for five seconds.
+        Blocks that were read but not taken by the caller within five seconds.
     commands, superseded :
-        Taken from the caller; overtaken by a newer one before they were written.
+        Commands of the caller, and those replaced by a newer one before they were written.
     command_latency :
-        From the caller's command to the device's acknowledgement.
+        Time from the caller's command to the device's acknowledgement.
     read_age :
-        Age of the newest sample of a block when it arrives here.
+        Age of the newest sample of a block when it reaches the driver.
 
     """
 
@@ -54,22 +54,22 @@ class DaqCounts:
 @dataclass(frozen=True)
 class DaqState:
     """
-    What is known of the device.
+    Latest measurements and state of the device.
 
     Attributes
     ----------
     values :
         Means over the latest block (inputs,), SI; NaN before the first.
     wrench :
-        Mean force [N] and torque [N m] over it (6,); NaN without sensor.
+        Mean force [N] and torque [N m] over the latest block (6,); NaN without sensor.
     stamp_s, age_s :
-        When its newest sample was taken, monotonic clock; how long ago that is.
+        Monotonic time of the newest sample of the block; its age.
     outputs, lines :
-        What the device last acknowledged: SI values (outputs,), on or off (lines,).
+        Levels last acknowledged by the device: SI values (outputs,), on or off (lines,).
     reading, writing, enabled :
-        Whether inputs are read; whether outputs are written; whether they follow commands.
+        Whether inputs are read; whether outputs are written; whether outputs follow commands.
     problems :
-        Everything wrong since the last reset; while there is anything the outputs are safe.
+        Problems since the last reset; while there are any, the outputs have safe values.
 
     """
 

@@ -1,4 +1,4 @@
-"""What diagnostics show of a DAQ."""
+"""Values of a DAQ for diagnostics."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from softarm_ros.drivers.daq import DaqDriver
 
 
 def daq_values(daq: DaqDriver) -> dict[str, str]:
-    """Return connection, ages, latencies, losses and state, for people."""
+    """Return connection, ages, latencies, losses and state as text for people."""
     state, counts = daq.state(), daq.counts()
     host = daq.config.host
     return {

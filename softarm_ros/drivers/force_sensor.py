@@ -9,11 +9,11 @@ from softarm_ros.geometry.arrays import Array
 
 AXES = ('Fx', 'Fy', 'Fz', 'Tx', 'Ty', 'Tz')
 _UNITS = ('N', 'N', 'N', 'N m', 'N m', 'N m')
-_SATURATED = 0.995  # of the range of the input
+_SATURATED = 0.995  # share of the input range
 
 
 class ForceSensor:
-    """The calibration of one sensor and its bias, which a tare replaces."""
+    """One sensor with its calibration and its bias, which a tare replaces."""
 
     def __init__(self, config: ForceSensorConfig) -> None:
         self.config = config
@@ -34,11 +34,11 @@ class ForceSensor:
         return self._wanted > 0
 
     def tare(self, samples: int) -> None:
-        """Take the mean of the next samples as bias; the sensor must bear nothing but itself."""
+        """Take the mean of the next samples as bias; the sensor must not be loaded meanwhile."""
         self._sum, self._summed, self._wanted = np.zeros(6), 0, samples
 
     def wrench(self, volts: Array) -> Array:
-        """Return forces [N] and torques [N m] (6, k) of gauge voltages (6, k)."""
+        """Return forces [N] and torques [N m] (6, k) for gauge voltages (6, k)."""
         if self._wanted > 0:
             self._sum = self._sum + volts.sum(axis=1)
             self._summed += volts.shape[1]
@@ -48,7 +48,7 @@ class ForceSensor:
         return wrench
 
     def overload(self, volts: Array, wrench: Array) -> str | None:
-        """Return what is beyond the rating or the range of the inputs, or None."""
+        """Return a text if a load exceeds the rating or an input is saturated; else None."""
         low, high = _SATURATED * self.config.min_V, _SATURATED * self.config.max_V
         for channel, row in zip(self.config.channels, volts):
             if (row <= low).all() or (row >= high).all():

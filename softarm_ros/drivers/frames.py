@@ -1,9 +1,9 @@
 """Frames of the serial devices: COBS, CRC-16/CCITT-FALSE and a seal; bytes only, no I/O.
 
 A frame on the line is ``COBS(type, sequence, payload, seal, CRC) 0x00``; docs/protocol.md gives
-every byte. The seal is CRC-16/MODBUS over a 32-bit key and the frame: the boot id of the device
-for what may set it in motion, else 0. So a frame made for another device, or for this one before
-it was reset, is worth nothing to it, and corruption has to pass two different CRCs.
+every byte. The seal is CRC-16/MODBUS over a 32-bit key and the frame. The key is the device's boot
+id for frames that may cause motion, else 0. So a device rejects frames for another device, or for
+itself before a reset, and a corrupt frame would have to pass two different CRCs.
 """
 
 from __future__ import annotations
@@ -53,11 +53,11 @@ def encode(frame: Frame, key: int = 0) -> bytes:
 
 
 class FrameError(ValueError):
-    """Bytes between two delimiters are no frame."""
+    """The bytes between two delimiters are not a valid frame."""
 
 
 class MalformedError(FrameError):
-    """They are no COBS, too long or too short."""
+    """The bytes are not valid COBS, or too long or too short."""
 
 
 class CorruptError(FrameError):
@@ -67,10 +67,10 @@ class CorruptError(FrameError):
 def decode(encoded: bytes, key_of: KeyOf = lambda _: 0) -> Frame:
     """Return the frame in `encoded`, which has no delimiter.
 
-    `key_of` gives the key that seals frames of a type.
+    `key_of` returns the key that seals frames of a type.
 
     Raises:
-        MalformedError: if it is no COBS or its length is impossible.
+        MalformedError: if `encoded` is not valid COBS or its length is impossible.
         CorruptError: if CRC or seal is wrong.
     """
     if len(encoded) >= MAX_ENCODED:
@@ -91,7 +91,7 @@ def decode(encoded: bytes, key_of: KeyOf = lambda _: 0) -> Frame:
 
 @dataclass
 class ReceiveCounters:
-    """What came in since the start."""
+    """Counts of received frames since the start."""
 
     frames: int = 0
     lost: int = 0  # gaps in the sequence
@@ -101,7 +101,7 @@ class ReceiveCounters:
 
 @dataclass
 class FrameReceiver:
-    """Cuts a stream of bytes, in whatever pieces it comes, into frames."""
+    """Splits a stream of bytes, received in arbitrary pieces, into frames."""
 
     key_of: KeyOf = lambda _: 0
     counters: ReceiveCounters = field(default_factory=ReceiveCounters)
@@ -110,7 +110,7 @@ class FrameReceiver:
     _sequence: int | None = None
 
     def feed(self, piece: bytes) -> list[Frame]:
-        """Return the valid frames that `piece` completes; what is not valid is counted."""
+        """Return the valid frames that `piece` completes; count invalid ones."""
         frames: list[Frame] = []
         parts = piece.split(DELIMITER)
         for index, part in enumerate(parts):
@@ -122,7 +122,7 @@ class FrameReceiver:
         return frames
 
     def reset(self) -> None:
-        """Forget a piece of a frame and the sequence, as after a reconnect; counters stay."""
+        """Discard a partial frame and the sequence, as after a reconnect; keep the counters."""
         self._bytes.clear()
         self._overflow = False
         self._sequence = None

@@ -1,4 +1,4 @@
-"""A gripper whose valves hang on a DAQ device."""
+"""Driver of a gripper whose valves are connected to a DAQ device."""
 
 from __future__ import annotations
 
@@ -26,10 +26,10 @@ ACTIONS = ('open', 'close', 'hold')
 @dataclass(frozen=True)
 class GripperState:
     """
-    What is known of the gripper; pressures in Pa gauge.
+    State of the gripper; pressures in Pa gauge.
 
-    `target_Pa` is None while there is no action; `pressure_Pa` is NaN without sensor, and as old
-    as `age_s` says.
+    `target_Pa` is None while there is no action; `pressure_Pa` is NaN without sensor; `age_s` is
+    its age.
     """
 
     phase: GripperPhase
@@ -42,11 +42,11 @@ class GripperState:
 
 class GripperDriver:
     """
-    Opens, closes and holds, in a thread of its own.
+    Opens, closes and holds a gripper, in a thread of its own.
 
-    It asks nothing of the DAQ that the DAQ does not allow: while the outputs are not enabled an
-    action is refused, and one under way is abandoned; it does not go on by itself later. What the
-    valves do then is the `safe` of the outputs; null keeps a grasp.
+    It never enables the outputs of the DAQ. While they are not enabled, new actions are refused
+    and a running action is abandoned for good. The valves then get the `safe` values of the
+    outputs; null keeps a grasp.
     """
 
     def __init__(self, config: GripperDriveConfig, daq: DaqDriver) -> None:
@@ -65,15 +65,15 @@ class GripperDriver:
         )
 
     def start(self) -> None:
-        """Begin to watch; nothing moves before a command."""
+        """Start monitoring; nothing moves before a command."""
         self._thread.start()
 
     def close(self) -> None:
-        """Stop watching; the valves stay as they are until the DAQ driver closes."""
+        """Stop monitoring; the valves keep their levels until the DAQ driver closes."""
         self._thread.close()
 
     def command(self, action: str) -> str | None:
-        """Open, close or hold; return why it is refused, or None; ValueError for another word."""
+        """Open, close or hold; return why it is refused, or None; ValueError if unknown."""
         if action not in ACTIONS:
             raise ValueError(f'no gripper action {action!r}; there are {", ".join(ACTIONS)}')
         if action == 'hold':
@@ -92,7 +92,7 @@ class GripperDriver:
         Raises
         ------
         ValueError
-            If it is not finite or beyond what the outputs may give.
+            If the pressure is not finite or beyond the limits of the outputs.
 
         """
         self._check(target_Pa)
@@ -104,13 +104,13 @@ class GripperDriver:
             return self._send()
 
     def reset(self) -> None:
-        """Forget problems and the action under way."""
+        """Clear problems and abandon the running action."""
         with self._lock:
             self._logic.abandon()
         self._problems.clear()
 
     def state(self) -> GripperState:
-        """Return what is known now."""
+        """Return the current state."""
         pressure, age = self._measured()
         with self._lock:
             return GripperState(
@@ -146,7 +146,7 @@ class GripperDriver:
             thread.wait(self._clock.now_s() + _PERIOD_S)
 
     def _on_failure(self, error: Exception) -> None:
-        """Say so; the valves stay as they are, as long as the DAQ is there."""
+        """Report the failure; the valves keep their levels while the DAQ works."""
         self._problems.report(GRIPPER, 'internal', f'failed: {error!r}', self._clock.now_s())
 
     def _go_on(self, pressure: float | None) -> None:
@@ -178,7 +178,7 @@ class GripperDriver:
         levels, config, daq = self._logic.levels, self.config, self._daq
         if levels == self._sent:
             return None
-        # What is switched off comes first: never pressure and vacuum together.
+        # Switch off before switching on: pressure and vacuum must never act together.
         if levels.vacuum_Pa == 0.0:
             steps = (self._vacuum, self._pressure)
         else:
@@ -203,12 +203,12 @@ class GripperDriver:
 
 
 def build(config: GripperDriveConfig, daq: DaqDriver) -> GripperDriver:
-    """Return the driver of a gripper at a DAQ that is not started."""
+    """Return the driver of a gripper at a DAQ that is not started yet."""
     return GripperDriver(config, daq)
 
 
 def require_channels(config: GripperDriveConfig, daq: DaqConfig) -> None:
-    """Raise ValueError naming the field that the DAQ cannot meet."""
+    """Raise ValueError if the DAQ lacks a channel of the gripper or cannot give a pressure."""
     outputs = {output.name: output for output in daq.outputs}
     for field in ('pressure_output', 'vacuum_output'):
         name = getattr(config, field)

@@ -1,4 +1,4 @@
-"""When a gripper gets pressure and when vacuum: a sequence without device or clock of its own."""
+"""Sequence of pressure and vacuum of a gripper, without a device or clock of its own."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class GripperDriveConfig(ConfigBlock):
 
 
 class GripperPhase(Enum):
-    """What a gripper is doing; the values are what diagnostics print."""
+    """Phase of a gripper's action; diagnostics print the values."""
 
     IDLE = 'idle'
     CHANGEOVER = 'between pressure and vacuum'
@@ -58,41 +58,41 @@ class GripperPhase(Enum):
 
 @dataclass(frozen=True)
 class GripperLevels:
-    """What the valves are to give: pressure >= 0 and vacuum <= 0 [Pa gauge], never both."""
+    """Set points of the valves: pressure >= 0 and vacuum <= 0 [Pa gauge], one of them zero."""
 
     pressure_Pa: float = 0.0
     vacuum_Pa: float = 0.0
 
 
 class GripperLogic:
-    """The sequence of one action after the other."""
+    """Runs the actions of a gripper, one at a time."""
 
     def __init__(self, config: GripperDriveConfig) -> None:
         self._config = config
         self._began_s = 0.0
         self._set_s = 0.0
-        self._side = 0.0  # sign of the last level that was not zero
-        self._off_s = -math.inf  # since when both levels are zero
+        self._side = 0.0  # sign of the last nonzero level
+        self._off_s = -math.inf  # time at which both levels became zero
         self.phase = GripperPhase.IDLE
         self.target_Pa: float | None = None
         self.levels = GripperLevels()
 
     def command(self, target_Pa: float, now_s: float) -> None:
-        """Begin to go to a pressure [Pa gauge]."""
+        """Start an action towards a pressure [Pa gauge]."""
         self.target_Pa, self._began_s = target_Pa, now_s
         if target_Pa * self._side < 0.0:
-            # Also where a command of zero lies between: what counts is when the other side ended.
+            # Also after a command of zero in between: the time since the other side ended counts.
             self._release(now_s)
             self.phase = GripperPhase.CHANGEOVER
         elif self.phase is not GripperPhase.CHANGEOVER:
             self._apply(now_s)
 
     def abandon(self) -> None:
-        """Forget the action; the levels stay."""
+        """Abandon the action; keep the levels."""
         self.target_Pa, self.phase = None, GripperPhase.IDLE
 
     def step(self, now_s: float, measured_Pa: float | None) -> GripperPhase:
-        """Go on; return the phase. `measured_Pa` is None without sensor."""
+        """Continue the action and return the phase. `measured_Pa` is None without sensor."""
         config = self._config
         busy = (GripperPhase.CHANGEOVER, GripperPhase.MOVING)
         if self.target_Pa is None or self.phase not in busy:
@@ -118,13 +118,13 @@ class GripperLogic:
         self.phase, self._set_s = GripperPhase.MOVING, now_s
 
     def _release(self, now_s: float) -> None:
-        """Set both levels to zero, remembering since when they are."""
+        """Set both levels to zero and remember the time."""
         if self.levels != GripperLevels():
             self.levels, self._off_s = GripperLevels(), now_s
 
     def _arrived(self, now_s: float, measured_Pa: float | None, target_Pa: float) -> bool:
         if measured_Pa is None:
             return now_s - self._set_s >= self._config.settle_s
-        if target_Pa < 0.0:  # a valve that only switches may give more vacuum than asked for
+        if target_Pa < 0.0:  # a switching valve may give more vacuum than commanded
             return measured_Pa <= target_Pa + self._config.tolerance_Pa
         return abs(measured_Pa - target_Pa) <= self._config.tolerance_Pa

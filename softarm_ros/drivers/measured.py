@@ -1,4 +1,4 @@
-"""What the drives of a rig measure of its actuators: sensors like those of poses."""
+"""Measurements that the drives of a rig make of its actuators."""
 
 from __future__ import annotations
 
@@ -6,24 +6,24 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-STATES_HZ = 100.0  # of a stepper board
+STATES_HZ = 100.0  # state rate of a stepper board
 
 
 @dataclass(frozen=True)
 class Measured:
     """
-    A measurement that a device makes.
+    A measurement made by a device.
 
     Attributes
     ----------
     device : str
-        Its name in the rig file.
+        Name of the device in the rig file.
     topic : str
-        Where it is published, relative to the namespace of the rig.
+        Topic of the measurement, relative to the namespace of the rig.
     what : str
-        Quantities, for people.
+        Measured quantities, as text for people.
     rate_hz : float
-        How often it comes.
+        Rate of the measurement.
 
     """
 
@@ -34,7 +34,7 @@ class Measured:
 
 
 def measured_by(name: str, config: Any, *, drives: bool) -> Iterator[Measured]:
-    """Yield what a device measures; `drives`: the actuators follow it."""
+    """Yield the measurements of a device; `drives`: whether it drives the actuators."""
     state = 'actuators/state'
     if name == 'steppers':
         yield Measured(name, state, 'contraction as counted, speed', STATES_HZ)

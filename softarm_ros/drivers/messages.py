@@ -1,6 +1,6 @@
-"""What frames say: typed messages of the stepper and valve devices, to and from payloads.
+"""Typed messages of the stepper and valve devices, converted to and from frame payloads.
 
-docs/protocol.md gives every byte. Positions are microsteps, times as their names say.
+docs/protocol.md gives every byte. Positions are in microsteps; names of times give their unit.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ MOTORS = 6
 VALVES = 60
 WATCHDOG_S = 0.2
 MAX_BRAKING_S = 0.04
-GO_ON = 0xFFFF  # of an output in OPEN: its former order stands
+GO_ON = 0xFFFF  # entry of OPEN: the output keeps its earlier order
 
 
 class Type(IntEnum):
-    """Frame types; from ARM to 0x7F they are sealed with the boot id."""
+    """Frame types; types from ARM to 0x7F are sealed with the boot id."""
 
     HELLO = 0x01
     PING = 0x02
@@ -46,14 +46,14 @@ class Type(IntEnum):
 
 
 class Kind(IntEnum):
-    """What a device is."""
+    """Kind of device."""
 
     STEPPERS = 1
     VALVES = 2
 
 
 class State(IntEnum):
-    """The state of a device."""
+    """State of a device."""
 
     BOOT = 0
     IDLE = 1
@@ -64,7 +64,7 @@ class State(IntEnum):
 
 
 class Cause(IntEnum):
-    """Why a device is stopped or at fault."""
+    """Cause of the state STOPPED or FAULT of a device."""
 
     NONE = 0
     STOP_FRAME = 1
@@ -74,7 +74,7 @@ class Cause(IntEnum):
 
     @property
     def text(self) -> str:
-        """In words."""
+        """Text of the cause."""
         return _CAUSES[self]
 
 
@@ -88,7 +88,7 @@ _CAUSES = {
 
 
 class Result(IntEnum):
-    """What a device answers."""
+    """Result in the answer of a device."""
 
     OK = 0
     TYPE = 1
@@ -105,7 +105,7 @@ class Result(IntEnum):
 
 
 class ResetCause(IntEnum):
-    """Why a device last started."""
+    """Cause of the last start of a device."""
 
     UNKNOWN = 0
     POWER = 1
@@ -116,7 +116,7 @@ class ResetCause(IntEnum):
 
 
 class MessageError(ValueError):
-    """A valid frame says something this protocol does not have."""
+    """The content of a valid frame is not part of this protocol."""
 
 
 def key_of(frame_type: int, boot_id: int) -> int:
@@ -125,18 +125,18 @@ def key_of(frame_type: int, boot_id: int) -> int:
 
 
 def encode_for(frame: Frame, boot_id: int) -> bytes:
-    """Return a host's frame as bytes on the line, sealed as its type asks for."""
+    """Return a host's frame as bytes on the line, sealed as its type requires."""
     return encode(frame, key_of(frame.type, boot_id))
 
 
 # ---- Host to device: payloads ---------------------------------------------------------------
 def hello(version: int = PROTOCOL_VERSION) -> bytes:
-    """Payload of HELLO."""
+    """Return the payload of HELLO."""
     return struct.pack('<B', version)
 
 
 def ping(token: int) -> bytes:
-    """Payload of PING; the token comes back."""
+    """Return the payload of PING; the answer repeats the token."""
     return struct.pack('<I', token)
 
 
@@ -152,7 +152,7 @@ class StepperConfig:
     maximum: int
 
     def payload(self) -> bytes:
-        """Payload of STEPPER_CONFIG."""
+        """Return the payload of STEPPER_CONFIG."""
         return struct.pack(
             '<BHIIii',
             self.motor,
@@ -171,36 +171,36 @@ def _per_motor(values: Sequence[int]) -> bytes:
 
 
 def zero(mask: int, positions: Sequence[int]) -> bytes:
-    """Payload of ZERO: the motors of the mask are at these positions now."""
+    """Return the payload of ZERO: the motors of the mask are at these positions now."""
     return struct.pack('<B', mask) + _per_motor(positions)
 
 
 def targets(positions: Sequence[int]) -> bytes:
-    """Payload of TARGETS; 0 for a motor that is not in use."""
+    """Return the payload of TARGETS; 0 for a motor that is not in use."""
     return _per_motor(positions)
 
 
 def valve_config(max_open_ms: int, dead_time_ms: int) -> bytes:
-    """Payload of VALVE_CONFIG."""
+    """Return the payload of VALVE_CONFIG."""
     return struct.pack('<HH', max_open_ms, dead_time_ms)
 
 
 def open_valves(batch: int, open_ms: Sequence[int]) -> bytes:
-    """Payload of OPEN: how long each output is open from now on, 0 to close it, or GO_ON."""
+    """Return the payload of OPEN: for each output its opening time, 0 to close it, or GO_ON."""
     if len(open_ms) != VALVES:
         raise ValueError(f'open_ms: {len(open_ms)} given, {VALVES} needed')
     return struct.pack(f'<H{VALVES}H', batch & 0xFFFF, *open_ms)
 
 
 def keep(batch: int) -> bytes:
-    """Payload of KEEP: the batch is still wanted."""
+    """Return the payload of KEEP: the batch is still wanted."""
     return struct.pack('<H', batch & 0xFFFF)
 
 
 # ---- Device to host -------------------------------------------------------------------------
 @dataclass(frozen=True)
 class HelloReply:
-    """Who the device is; the boot id changes with every start of it."""
+    """Identity of the device; its boot id changes at every start."""
 
     version: int
     kind: Kind
@@ -229,7 +229,7 @@ class Ack:
 
 @dataclass(frozen=True)
 class Counters:
-    """What the device counted since its start; they stop at their largest value."""
+    """Counts of the device since its start; they saturate at their largest value."""
 
     accepted: int
     corrupt: int
@@ -245,7 +245,7 @@ class Counters:
 
 @dataclass(frozen=True)
 class StepperState:
-    """State of the steppers; masks have bit m for motor m. `positions` is what the coils have."""
+    """State of the steppers; bit m of masks is motor m; `positions` are those of the coils."""
 
     time_us: int
     state: State
@@ -258,7 +258,7 @@ class StepperState:
 
     @property
     def code(self) -> str:
-        """State and cause, as diagnostics show them."""
+        """State and cause as text for diagnostics."""
         return f'{self.state.name} cause {self.cause.value}'
 
 
@@ -287,10 +287,10 @@ _LAYOUTS = {
 
 
 def parse(frame: Frame) -> Message:
-    """Return what a device's frame says.
+    """Return the message in a device's frame.
 
     Raises:
-        MessageError: if type, length or a code in it is unknown.
+        MessageError: if the type, the length or a code in the frame is unknown.
     """
     try:
         kind = Type(frame.type)

@@ -14,7 +14,7 @@ from softarm_ros.drivers.claim import TakenError, address_of, claim
 from softarm_ros.drivers.counters import LinkCounter
 from softarm_ros.drivers.modbus_registers import Span
 
-# Host, port and time-out [s] of a client of pymodbus that is not connected yet.
+# Makes an unconnected pymodbus client from host, port and time-out [s].
 ClientMaker = Callable[[str, int, float], Any]
 
 EXCEPTIONS: dict[int, str] = {
@@ -31,11 +31,11 @@ EXCEPTIONS: dict[int, str] = {
 
 
 class LinkDownError(ConnectionError):
-    """There is no connection (any more)."""
+    """There is no connection, or it was lost."""
 
 
 class NoAnswerError(TimeoutError):
-    """The device did not answer in time; the connection stands."""
+    """The device did not answer in time; the connection is kept."""
 
 
 class RefusedError(ValueError):
@@ -50,10 +50,10 @@ class ModbusLink:
     """
     Blocking requests over one connection, for one thread.
 
-    Nothing is retried here: a torque that is late must not be sent again. `make_client` gives
-    another client than that of TCP: one that has `deadline_s`, on this clock, and keeps it.
-    An `exclusive` link is refused while another one of this computer leads to the same server;
-    Modbus itself lets two programs write.
+    Requests are not retried: a late torque must not be sent again. `make_client` replaces the
+    TCP client; its client must observe an attribute `deadline_s` on this clock. An `exclusive`
+    link is refused while this computer has another one to the same server, because Modbus itself
+    lets two programs write.
     """
 
     def __init__(
@@ -76,15 +76,15 @@ class ModbusLink:
 
     @property
     def connected(self) -> bool:
-        """Whether there is a connection, as far as known."""
+        """Whether there is a connection that is not known to be lost."""
         return self._client is not None
 
     def connect(self) -> None:
-        """Connect; raises `LinkDownError` within the response time-out, or if not alone."""
-        # Its messages say nothing that is not reported here; unhandled they go to stderr.
+        """Connect; raises `LinkDownError` within the response time-out, or if in use."""
+        # Silence its messages: they repeat errors reported here, and would go to stderr.
         logging.getLogger('pymodbus').addHandler(_SILENT)
         client = self._make_client(self._host, self._port, self._timeout_s)
-        client.set_max_no_responses(1_000_000)  # when to give up is decided here
+        client.set_max_no_responses(1_000_000)  # this class decides when to give up
         if self._exclusive:
             self._claim = _claimed(self._host, self._port)
         if not client.connect():
@@ -103,7 +103,7 @@ class ModbusLink:
             self._claim = None
 
     def read(self, span: Span) -> list[int]:
-        """Return the words of a span; raises LinkDownError, NoAnswerError or RefusedError."""
+        """Return the words of a span; raise LinkDownError, NoAnswerError or RefusedError."""
         client = self._alive()
         read = (
             client.read_holding_registers
@@ -122,7 +122,7 @@ class ModbusLink:
         return words
 
     def write(self, unit: int, start: int, words: Sequence[int]) -> None:
-        """Write holding registers; raises as `read`."""
+        """Write holding registers; raise the same errors as `read`."""
         client = self._alive()
         what = f'write {len(words)} to holding {start} of unit {unit}'
         self._exchange(
@@ -130,14 +130,14 @@ class ModbusLink:
         )
 
     def send(self, unit: int, start: int, words: Sequence[int]) -> None:
-        """Write holding registers without waiting for an answer, nor minding an error."""
-        with contextlib.suppress(Exception):  # the last resort, on a line already given up
+        """Write holding registers without waiting for an answer; ignore errors."""
+        with contextlib.suppress(Exception):  # last resort on a failed connection
             self._alive().write_registers(
                 start, list(words), device_id=unit, no_response_expected=True
             )
 
     def _alive(self) -> Any:
-        # The client would silently reconnect within a request; that is for the driver to decide.
+        # The client would silently reconnect within a request; the driver has to decide that.
         if self._client is None or not self._client.connected:
             self.close()
             raise LinkDownError('not connected')
@@ -185,8 +185,8 @@ def _punctual_client(host: str, port: int, timeout_s: float) -> Any:
     """
     Return a client whose requests end at their deadline, `deadline_s` on the monotonic clock.
 
-    pymodbus waits anew after every piece that is not the answer, such as a late one to the request
-    before; then a request can take twice its time-out and more.
+    pymodbus restarts its time-out after every piece that is not the answer, such as a late answer
+    to the previous request. A request can then take more than twice its time-out.
     """
     from pymodbus.client import ModbusTcpClient
 
@@ -198,7 +198,7 @@ def _punctual_client(host: str, port: int, timeout_s: float) -> Any:
         def recv(self, size: int | None) -> bytes:
             left_s = self.deadline_s - time.monotonic()
             if left_s <= 0.0:
-                return b''  # what pymodbus takes for a time-out
+                return b''  # pymodbus treats this as a time-out
             self.comm_params.timeout_connect = left_s
             try:
                 received: bytes = super().recv(size)
@@ -210,7 +210,7 @@ def _punctual_client(host: str, port: int, timeout_s: float) -> Any:
 
 
 def _claimed(host: str, port: int) -> socket.socket | None:
-    """Return what marks a server as led to from here, until it is closed."""
+    """Return a socket that claims a server for this process until it is closed."""
     try:
         return claim(f'modbus-{address_of(host)}:{port}')
     except TakenError as error:

@@ -1,4 +1,4 @@
-"""Numbers in 16-bit Modbus registers, and which registers to move in one request."""
+"""Conversion of numbers to 16-bit Modbus registers, and grouping of registers into requests."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ NumberType = Literal['int16', 'uint16', 'int32', 'uint32', 'float32']
 WordOrder = Literal['high_first', 'low_first']
 Table = Literal['holding', 'input']
 
-# The protocol's limits of one request [registers]: functions 3 and 4, function 16.
+# Protocol limits per request [registers]: functions 3 and 4; function 16.
 MAX_READ = 125
 MAX_WRITE = 123
 
@@ -54,11 +54,11 @@ class Register(ConfigBlock):
         return struct.calcsize(_FORMATS[self.type]) // 2
 
     def decode(self, words: Sequence[int]) -> float:
-        """Return the SI value; raises ValueError for another number of words."""
+        """Return the SI value; raise ValueError if the number of words is wrong."""
         return self.scale * self.decode_raw(words) + self.zero
 
     def decode_raw(self, words: Sequence[int]) -> float | int:
-        """Return the number as the device has it."""
+        """Return the raw number of the device."""
         if len(words) != self.words:
             raise ValueError(f'{self.type} takes {self.words} registers, found {len(words)}')
         ordered = words if self.word_order == 'high_first' else tuple(reversed(words))
@@ -80,7 +80,7 @@ class Register(ConfigBlock):
         return self.encode_raw((value - self.zero) / self.scale)
 
     def encode_raw(self, number: float) -> list[int]:
-        """Return the words of a number as the device has it; raises ValueError if too large."""
+        """Return the words of a raw number; raise ValueError if it is too large."""
         try:
             raw = number if self.type == 'float32' else round(number)
             data = struct.pack(_FORMATS[self.type], raw)
@@ -92,7 +92,7 @@ class Register(ConfigBlock):
 
 @dataclass(frozen=True)
 class Span:
-    """Neighbouring registers of one table of one unit, moved by one request."""
+    """Neighbouring registers of one table of one unit, transferred by one request."""
 
     unit: int
     table: Table
@@ -107,10 +107,10 @@ class Span:
 
 def merge_spans(spans: Iterable[Span], max_gap: int, max_count: int) -> list[Span]:
     """
-    Return few spans that cover all the given ones, ordered by unit, table and address.
+    Merge spans into fewer ones that cover them, ordered by unit, table and address.
 
-    Spans merge where at most `max_gap` registers lie between them and the result is no longer
-    than `max_count`; a given span is never cut.
+    Spans merge if at most `max_gap` registers lie between them and the result is no longer than
+    `max_count`. A given span is never split.
     """
     merged: list[Span] = []
     for span in sorted(set(spans), key=lambda s: (s.unit, s.table, s.start, s.count)):

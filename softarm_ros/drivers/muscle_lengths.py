@@ -1,4 +1,4 @@
-"""Gas in muscles by valve times alone: which pulses lead to a target, where they have led."""
+"""Gas in muscles from valve times alone: pulses towards a target, and their estimated result."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from softarm_ros.drivers.valve_config import ValveDriveConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.minimum_energy.valves import ValveCommand
 
-TICK_S = 1e-3  # of the board
-# A way shorter than this share of the shortest pulse is left for later: it would be overshot by
-# more than what remains, and then back.
+TICK_S = 1e-3  # time unit of the board
+# Opening times below this share of the shortest pulse are postponed: a shortest pulse would
+# overshoot, and the muscle would oscillate.
 _WORTH_A_PULSE = 0.75
-_FLOW_RATES = (0.05, 3.0)  # beyond, the load is beyond what the muscle can do
+_FLOW_RATES = (0.05, 3.0)  # bounds; beyond them, the load exceeds the muscle's ability
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,13 @@ class PulseChoice:
     Attributes
     ----------
     muscles : (k,)
-        Which of the m muscles get one.
+        Indices of the muscles that get a pulse.
     inflate : (m,)
-        Which of a muscle's two valves its way needs.
+        Whether each muscle needs its inflating valve rather than the deflating one.
     ticks : (m,)
-        How long it would be [ms], shortest to longest pulse; of the chosen muscles only it counts.
+        Pulse durations [ms], within shortest and longest pulse; valid for the chosen muscles only.
     rates : (m, 2)
-        How fast each empties and fills under its load, by the unloaded tables.
+        Emptying and filling rates under load, relative to the unloaded tables.
 
     """
 
@@ -44,32 +44,32 @@ class PulseChoice:
     rates: Array
 
 
-# Of (m,) muscles each: whether to fill, for how long [s], and how fast they empty and fill (m, 2).
+# Whether to fill (m,), opening times (m,) [s], emptying and filling rates (m, 2).
 _Way: TypeAlias = tuple[NDArray[np.bool_], Array, Array]
 
 
 class MuscleLengths:
     """
-    Keeps an estimate of the gas in every muscle, as nothing measures it.
+    Estimates the gas in every muscle, since no sensor measures it.
 
-    Gas is told by the length that it gives a muscle without load: what the tables have against
-    time (`GasSprings`). The estimate is where they say the pulses have led since homing, and
-    leaks since. What delays and the differences of the muscles make of them does not show in it.
+    The amount of gas is expressed as the length that it gives a muscle without load; the tables
+    have this length against time (`GasSprings`). The estimate follows from all pulses and leaks
+    since homing. It does not account for delays or differences between the muscles.
 
     Parameters
     ----------
     config
         Tables and timing.
     lengths
-        (m,) [m] after homing.
+        Lengths (m,) [m] after homing.
     load_of
-        Pull of the muscles (m,) [N] when they have gas of lengths (m,) [m], by the model of the
-        arm: at the same gas, a muscle that is drawn longer empties slowly and fills fast.
+        Maps lengths (m,) [m] that express the gas to the tensions of the muscles (m,) [N], by the
+        model of the arm. With the same gas, a stretched muscle empties slowly and fills fast.
 
     Attributes
     ----------
     estimate : (m,)
-        Lengths [m] after all pulses so far; `under_way` has those meanwhile.
+        Lengths [m] after all pulses so far; `under_way` returns those during the pulses.
 
     """
 
@@ -82,16 +82,16 @@ class MuscleLengths:
         self.estimate = np.array(lengths, dtype=np.float64)
         self._before = self.estimate.copy()
         self._rates = np.ones((self.estimate.size, 2))
-        self._leaked_s: float | None = None  # until when leaks are counted
+        self._leaked_s: float | None = None  # time up to which leaks are counted
         self._inflate = np.zeros(self.estimate.size, dtype=np.bool_)
         self._opened_s = np.zeros(self.estimate.size)
-        # Pulses are chosen far more often than target or estimate change.
+        # Cached: pulses are chosen far more often than target or estimate change.
         self._target = np.full(self.estimate.size, np.nan)
         self._load = np.zeros(self.estimate.size)
         self._known: tuple[Array, Array, _Way] | None = None
 
     def choose(self, target: Array, idle: NDArray[np.bool_]) -> PulseChoice:
-        """Return pulses of idle muscles (m,) towards lengths (m,) [m] within the tables."""
+        """Return pulses of idle muscles (m,) towards lengths (m,) [m] in the tables' range."""
         inflate, wanted, rates = self._way_to(target)
         shortest, longest = self.config.shortest_pulse_s, self.config.longest_pulse_s
         chosen = np.flatnonzero(idle & (wanted >= _WORTH_A_PULSE * shortest))
@@ -99,16 +99,16 @@ class MuscleLengths:
         return PulseChoice(chosen, inflate, ticks, rates)
 
     def home(self, lengths: Array, now_s: float) -> None:
-        """Take the lengths (m,) [m] as known now."""
+        """Set the estimate to known lengths (m,) [m]."""
         self.estimate, self._leaked_s = np.array(lengths, dtype=np.float64), now_s
 
     def leak(self, now_s: float) -> None:
-        """Let the estimate go where closed valves have let it since the last call."""
+        """Update the estimate by the leaks of closed valves since the last call."""
         before, self._leaked_s = self._leaked_s, now_s
         leak_s, law, gas = self.config.leak_time_s, self._law, self.estimate
         if leak_s is None or before is None:
             return
-        # n' = c (P_out A - n / l) with n = k g (g - shortest), slow by leak_s at the full length.
+        # n' = c (P_out A - n / l) with n = k g (g - shortest); time constant leak_s when full.
         full, low = law.longest_m, law.shortest_m
         head = full - low - (gas - low) * gas / self._lengths()
         rate = (2.0 * full - low) / (2.0 * gas - low) * head / leak_s
@@ -116,7 +116,7 @@ class MuscleLengths:
         self.estimate = np.clip(after, *self.config.range_m)
 
     def _way_to(self, target: Array) -> _Way:
-        """Return which valves lead from the estimate to a target, for how long, and how fast."""
+        """Return valves, opening times and flow rates from the estimate to a target."""
         if self._known is not None:
             to, start, way_known = self._known
             if np.array_equal(target, to) and np.array_equal(self.estimate, start):
@@ -129,11 +129,11 @@ class MuscleLengths:
         return inflate, wanted, rates
 
     def _lengths(self) -> Array:
-        """Return how long muscles (m,) [m] are, by their gas and the load they last had."""
+        """Return the lengths (m,) [m] of the muscles with their gas under their last load."""
         return self._law.length(self._load, self.estimate)
 
     def carry_out(self, choice: PulseChoice, opened_s: Array) -> None:
-        """Let the estimate go where pulses of (m,) [s], 0 of those not chosen, lead."""
+        """Update the estimate by pulses of durations (m,) [s], 0 for muscles not chosen."""
         if choice.muscles.size == 0:
             return
         after = self._after(self.estimate, opened_s, choice.inflate, choice.rates)
@@ -144,7 +144,7 @@ class MuscleLengths:
         self.estimate = after
 
     def under_way(self, left_s: Array) -> Array:
-        """Return the lengths (m,) [m] while the latest pulses have still (m,) [s] to go."""
+        """Return the lengths (m,) [m] while the latest pulses have (m,) [s] left to run."""
         lengths, running = self.estimate.copy(), left_s > 0.0
         if running.any():
             done = np.maximum(self._opened_s - left_s, 0.0)[running]
@@ -154,7 +154,7 @@ class MuscleLengths:
         return lengths
 
     def cut(self, muscle: int, inflate: bool, opened_s: float) -> None:
-        """Let a muscle's estimate go back to where its last pulse led that was cut short."""
+        """Correct a muscle's estimate: its last pulse was cut short after `opened_s`."""
         i = slice(muscle, muscle + 1)
         self._opened_s[muscle] = opened_s
         self.estimate[muscle] = self._after(
@@ -163,10 +163,10 @@ class MuscleLengths:
 
     def _flow_rates(self, target: Array) -> Array:
         """
-        Return how fast muscles empty and fill (m, 2) under their load, by the unloaded tables.
+        Return emptying and filling rates (m, 2) under load, relative to the unloaded tables.
 
-        Gas flows with the difference of pressures, and of the same gas pressure falls as a muscle
-        is drawn longer: from g without load to l by g / l.
+        Gas flow is proportional to the pressure difference. The pressure of the same gas falls by
+        the factor g / l as a load stretches a muscle from its unloaded length g to l.
         """
         if not np.array_equal(target, self._target):
             self._load = self._load_of(target)

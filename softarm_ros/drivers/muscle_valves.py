@@ -1,4 +1,4 @@
-"""Muscles behind timed valves on a microcontroller: lengths by valve times, nothing measured."""
+"""Driver of muscles behind timed valves on a microcontroller; lengths are estimated only."""
 
 from __future__ import annotations
 
@@ -37,35 +37,35 @@ BOARD = 'board'
 COMMAND = 'command'
 _ACTIVE = (State.ARMED, State.RUNNING)
 _INFLATING = sum(1 << 2 * pair for pair in range(messages.VALVES // 2))
-_RESEND_S = 0.15  # without a word of a batch; the board's watchdog waits for 0.2
-_VELOCITY_S = 0.25  # over which the rate of the estimates is taken
+_RESEND_S = 0.15  # resend an unconfirmed batch after this; the board's watchdog waits 0.2 s
+_VELOCITY_S = 0.25  # span of the rate of the estimates
 
 
 class MuscleValves:
     """
-    All muscles of an arm behind a valve board; meets `ActuatorDriver`, in m.
+    All muscles of an arm behind a valve board; an `ActuatorDriver`, in m.
 
-    The lengths are set by `home`, and from there on counted by what the board says it has done;
-    before that there is no reading of them. A batch of pulses that was lost or refused moves no
-    estimate. They are kept while the link is down, for the board's states report afterwards what
-    it has done: the longest pulse is shorter than its watchdog, so that none is cut by it. They
-    are lost when the board starts anew, as nobody knows which of the valves were open then, and
-    for how long.
+    `home` sets the estimated lengths; before that there is no reading. Afterwards the pulses that
+    the board reports as executed move the estimates; a lost or refused batch of pulses does not.
+    The estimates are kept while the link is down, because the board's states later report what it
+    has done: the longest pulse is shorter than its watchdog, so the watchdog cuts no pulse. The
+    estimates are lost if the board restarts, as it is unknown which valves were open, and how
+    long.
 
     Parameters
     ----------
     config
-        Line and outputs.
+        Serial line and outputs.
     drive
         Tables, pulses, guard time.
     names
-        (m,) of the muscles, for messages.
+        Names of the m muscles, for messages.
     rest_lengths
-        (m,) [m] at home: muscles vented, arm straight.
+        Lengths (m,) [m] at home: muscles vented, arm straight.
     load_of
-        Pull of the muscles (m,) [N] at lengths (m,) [m], by the model of the arm.
+        Maps lengths (m,) [m] to the tensions of the muscles (m,) [N], by the model of the arm.
     clock, open_port
-        As of `SerialBoard`.
+        As for `SerialBoard`.
 
     Raises
     ------
@@ -102,13 +102,13 @@ class MuscleValves:
         self._log = ProblemLog()
         self._board = SerialBoard(config, Kind.VALVES, self, self._log, clock, open_port)
         self._lock = threading.Lock()
-        # What follows is shared, under the lock.
+        # Shared between callers and the board's thread, under the lock.
         self._target: Array | None = None
         self._homed = False
         self._reading: ActuatorReading | None = None
         self._state: ValveState | None = None
-        self._stamp_s = -np.inf  # of the state
-        # The rest belongs to the board's thread.
+        self._stamp_s = -np.inf  # time stamp of the state
+        # Used by the board's thread alone.
         self._armed = self._opened = False
         self._stop_it = False
         self._resend = False
@@ -116,23 +116,23 @@ class MuscleValves:
         self._open_sequence = 0
         self._boot_id: int | None = None
         self._witness = BoardWitness()
-        self._other = ''  # why the board is not the one of before
+        self._other = ''  # why the board is a different one than before; '' if it is not
         self._lost_s = -np.inf
         self._past: deque[tuple[float, Array]] = deque()
 
     # ---- For the caller ---------------------------------------------------------------------
     def start(self) -> None:
-        """Connect, in the background; nothing moves."""
+        """Connect in the background; nothing moves."""
         self._board.start()
 
     def close(self) -> None:
-        """Close all valves, disarm the board, close the port."""
+        """Close all valves, disarm the board and close the port."""
         self.hold()
         self._board.close()
 
     def home(self) -> None:
         """
-        Take all muscles to have their rest lengths: vented, the arm straight.
+        Declare that all muscles have their rest lengths: vented, the arm straight.
 
         Raises
         ------
@@ -154,12 +154,12 @@ class MuscleValves:
             self._reading = self._measured(self._stamp_s)
 
     def reset(self) -> None:
-        """Forget latched problems; motion goes on with the next `follow` only."""
+        """Clear latched problems; motion continues only with the next `follow`."""
         self._log.clear()
 
     def follow(self, command: Array) -> str | None:
         """
-        Bring the muscles to lengths (m,) [m], as far as valve times can; None, or why not.
+        Bring the muscles to lengths (m,) [m] by timed pulses; return why it is refused, or None.
 
         Raises
         ------
@@ -186,12 +186,12 @@ class MuscleValves:
             self._board.wake()
 
     def reading(self) -> ActuatorReading | None:
-        """Return the estimated lengths [m] as of a state's time; None where they are not known."""
+        """Return the estimated lengths [m] at the newest state's time; None if unknown."""
         with self._lock:
             return self._reading
 
     def not_ready(self) -> str:
-        """Return '' if motion could start, or why not."""
+        """Return '' if motion could start now; else the reason."""
         problems = '; '.join(map(str, self._log))
         if problems:
             return problems
@@ -202,11 +202,11 @@ class MuscleValves:
         return ''
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what has gone wrong since the last reset."""
+        """Return the problems since the last reset."""
         return self._log.all()
 
     def values(self) -> dict[str, str]:
-        """Return connection, latencies, losses, pulses, state of the board."""
+        """Return connection, latencies, losses, pulses and state of the board."""
         with self._lock:
             state, reading = self._state, self._reading
         age = (
@@ -231,7 +231,7 @@ class MuscleValves:
 
     # ---- For the board's thread -------------------------------------------------------------
     def connected(self, link: BoardLink, reply: HelloReply) -> None:
-        """Learn what the board has done meanwhile, and configure it."""
+        """Account for the pulses during the lost connection, and configure the board."""
         self._armed = self._opened = False
         with self._lock:
             self._state = None
@@ -242,7 +242,7 @@ class MuscleValves:
             self._log.report(BOARD, 'another', self._other, self._clock.now_s())
         with self._lock:
             if same and not self._other:
-                # Our HELLO has cut what was open, if the watchdog had not let it end before.
+                # Our HELLO has cut pulses that were still open; the watchdog lets pulses end.
                 cut = state.cause is Cause.NEW_HOST
                 self._book.found(state.batch, cut_s=self._lost_s if cut else None)
             else:
@@ -265,7 +265,7 @@ class MuscleValves:
                 raise RefusedError(f'{BOARD}: refuses {frame.name}: {result} {result.name}')
 
     def cycle(self, link: BoardLink, now_s: float) -> None:
-        """Send what leads on, closes, or keeps going what was sent."""
+        """Send new pulses, an order to close all valves, or KEEP for the last batch."""
         if self._stop_it:
             link.ask(Type.STOP)
             self._stop_it = self._armed = False
@@ -277,17 +277,17 @@ class MuscleValves:
             return
         try:
             batch = self._next_batch(target, now_s)
-        except ModelError as error:  # within the limits, and still no posture of this arm
+        except ModelError as error:  # within the limits, but the arm has no such posture
             self._log.report(COMMAND, '', f'{error}', now_s)
             batch = self._next_batch(None, now_s)
         with self._lock:
-            # Held, and perhaps homed, meanwhile: what was made for the old target is void.
+            # The arm was held, perhaps homed, meanwhile: pulses for the old target are void.
             if self._target is not target and batch is not None and batch.choice is not None:
                 batch = self._book.closing(now_s)
             self._send(link, batch)
 
     def state(self, state: StepperState | ValveState, stamp_s: float) -> None:
-        """Count what the board has done; see what is wrong with it."""
+        """Record the pulses executed by the board, and report its faults."""
         if not isinstance(state, ValveState):
             return
         now = self._clock.now_s()
@@ -308,11 +308,11 @@ class MuscleValves:
                 self._reading = self._measured(stamp_s)
 
     def refused(self, ack: Ack) -> None:
-        """Send a batch again that was lost; report what the board will not do at all."""
+        """Resend a lost batch; report any other refusal."""
         lost = ack.type == Type.KEEP and ack.result is Result.BATCH
         if lost and 1 <= (ack.sequence - self._open_sequence) & 0xFF < 128:
             self._resend = True
-        elif not lost and ack.result is not Result.STATE:  # that the next state reports
+        elif not lost and ack.result is not Result.STATE:  # the next state reports that
             name = Type(ack.type).name
             with self._lock:
                 self._book.refused()
@@ -325,7 +325,7 @@ class MuscleValves:
             )
 
     def disconnected(self, why: str) -> None:
-        """Wait for a new command; what the board did, it reports when it is back."""
+        """Drop the target; after a reconnect the board reports the pulses it has executed."""
         self._lost_s = self._clock.now_s()
         self._witness.lost()
         self._other = ''
@@ -345,13 +345,13 @@ class MuscleValves:
 
     # ---- Parts ------------------------------------------------------------------------------
     def _arm(self, link: BoardLink) -> bool:
-        """Let the board take batches; it had stopped, or was never armed."""
+        """Arm the board so that it accepts batches; return whether it is armed."""
         if self._state is None:
             return False
         if self._state.state in (State.STOPPED, State.FAULT):
             link.ask(Type.RESET)
         result = link.ask(Type.ARM)
-        # Asked twice, as an answer was lost, it is armed already.
+        # If the first answer was lost, the repeated ARM finds the board armed and is refused.
         if result is not Result.OK and self._state.state not in _ACTIVE:
             self._log.report(
                 BOARD, f'{int(result)}', f'refuses ARM: {result.name}', self._clock.now_s()
@@ -361,11 +361,11 @@ class MuscleValves:
         return True
 
     def _next_batch(self, target: Array | None, now_s: float) -> ValveBatch | None:
-        """Return what has to be sent, for the first time or again; None if nothing but KEEP."""
+        """Return the batch to send, a new or a pending one; None if only KEEP is needed."""
         book, pending = self._book, self._book.pending
         if pending is None:
             batch = None if target is None else book.next_pulses(target, now_s)
-            # The first one after arming shows that there is a host; it has to open nothing.
+            # The first batch after arming shows the board a host; it may be an empty one.
             if batch is None and (
                 not self._opened or (target is None and book.anything_open(now_s))
             ):
@@ -391,7 +391,7 @@ class MuscleValves:
             )
 
     def _stopped(self, state: ValveState, now_s: float) -> None:
-        """Note a board that was armed and is not: its watchdog, or somebody else's STOP."""
+        """Handle a board that is no longer armed: by its watchdog, or by another host's STOP."""
         self._armed = self._opened = False
         self._target = None
         self._book.found(state.batch, cut_s=None if state.cause is Cause.WATCHDOG else now_s)

@@ -1,4 +1,4 @@
-"""What a driver adds to the signal of a valve whose pressure follows behind a play."""
+"""Compensation of the play (dead zone) between the signal of a regulator and its pressure."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from softarm_ros.geometry.configs import ConfigBlock, NonNegative
 
 
 class PlayCompensationConfig(ConfigBlock):
-    """How wide the driver takes the play (dead zone) of every regulator to be; 0: none."""
+    """Width of the play (dead zone) that the driver assumes for every regulator; 0: none."""
 
     play_Pa: NonNegative = 0.0
-    band_Pa: NonNegative = 0.0  # a target that turns back by less is not taken for a reversal
+    band_Pa: NonNegative = 0.0  # smaller changes back are not a reversal
 
 
 class PlayCompensation:
@@ -23,7 +23,7 @@ class PlayCompensation:
     Parameters
     ----------
     config
-        Of all regulators alike.
+        Configuration, the same for all regulators.
     count
         Number of regulators, m.
 
@@ -31,14 +31,14 @@ class PlayCompensation:
 
     def __init__(self, config: PlayCompensationConfig, count: int) -> None:
         self.config = config
-        self._extreme = np.zeros(count)  # of the target since it last turned back
+        self._extreme = np.zeros(count)  # extreme of the target since its last reversal
         self._heading = np.zeros(count)
 
     def signal(self, target_Pa: ArrayLike) -> Array:
         """
         Return the signals (m,) [Pa], at least 0, that bring pressures to targets (m,) [Pa gauge].
 
-        A target of zero or less shuts the regulator: nothing is added.
+        A target of zero or less shuts the regulator: its signal is 0.
         """
         c = self.config
         target = np.asarray(target_Pa, dtype=float)

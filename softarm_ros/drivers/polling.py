@@ -11,32 +11,33 @@ from softarm_ros.clock import MONOTONIC, Clock, Task
 from softarm_ros.drivers.problems import DriverError
 
 _log = logging.getLogger(__name__)
-JOIN_S = 5.0  # a call to a device that hangs may take its time-out
+JOIN_S = 5.0  # covers the time-out of a call to a device that hangs
 
 
 class PollingThread:
     """
-    Does a driver's work beside its callers, until it is asked to end.
+    Runs a driver's work in parallel to its callers until it is asked to end.
 
-    The work looks at `ending` before each round and spends the time between two in `wait`. What is
-    raised out of it ends the thread, since a driver with a defect must not go on: it is logged and
-    handed to `failed`, by the thread itself; nothing begins anew before `close` and `start`.
+    The work checks `ending` before each round and spends the time between rounds in `wait`. An
+    exception of the work ends the thread, since a defective driver must not continue. The thread
+    logs the exception and calls `failed` with it; the work restarts only after `close` and
+    `start`.
 
     Parameters
     ----------
     name
-        Of the thread, and in messages.
+        Name of the thread, also in messages.
     work
-        What is to be done; gets the thread.
+        Function that does the work; its argument is this object.
     failed
-        Takes the error that ended the work: there the driver reports it and goes to a safe state.
+        Takes the exception that ended the work: the driver reports it and goes to a safe state.
     clock
-        Whose time it waits on.
+        Clock on which the thread waits.
     interrupt
-        Lets the work return from what else it may wait for, such as a port.
+        Makes the work return from any other wait, such as for a port.
     goes_first
-        Whether this thread goes before the others of a process with real-time priority (Linux):
-        for a device that stops by itself if the thread sends nothing in time.
+        Whether this thread has priority over the others of a real-time process (Linux): for a
+        device that stops by itself if the thread sends nothing in time.
 
     Attributes
     ----------
@@ -68,12 +69,12 @@ class PollingThread:
 
     def start(self) -> None:
         """
-        Begin to work, unless it has begun.
+        Start the work unless it is running.
 
         Raises
         ------
         DriverError
-            If the work was asked to end and still has not.
+            If the work was asked to end but is still running.
 
         """
         if self._task is not None and not self.ending.is_set():
@@ -87,13 +88,13 @@ class PollingThread:
         self._task.start()
 
     def end(self) -> None:
-        """Ask the work to end; does not wait."""
+        """Ask the work to end, without waiting."""
         self.ending.set()
         self._news.set()
         self._interrupt()
 
     def close(self) -> None:
-        """Ask the work to end and wait for that, at most `JOIN_S`; may be called twice."""
+        """Ask the work to end and wait for it, at most `JOIN_S`; may be called twice."""
         if self._task is None:
             return
         self.end()
@@ -104,16 +105,16 @@ class PollingThread:
             _log.error('%s has not ended within %g s', self.name, JOIN_S)
 
     def wake(self) -> None:
-        """There is something new: let `wait` return."""
+        """Make `wait` return, because there is news."""
         self._news.set()
 
     # -- for the work
 
     def wait(self, until_s: float) -> bool:
-        """Wait until a time of the clock [s], for `wake` or the end; return whether woken."""
+        """Wait until a clock time [s], `wake` or the end; return whether woken."""
         self._news.wait(max(until_s - self._clock.now_s(), 0.0))
         woken = self._news.is_set()
-        self._news.clear()  # before the work looks at what is new: none of it is overlooked
+        self._news.clear()  # before the work reads the news, so that it misses none
         return woken
 
     def _run(self) -> None:
@@ -121,7 +122,7 @@ class PollingThread:
             _go_first()
         try:
             self._work(self)
-        except Exception as error:  # without this thread nobody watches the device
+        except Exception as error:  # any: without this thread, the device is unwatched
             _log.exception('%s failed', self.name)
             self._failed(error)
         finally:
@@ -129,7 +130,7 @@ class PollingThread:
 
 
 def _go_first() -> None:
-    """Raise the priority of this thread over the others', where they have a real-time one."""
+    """Raise this thread's priority above that of the others if it is a real-time one."""
     with contextlib.suppress(AttributeError, OSError):
         policy, others = os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
         if policy in (os.SCHED_FIFO, os.SCHED_RR):

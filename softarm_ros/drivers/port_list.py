@@ -1,4 +1,4 @@
-"""The serial ports of this computer, and whether this user may open them."""
+"""List the serial ports of this computer, and whether this user may open them."""
 
 from __future__ import annotations
 
@@ -9,11 +9,10 @@ from pathlib import Path
 
 from softarm_ros.drivers.problems import import_library
 
-# Arduino's own and their older and newer makers; what else sits behind a USB adapter is not asked
-# unless asked to.
+# USB ids of Arduino's makers, old and new. Other USB devices are probed on request only.
 _MEGA = {(0x2341, 0x0010), (0x2341, 0x0042), (0x2341, 0x0242), (0x2A03, 0x0010), (0x2A03, 0x0042)}
 _LINK_FOLDERS = (Path('/dev'), Path('/dev/serial/by-id'))
-OURS = 'softarm'  # begins the links of udev/70-softarm.rules
+OURS = 'softarm'  # prefix of the links of udev/70-softarm.rules
 
 
 @dataclass(frozen=True)
@@ -24,17 +23,17 @@ class SerialPort:
     Attributes
     ----------
     device :
-        As /dev/ttyACM0.
+        Path, such as /dev/ttyACM0.
     links :
-        Names that stay the same, the best to write into a rig file first.
+        Persistent names; the first is the best one for a rig file.
     usb_id :
-        vendor:product in hexadecimal, '' for none.
+        vendor:product in hexadecimal; '' if there is none.
     description :
-        What the device says it is.
+        The device's own description.
     trouble :
-        Why it cannot be opened by this user; '' if it can.
+        Why this user cannot open the port; '' if it is accessible.
     likely :
-        Whether it looks like a board of ours.
+        Whether the port probably belongs to one of our boards.
 
     """
 
@@ -47,7 +46,7 @@ class SerialPort:
 
 
 def list_serial_ports() -> list[SerialPort]:
-    """Return the ports, sorted by name; raises DriverError if pyserial is not installed."""
+    """Return the ports, sorted by name; raise DriverError if pyserial is not installed."""
     import_library('serial.tools.list_ports')
     from serial.tools.list_ports import comports
 
@@ -71,7 +70,7 @@ def list_serial_ports() -> list[SerialPort]:
 
 
 def access_trouble(device: str) -> str:
-    """Return why this user cannot open a device, with the cure; '' if that is not so."""
+    """Return why this user cannot open a device, with the remedy; '' if it is accessible."""
     path = Path(device)
     if not path.exists():
         return 'is not there'

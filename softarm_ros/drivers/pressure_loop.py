@@ -1,4 +1,4 @@
-"""What motor torques make a cylinder hold a pressure: nominal ratio, gain, filter; no device."""
+"""Motor torques with which cylinders hold pressures: nominal ratio, gain, filter; no device."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ Value = TypeVar('Value', float, Array)
 
 
 class PressureLoopConfig(ConfigBlock):
-    """What the drives make of the measured pressures; gain 0 is torque control as in the paper."""
+    """Feedback of measured pressures; a gain of 0 is torque control, as in the paper."""
 
     gain: NonNegative = 0.0
     filter_s: Positive = Field(default=0.06, description='time constant of the measured error')
 
     def phase_margin_deg(self, delay_s: float) -> float:
         """
-        Return what phase is left where the open loop crosses 1, after all delays and lags.
+        Return the phase margin of the loop, after all delays and lags.
 
-        The open loop is gain / (1 + filter s) exp(-delay s): an axis whose own lags are small is
-        counted with them. 180 where it never crosses.
+        The open loop is gain / (1 + filter s) exp(-delay s); small lags of the axis itself count
+        as part of the delay. The margin is 180 if the open loop's magnitude never crosses 1.
         """
         if self.gain <= 1.0:
             return 180.0
@@ -35,7 +35,7 @@ class PressureLoopConfig(ConfigBlock):
 
 
 def filtered_error(error: Value, wanted: Value, measured: Value, keep: float) -> Value:
-    """Return the filtered error [Pa] after a time in which `keep` of the old one is left."""
+    """Return the next filtered error [Pa]; `keep` is the share of the old error that remains."""
     now = wanted - measured
     return now + keep * (error - now)
 
@@ -47,10 +47,10 @@ def loop_torque(torque_per_pressure: Value, wanted: Value, error: Value, gain: f
 
 class PressureLoop:
     """
-    Torques (m,) that stand for commanded pressures.
+    Control loop from commanded pressures to torques (m,).
 
-    The nominal torque of the commanded pressure and, on top, that of `gain` times the filtered
-    error of the measured one: friction of the seals and errors of the ratio shrink by 1 + gain.
+    The torque is the nominal one of the commanded pressure plus `gain` times the filtered error of
+    the measured pressure. The effect of seal friction and ratio errors shrinks by 1 + gain.
 
     Parameters
     ----------
@@ -59,7 +59,7 @@ class PressureLoop:
     torque_per_pressure : (m,)
         Nominal ratio [N m/Pa].
     pressure_Pa : (m,)
-        To start from, at rest.
+        Initial pressures, at rest.
 
     Attributes
     ----------
@@ -81,12 +81,12 @@ class PressureLoop:
         self.wanted_Pa[:] = pressure_Pa
 
     def restart(self, pressure_Pa: Array) -> None:
-        """Want these pressures (m,) [Pa], as if they had been there for ever."""
+        """Set the wanted pressures (m,) [Pa] and clear the filtered errors."""
         self.command(pressure_Pa)
         self.error_Pa[:] = 0.0
 
     def advance(self, reading_Pa: Array, duration_s: float) -> None:
-        """Take the measured pressures (m,) [Pa] to have been there for so long."""
+        """Update the filtered errors by pressures (m,) [Pa] that lasted for `duration_s`."""
         keep = math.exp(-duration_s / self.config.filter_s)
         self.error_Pa[:] = filtered_error(self.error_Pa, self.wanted_Pa, reading_Pa, keep)
 

@@ -1,4 +1,4 @@
-"""Pressures of water chambers by servo cylinders: torque over Modbus, pressures from elsewhere."""
+"""Pressure control of water chambers by servo cylinders, with torque commands over Modbus."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ PRESSURE, HOMING, LOOP = 'pressure', 'homing', 'pressure loop'
 
 
 class _Mode(Enum):
-    """What the loop is doing."""
+    """Mode of the loop."""
 
     OFF = 'off'
     ENABLING = 'enabling'
@@ -33,24 +33,24 @@ class _Mode(Enum):
 
 class PressureServo:
     """
-    All cylinders of an arm, in a thread of its own on top of `ServoDriver`'s.
+    Driver of all cylinders of an arm, in a thread of its own on top of that of `ServoDriver`.
 
-    The loop turns with each set of measured pressures, with each new command, and at least at
-    `rate_hz`, so that the drives never find their torque stale. Without measured pressures for
-    `pressure_timeout_s`, on `hold`, and when nobody calls `follow` any more, the torques of that
-    moment stay: the arm stops where it is. Whatever switches the drives off (their fault, a lost
-    line) ends that; then the arm must be homed again.
+    The loop runs with each set of measured pressures, with each new command, and at least at
+    `rate_hz`, so that the drives' torque never becomes stale. If no pressures arrive for
+    `pressure_timeout_s`, on `hold`, or if calls of `follow` cease, the torques are frozen: the arm
+    stops where it is. If the drives are switched off, by a fault or a lost connection, the arm
+    must be homed again. Another device measures the pressures: see `set_pressures`.
 
     Parameters
     ----------
     config
         Drives, registers, time-outs.
     loop
-        Gain and filter of the pressure loop; with a gain of 0 measured pressures are only shown.
+        Gain and filter of the pressure loop; a gain of 0 leaves measured pressures unused.
     axes
         Ratios, limits and preload of the arm's actuators, in the order of `config.axes`.
     clock, make_client
-        As of `ServoDriver`.
+        As for `ServoDriver`.
 
     """
 
@@ -74,14 +74,14 @@ class PressureServo:
         self._most = np.array([axis.torque_limit_N_m for axis in config.axes])
         self._problems = ProblemLog()
         self._thread = PollingThread(LOOP, self._run, self._on_failure, clock)
-        self._age = LatencyRecord()  # of a pressure when its torque is handed on
+        self._age = LatencyRecord()  # age of a pressure when its torque is computed
         self._work = LatencyRecord()
 
-        # Between callers and thread, under the lock.
+        # Shared between callers and thread, under the lock.
         self._lock = threading.Lock()
         self._mode = _Mode.OFF
         self._homed = False
-        self._tripped = False  # switched off by a problem, not forgotten by a reset yet
+        self._tripped = False  # switched off by a problem, not yet reset
         self._held = True
         self._followed_s = -np.inf
         self._command: Array | None = None  # not given to the loop yet
@@ -89,8 +89,8 @@ class PressureServo:
         self._pressure_s = -np.inf
         self._samples = self._rejected = 0
 
-        # Of the thread alone; `_torque` and `_rate` are replaced, never changed.
-        self._used_s = -np.inf  # time of the sample the loop has used last
+        # Written by the thread alone; `_torque` and `_rate` are replaced, never modified.
+        self._used_s = -np.inf  # time of the last sample used by the loop
         self._ramp = axes.preload_Pa.copy()
         self._homing_s = 0.0
         self._ticked_s = 0.0
@@ -100,7 +100,7 @@ class PressureServo:
     # -- for the caller
 
     def start(self) -> None:
-        """Connect in the background; the drives stay switched off. Raises as `ServoDriver`."""
+        """Connect in the background; the drives stay off. Raises errors as `ServoDriver`."""
         self._servo.start()
         self._thread.start()
 
@@ -118,7 +118,7 @@ class PressureServo:
         Raises
         ------
         DriverError
-            While there are problems, no connection, or no measured pressures where they are used.
+            If there are problems, no connection, or no measured pressures though the gain is > 0.
 
         """
         problems = self.problems()
@@ -137,19 +137,19 @@ class PressureServo:
             self._thread.wake()
 
     def reset(self) -> None:
-        """Forget problems; drives in a fault are reset and stay switched off until `home`."""
+        """Clear problems; drives in a fault are reset and stay switched off until `home`."""
         if self._servo.state().problems:
             self._servo.reset()
             with self._lock:
                 self._switched_off()
         with self._lock:
             if self._problems and self._mode is _Mode.HOMING:
-                self._mode = _Mode.ON  # not homed: that has to be asked for again
+                self._mode = _Mode.ON  # not homed: `home` must be called again
             self._problems.clear()
             self._tripped = False
 
     def follow(self, command: Array) -> str | None:
-        """Take pressures (m,) [Pa] to keep from now on; see `ActuatorDriver.follow`."""
+        """Follow pressures (m,) [Pa] from now on; see `ActuatorDriver.follow`."""
         values = self.axes.check(command)
         waiting = self.not_ready()
         if waiting:
@@ -162,22 +162,22 @@ class PressureServo:
         return None
 
     def hold(self) -> None:
-        """Keep the torques of now until the next `follow`; homing goes on."""
+        """Keep the present torques until the next `follow`; homing continues."""
         with self._lock:
             self._held = True
             self._command = None
 
     def set_pressures(self, pressure_Pa: Array, stamp_s: float) -> None:
         """
-        Take what the sensors of all chambers measured (m,) [Pa] at a monotonic time.
+        Take the measured pressures (m,) [Pa] of all chambers at a monotonic time.
 
-        Values no sound sensor gives (a broken wire reads as vacuum) are not used, nor those with
-        them; torques then stay as they are.
+        If a value is outside the range of a sound sensor (a broken wire reads as vacuum), the
+        whole set is rejected and the torques stay unchanged.
 
         Raises
         ------
         ValueError
-            For a wrong number of values.
+            If the number of values is wrong.
 
         """
         values = np.array(pressure_Pa, dtype=float)
@@ -196,7 +196,7 @@ class PressureServo:
             self._thread.wake()
 
     def reading(self) -> ActuatorReading | None:
-        """Return measured pressures, the rate the torques give them, and torques of the drives."""
+        """Return measured pressures, their rates from those of the torques, and drive torques."""
         state = self._servo.state()
         with self._lock:
             if self._pressure is None:
@@ -206,7 +206,7 @@ class PressureServo:
         return ActuatorReading(stamp_s, pressure, rate, state.torque)
 
     def not_ready(self) -> str:
-        """Return '' when commands would be followed, else why not."""
+        """Return '' if commands would be followed; else the reason."""
         problems = self.problems()
         if problems:
             return '; '.join(map(str, problems))
@@ -219,7 +219,7 @@ class PressureServo:
         return '' if homed else 'servo: not homed'
 
     def problems(self) -> tuple[Problem, ...]:
-        """Return what the drives complain of, then what the pressures lack."""
+        """Return the problems of the drives, then those of the pressures."""
         return (*self._servo.state().problems, *self._problems.all())
 
     def values(self) -> dict[str, str]:
@@ -300,14 +300,14 @@ class PressureServo:
         self._send(duration_s)
 
     def _forget_line(self, state: ServoState) -> None:
-        """Forget that a line was down with the drives switched off, once it is up."""
+        """Clear link problems from the time the drives were off, once the link works."""
         sources = {problem.source for problem in state.problems}
         heard = float(np.max(state.age_s)) <= self.config.link_timeout_s
         if sources == {LINK} and state.connected and heard:
             self._servo.reset()
 
     def _watch(self, now: float) -> None:
-        """Look for what must freeze the torques: old pressures, a caller that is gone."""
+        """Freeze the torques if the pressures are stale or the caller is gone."""
         with self._lock:
             fresh = self._fresh(now)
             if now - self._followed_s > self.config.command_timeout_s:
@@ -318,7 +318,7 @@ class PressureServo:
             self._problems.report(PRESSURE, 'stale', text, now)
 
     def _take_over(self, now: float, state: ServoState) -> None:
-        """Put on the torques of the pressures that are there, before the brakes open."""
+        """Apply the torques of the measured pressures before the brakes open."""
         with self._lock:
             measured = self._pressure if self._fresh(now) else None
             self._used_s = self._pressure_s
@@ -367,7 +367,7 @@ class PressureServo:
             self._problems.report(HOMING, 'not reached', text, now)
 
     def _send(self, duration_s: float) -> None:
-        """Hand the torques to the drives, those of before where they are to stay."""
+        """Send the torques to the drives; if they are frozen, the previous ones."""
         with self._lock:
             frozen = bool(self._problems) or (self._mode is _Mode.ON and self._held)
         before = self._torque

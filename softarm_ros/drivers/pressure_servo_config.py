@@ -1,4 +1,4 @@
-"""What a rig file says about servo cylinders that press water into chambers."""
+"""Configuration of servo cylinders that press water into chambers."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softarm_ros.geometry.configs import Finite, Positive
 
 
 class PressureServoConfig(ServoConfig):
-    """Servo drives, an axis for each chamber, and what their driver asks of measured pressures."""
+    """Servo drives, one axis per chamber, and limits of the measured pressures."""
 
     pressure_timeout_s: Positive = Field(
         default=0.1, description='measured pressures older than this are a problem'
@@ -42,20 +42,20 @@ class PressureServoConfig(ServoConfig):
 @dataclass(frozen=True)
 class CylinderAxes:
     """
-    What the arm says of the axes, arrays (m,) in their order.
+    Properties of the axes that the arm defines, arrays (m,) in the order of the axes.
 
     Attributes
     ----------
     names :
-        Of the actuators.
+        Names of the actuators.
     torque_per_pressure :
         Nominal ratio [N m/Pa].
     pressure_min_Pa, pressure_max_Pa :
         Limits of the command.
     max_rate_Pa_s :
-        At which homing raises or lowers a pressure.
+        Rate at which homing changes a pressure.
     preload_Pa :
-        Where homing ends.
+        Pressure at the end of homing.
 
     """
 
@@ -67,6 +67,6 @@ class CylinderAxes:
     preload_Pa: Array
 
     def check(self, command: Array) -> Array:
-        """Return commanded pressures (m,) as floats; raises ValueError naming what is wrong."""
+        """Return commanded pressures (m,) as floats; raise ValueError for an invalid command."""
         low, high = self.pressure_min_Pa, self.pressure_max_Pa
         return checked_command(command, self.names, low, high, 'Pa', slack=1e-9 * (high - low))

@@ -1,4 +1,4 @@
-"""What a device or its link complains of, with the device's own code."""
+"""Problems of a device or its link, with the device's own code."""
 
 from __future__ import annotations
 
@@ -11,20 +11,20 @@ from dataclasses import dataclass, replace
 @dataclass(frozen=True)
 class Problem:
     """
-    One complaint.
+    One problem.
 
     Attributes
     ----------
     source :
         The actuator, channel or link it concerns.
     code :
-        The device's or library's own code as its manual prints it; '' where it gave none.
+        The device's or library's own code as its manual prints it; '' if there is none.
     text :
-        What it means.
+        Meaning of the code, or description of the problem.
     since_s :
-        When it was first seen, monotonic clock.
+        Monotonic time of the first report.
     count :
-        How often it was seen since.
+        Number of reports.
 
     """
 
@@ -43,7 +43,7 @@ def _plain(problem: Problem) -> str:
 
 
 class DriverError(RuntimeError):
-    """A driver cannot do what it was asked; the message says why."""
+    """A driver cannot carry out a request; the message says why."""
 
 
 class ProblemLog:
@@ -54,7 +54,7 @@ class ProblemLog:
         self._problems: dict[tuple[str, str], Problem] = {}
 
     def report(self, source: str, code: str, text: str, now_s: float) -> bool:
-        """Note a problem; return whether it is new. The first text and time stay."""
+        """Record a problem; return whether it is new. The first text and time are kept."""
         with self._lock:
             known = self._problems.get((source, code))
             if known is not None:
@@ -64,17 +64,17 @@ class ProblemLog:
             return True
 
     def forget(self, source: str, code: str) -> None:
-        """Forget one problem, if there is such a one."""
+        """Remove one problem, if it is recorded."""
         with self._lock:
             self._problems.pop((source, code), None)
 
     def clear(self) -> None:
-        """Forget all."""
+        """Remove all problems."""
         with self._lock:
             self._problems.clear()
 
     def all(self) -> tuple[Problem, ...]:
-        """Return what is noted."""
+        """Return all recorded problems."""
         with self._lock:
             return tuple(self._problems.values())
 
@@ -88,12 +88,12 @@ class ProblemLog:
 
 def import_library(*modules: str) -> None:
     """
-    Import what a driver's threads need, which must not import a package at the same time.
+    Import modules that a driver's threads need: two threads must not import one at the same time.
 
     Raises
     ------
     DriverError
-        Saying how to install what is not there.
+        If a module is missing; the message says how to install it.
 
     """
     for module in modules:
@@ -106,7 +106,7 @@ def import_library(*modules: str) -> None:
 
 
 def require_none(device: str, problems: ProblemLog) -> None:
-    """Raise `DriverError` naming every problem, if there is one."""
+    """Raise `DriverError`, naming every problem, if there are any."""
     found = problems.all()
     if found:
         raise DriverError(f'{device} is not ready, reset it first: {"; ".join(map(str, found))}')

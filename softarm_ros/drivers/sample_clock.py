@@ -1,4 +1,4 @@
-"""When samples of a hardware clock were taken, on the clock of this computer."""
+"""Time stamps of hardware-clocked samples, on the clock of this computer."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 
-MAX_DRIFT = 2e-4  # of one quartz against another, with room to spare
+MAX_DRIFT = 2e-4  # relative drift of two quartz clocks, with a margin
 
 
 class SampleClock:
     """
-    Stamps of samples from their number.
+    Computes the time stamps of samples from their numbers.
 
-    A block can only be read after its last sample was taken: the earliest arrivals, relative to
-    the sample number, bound the offset between the clocks from above, and the start of the task
-    bounds it from below. The offset follows that bound, and rises with the greatest drift that
-    quartz clocks have, so that jitter of the reading does not reach the stamps.
+    A block can only be read after its last sample was taken. So the earliest arrivals, relative to
+    the sample number, bound the offset between the clocks from above; the start of the task bounds
+    it from below. The offset follows the upper bound and rises with the greatest drift of quartz
+    clocks. Thus the jitter of reading does not affect the stamps.
     """
 
     def __init__(self, rate_hz: float, before_start_s: float, after_start_s: float) -> None:
@@ -29,12 +29,12 @@ class SampleClock:
         self.count = 0
 
     def stamp(self, count: int, arrival_s: float) -> Array:
-        """Return when the next `count` samples were taken, (count,), never decreasing [s]."""
+        """Return the time stamps [s] of the next `count` samples, (count,), never decreasing."""
         self._offset += MAX_DRIFT * max(arrival_s - self._arrival, 0.0)
         self._arrival = arrival_s
         newest = (self.count + count - 1) / self._rate_hz
         self._offset = min(self._offset, arrival_s - newest)
-        # The two clocks may have drifted apart since the start, but not by more than this.
+        # Greatest drift between the two clocks since the start.
         drift = MAX_DRIFT * max(arrival_s - self._started, 0.0)
         self._offset = max(self._offset, self._earliest - drift)
         stamps = self._offset + (self.count + np.arange(count)) / self._rate_hz

@@ -1,4 +1,4 @@
-"""Whether an analogue sensor is connected, alive and within its limits."""
+"""Check that an analogue sensor is connected, alive and within its limits."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from softarm_ros.geometry.arrays import Array
 
 
 class SensorWatch:
-    """Looks at every block of one input; the codes are `open`, `stuck` and `limit`."""
+    """Checks every block of one input; the codes are `open`, `stuck` and `limit`."""
 
     def __init__(self, config: AnalogInput, open_after_s: float) -> None:
         self._config = config
@@ -22,11 +22,11 @@ class SensorWatch:
 
     def believable(self, volts: Array) -> Array:
         """
-        Return voltages (k,) in which an open circuit does not count beside sound samples.
+        Return voltages (k,), with open-circuit samples replaced by the mean of the sound ones.
 
-        The block in which a wire breaks would else have a mean that no range check refuses: a
-        pressure loop takes it for a pressure that fell, and acts on it. Where no sample is sound
-        all stay as they are, for the range to refuse.
+        Otherwise, the mean of the block in which a wire breaks could pass all range checks, and a
+        pressure loop would react to an apparent fall of pressure. If no sample is sound, all are
+        returned unchanged, so that the range check rejects them.
         """
         low, high = self._limits
         sound = (volts >= low) & (volts <= high)
@@ -36,18 +36,18 @@ class SensorWatch:
 
     @property
     def _limits(self) -> tuple[float, float]:
-        """Voltages between which the circuit is closed."""
+        """Lowest and highest voltage of a closed circuit."""
         low, high = self._config.open_below_V, self._config.open_above_V
         return -np.inf if low is None else low, np.inf if high is None else high
 
     def look(self, volts: Array, duration_s: float) -> Iterator[tuple[str, str]]:
-        """Yield the code and text of what is wrong with a block of voltages (k,)."""
+        """Yield the code and text of each problem in a block of voltages (k,)."""
         config = self._config
         low, high = self._limits
         below, above = bool((volts < low).all()), bool((volts > high).all())
         self._open_s = self._open_s + duration_s if below or above else 0.0
         if below or above:
-            # While it may be open its value says nothing of limits.
+            # If the circuit may be open, the value cannot be checked against limits.
             if self._open_s >= self._open_after_s:
                 side = f'below {low:.4g} V' if below else f'above {high:.4g} V'
                 yield 'open', f'open circuit: {volts.mean():.4g} V, {side}'

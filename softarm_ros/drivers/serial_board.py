@@ -1,4 +1,4 @@
-"""A board on a serial line, in a thread of its own: handshake, cycles, loss and return."""
+"""A board on a serial line, served by a thread: handshake, cycles, loss and reconnection."""
 
 from __future__ import annotations
 
@@ -32,33 +32,33 @@ __all__ = [
 OpenPort = Callable[[str, int], SerialPort]
 LINK = 'link'
 INTERNAL = 'internal'
-_SILENCE_S = 6.0  # without an answer the port is opened anew
+_SILENCE_S = 6.0  # the port is reopened if no answer comes for this long
 _PING_S = 0.1
 _COUNTERS_S = 1.0
 _DRAIN_S = 0.1
-_MIN_SPACING = 0.4  # of a period, between two cycles
+_MIN_SPACING = 0.4  # share of a period between two cycles
 
 
 class SerialBoard:
     """
-    Keeps the connection to a board, and lets its user talk to it.
+    Maintains the connection to a board, and lets its user communicate with it.
 
-    Connections come back by themselves, after a loss of the line, of the port or of the board's
-    power. Every loss of a board that was there is a problem, latched under `link`; a board that
-    was not there yet is reported by `trouble` alone.
+    It reconnects automatically after a loss of the line, of the port or of the board's power. The
+    loss of a connected board is a problem, latched under `link`. A board that was never connected
+    is reported by `trouble` alone.
 
     Parameters
     ----------
     config
-        Of the line.
+        Configuration of the line.
     kind
-        Of board that must be there.
+        Expected kind of board.
     user
-        Configures and commands it.
+        Configures and commands the board.
     problems
-        Where losses are reported.
+        Log to which losses are reported.
     clock, open_port
-        The computer's and its serial ports, unless others are given.
+        Clock and function to open a port; by default those of the computer.
 
     """
 
@@ -78,7 +78,7 @@ class SerialBoard:
         self.user = user
         self.counter = SerialCounter()
         self._problems = problems
-        # The board stops by itself if this thread sends nothing, whatever the others do.
+        # Priority over other threads: the board stops by itself if this one sends nothing.
         self._thread = PollingThread(
             kind.name.lower(),
             self._run,
@@ -96,7 +96,7 @@ class SerialBoard:
 
     def start(self) -> None:
         """
-        Begin to connect, in the background.
+        Start connecting in the background.
 
         Raises
         ------
@@ -111,14 +111,14 @@ class SerialBoard:
             self._started = True
 
     def close(self) -> None:
-        """Let the user leave the board as it shall be, and close the port; may be called twice."""
+        """Let the user put the board into its final state; close the port; may be called twice."""
         if self._started:
             self._thread.close()
             self._started = False
             self._trouble = 'closed'
 
     def wake(self) -> None:
-        """Begin the next cycle at once, or soon if the last one has just been."""
+        """Start the next cycle at once, or after the minimum spacing of cycles."""
         self._woken = True
         with self._lock:
             if self._port is not None:
@@ -126,7 +126,7 @@ class SerialBoard:
 
     @property
     def trouble(self) -> str:
-        """Why the board cannot be used, '' if it is connected and configured."""
+        """Why the board cannot be used; '' if it is connected and configured."""
         return self._trouble
 
     def _run(self, thread: PollingThread) -> None:
@@ -148,12 +148,12 @@ class SerialBoard:
             self._stop.wait(self.config.reconnect_s)
 
     def _on_failure(self, error: Exception) -> None:
-        """The user's part, or this one's, is broken: motion ends here."""
+        """Report an exception of the user or of this class; it has ended the thread."""
         self._trouble = f'{type(error).__name__}: {error}'
         self._problems.report(INTERNAL, '', self._trouble, self._clock.now_s())
 
     def _serve(self, port: SerialPort) -> None:
-        """Shake hands and run, again and again, while the port is good and somebody answers."""
+        """Repeat handshake and cycles while the port works and a board answers."""
         link = BoardLink(port, self.config, self.user, self.counter, self._clock)
         while not self._stop.is_set():
             answered = running = False
@@ -199,10 +199,10 @@ class SerialBoard:
                     due = min(due, max(self._clock.now_s(), began + _MIN_SPACING * period))
             self.counter.cycle_delay.add(now - due)
             began = now
-            # Woken in step with the caller's commands, no repetition shall just precede them.
+            # If commands wake the cycles, a repetition must not come just before the next one.
             due = now + (1.5 if woken else 1.0) * period
             self.user.cycle(link, now)
-            # One at a time: an Arduino takes up 64 bytes while it is busy.
+            # One request at a time: a busy Arduino buffers only 64 bytes.
             if now >= ping_s:
                 link.ping(now)
                 ping_s = now + _PING_S

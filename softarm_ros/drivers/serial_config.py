@@ -1,4 +1,4 @@
-"""What a rig file says about the serial line of a board."""
+"""Configuration of the serial line of a board."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from pydantic import AfterValidator, Field
 
 from softarm_ros.geometry.configs import ConfigBlock, Positive
 
-_URLS = ('socket', 'rfc2217', 'spy', 'hwgrep', 'alt', 'cp2110', 'loop')  # of pyserial
+_URLS = ('socket', 'rfc2217', 'spy', 'hwgrep', 'alt', 'cp2110', 'loop')  # schemes of pyserial
 _OF_HOSTS = ('socket', 'rfc2217')
 
 
 def checked_port(text: str) -> str:
-    """Return a serial port or a URL of pyserial; ValueError if a URL is none."""
+    """Return a serial port or a URL of pyserial; raise ValueError if a URL is invalid."""
     scheme, between, _ = text.partition('://')
     if not between:
         return text
@@ -24,7 +24,7 @@ def checked_port(text: str) -> str:
         try:
             parts = urlsplit(text)
             complete = bool(parts.hostname and parts.port)
-        except ValueError:  # no number, or beyond 65535
+        except ValueError:  # the port is not a number, or beyond 65535
             complete = False
         if not complete:
             raise ValueError(f'expected {scheme}://host:port')

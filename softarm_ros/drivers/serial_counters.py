@@ -12,29 +12,29 @@ from softarm_ros.drivers.messages import Counters
 @dataclass(frozen=True)
 class SerialCounts:
     """
-    What happened on a line since the driver started.
+    Counts and latencies of a line since the driver started.
 
     Attributes
     ----------
     connections, reboots :
-        Handshakes, and starts of the board that were noticed.
+        Handshakes; detected restarts of the board.
     sent, skipped :
-        Frames given to the port, and not given since older ones waited for the line.
+        Frames written to the port; frames dropped because older ones waited for the line.
     received :
         Frames of the board that were valid, and those lost, malformed or corrupt.
     unknown :
-        Valid frames that say something this protocol does not have.
+        Valid frames whose content is not part of this protocol.
     unanswered :
-        Questions that were asked again or given up.
+        Requests that were repeated or given up.
     board :
         The board's own counters since its start, as last read; None before.
     round_trip :
-        Of pings.
+        Round-trip time of pings.
     command_latency :
-        From sending a control frame to the arrival of a state that has it (up to one period of
-        the states, 10 or 20 ms, is waiting for that state).
+        Time from sending a control frame to the arrival of a state that confirms it. It includes
+        up to one period of the states, 10 or 20 ms.
     cycle_delay :
-        By how much cycles began late.
+        Delay of the starts of cycles.
 
     """
 
@@ -52,7 +52,7 @@ class SerialCounts:
 
 
 class SerialCounter:
-    """Counts, by the one thread that serves the line; read from any."""
+    """Counter of a line; the thread that serves it writes, any thread may read."""
 
     def __init__(self) -> None:
         self.connections = 0
@@ -85,7 +85,7 @@ class SerialCounter:
         )
 
     def values(self) -> dict[str, str]:
-        """Return the counts in words, for diagnostics."""
+        """Return the counts as text for diagnostics."""
         counts = self.summary()
         values = {
             'connections': str(counts.connections),

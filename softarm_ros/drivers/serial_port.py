@@ -1,4 +1,4 @@
-"""A serial port that is never waited for: bytes go out when there is room."""
+"""A serial port with non-blocking writes: bytes are sent when the port has room."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ import time
 from typing import Any
 
 _READ = 4096
-_POLL_S = 0.002  # where the port cannot be waited for
-_MOST_WAITING = 256  # bytes before the line; old commands must not wait for it to move again
+_POLL_S = 0.002  # polling period of a port that `select` cannot watch
+_MOST_WAITING = 256  # unsent bytes; a stalled line must not accumulate old commands
 _ERRORS: tuple[type[Exception], ...] = (OSError, ValueError, TypeError)
-with contextlib.suppress(ImportError):  # there is none on Windows
+with contextlib.suppress(ImportError):  # missing on Windows
     import termios
 
     _ERRORS = (*_ERRORS, termios.error)
 
 
 class PortError(OSError):
-    """The port cannot be opened, or is gone."""
+    """The port cannot be opened, or has disappeared."""
 
     def of(self, port: str) -> str:
-        """Return what is wrong, with the name of the port before it, once."""
+        """Return the message, preceded by the name of the port exactly once."""
         return f'{port}: {str(self).removeprefix(f"{port}: ")}'
 
 
 class SerialPort:
     """
-    An open port of pyserial (by name or URL), for one thread; `wake` may be called by any.
+    An open port of pyserial (by name or URL), for one thread; any thread may call `wake`.
 
     Raises
     ------
     PortError
-        If it cannot be opened or is in use; later by any method, if the port is gone.
+        If the port cannot be opened or is in use; later by any method, if it has disappeared.
 
     """
 
@@ -49,7 +49,7 @@ class SerialPort:
             raise PortError(f'{port}: {_why_not_open(port, error)}') from error
         try:
             self._fd: int | None = self._port.fileno()
-        except (OSError, AttributeError):  # some kinds of URL
+        except (OSError, AttributeError):  # some types of URL have none
             self._fd = None
         self._tells_waiting = hasattr(self._port, 'out_waiting')
         self._out = bytearray()
@@ -58,7 +58,7 @@ class SerialPort:
         os.set_blocking(self._waker, False)
 
     def restart(self, baud: int) -> None:
-        """Go on at another speed; what has come so far is forgotten."""
+        """Change the baud rate and discard received bytes."""
         try:
             self._port.baudrate = baud
             self._port.reset_input_buffer()
@@ -67,14 +67,14 @@ class SerialPort:
 
     @property
     def waiting(self) -> int:
-        """Bytes that are not on the line yet, as far as this computer knows."""
+        """Number of bytes not sent yet, as far as this computer knows."""
         try:
             return len(self._out) + (self._port.out_waiting if self._tells_waiting else 0)
         except _ERRORS as error:
             raise PortError(str(error)) from error
 
     def write(self, frame: bytes) -> bool:
-        """Send a frame; False, and nothing is sent, while older ones wait for the line."""
+        """Send a frame; return False, without sending, if older ones wait for the line."""
         self._flush()
         if self._out or self.waiting > _MOST_WAITING:
             return False
@@ -83,33 +83,33 @@ class SerialPort:
         return True
 
     def read(self, until_s: float) -> bytes:
-        """Return what has come; wait for it until a time (monotonic), or for `wake`."""
+        """Return received bytes; wait for them until a monotonic time or for `wake`."""
         try:
             return bytes(self._port.read(_READ)) if self._wait(until_s) else b''
         except _ERRORS as error:
             raise PortError(str(error)) from error
 
     def wake(self) -> None:
-        """Let `read` return at once."""
-        with contextlib.suppress(OSError):  # full: it will wake anyway; closed: nobody waits
+        """Make `read` return at once."""
+        with contextlib.suppress(OSError):  # pipe full: `read` wakes anyway; closed: no reader
             os.write(self._waker, b'.')
 
     def close(self, drain_s: float = 0.0) -> None:
-        """Close the port; give it some time to send what it was given."""
+        """Close the port; wait up to `drain_s` for unsent bytes."""
         deadline = time.monotonic() + drain_s
         with contextlib.suppress(*_ERRORS):
             while self.waiting and time.monotonic() < deadline:
                 self._flush()
                 time.sleep(_POLL_S)
         with contextlib.suppress(*_ERRORS, AttributeError):
-            self._port.reset_output_buffer()  # else closing may wait for a dead line
+            self._port.reset_output_buffer()  # otherwise closing may block on a dead line
         with contextlib.suppress(*_ERRORS):
             self._port.close()
         os.close(self._waker)
         os.close(self._woken)
 
     def _wait(self, until_s: float) -> bool:
-        """Return whether something can be read."""
+        """Wait for input, a wake or a monotonic time; return whether there may be input."""
         if self._fd is None:
             time.sleep(max(min(_POLL_S, until_s - time.monotonic()), 0.0))
             return True
@@ -123,8 +123,8 @@ class SerialPort:
         return self._fd in readable
 
     def _flush(self) -> None:
-        """Hand on what the port takes now."""
-        # Asked first: pyserial spins on a port without room that must not block.
+        """Write as many bytes as the port takes now."""
+        # Check for room first: otherwise pyserial would spin on a full non-blocking port.
         while self._out and (self._fd is None or select.select([], [self._fd], [], 0)[1]):
             try:
                 sent = self._port.write(bytes(self._out))
@@ -136,7 +136,7 @@ class SerialPort:
 
 
 def _why_not_open(port: str, error: Exception) -> str:
-    """Return why a port cannot be opened, in the words of `softarm ports` where they fit."""
+    """Return why a port cannot be opened, with a hint to `softarm ports` if it helps."""
     code = getattr(error, 'errno', None)
     if '://' in port:
         return str(error)

@@ -1,4 +1,4 @@
-"""Torque of servo drives over Modbus TCP, in a thread of its own."""
+"""Torque control of servo drives over Modbus TCP, in a thread of its own."""
 
 from __future__ import annotations
 
@@ -43,18 +43,18 @@ from softarm_ros.geometry.arrays import Array
 
 T = TypeVar('T')
 LINK = 'link'
-_ROUNDING = 1e-9  # of the limit
+_ROUNDING = 1e-9  # relative to the limit
 
 
 class ServoDriver:
     """
-    Drives all axes together: one in trouble stops all.
+    Drives all axes together: a problem of one stops all.
 
     The caller never waits for the network. Torque is applied only while every axis is enabled and
-    commands are fresh; otherwise it is zero (with `holding_brakes`, that of before until the
-    drives are off) and, after any problem, all drives are switched off until `reset` and `enable`
-    are called. A connection that comes back changes nothing of that. Clock and client are the
-    computer's and pymodbus' own unless given (`ModbusLink`).
+    commands are fresh. Otherwise it is zero; with `holding_brakes` the last torque stays until the
+    drives are off. After any problem all drives are switched off until `reset` and `enable` are
+    called, even if the connection is restored. By default, the clock is the computer's and the
+    client that of pymodbus (`ModbusLink`).
     """
 
     def __init__(
@@ -82,12 +82,12 @@ class ServoDriver:
         self._problems = ProblemLog()
         self._thread = PollingThread('servo', self._run, self._on_failure, clock)
 
-        # Between caller and thread, under the lock.
+        # Shared between caller and thread, under the lock.
         self._lock = threading.Lock()
         self._wanted = False
         self._wanted_since = 0.0
-        self._enabling = 0  # how often it was enabled
-        self._running = 0  # the enabling with which all axes came into operation
+        self._enabling = 0  # number of the latest enabling
+        self._running = 0  # number of the enabling that brought all axes into operation
         self._command: Array | None = None
         self._command_stamp = -np.inf
         self._sent = True
@@ -97,11 +97,11 @@ class ServoDriver:
         self._states = [DriveState.UNKNOWN] * n
         self._codes = [0] * n
 
-        # Of the thread alone.
+        # Used by the thread alone.
         self._off = [config.control_words.disable_voltage] * n
         self._controls = self._off
         self._silent: set[int] = set()
-        self._last = np.zeros(n)  # torques with which the last running axes were commanded
+        self._last = np.zeros(n)  # last torques commanded to running axes
         self._last_enabling = 0
         self._written_stamp = -np.inf
         self._heard = dict.fromkeys(units, -np.inf)
@@ -111,7 +111,7 @@ class ServoDriver:
 
     def start(self) -> None:
         """
-        Begin to connect and exchange; nothing moves before `enable`.
+        Start connecting and exchanging; nothing moves before `enable`.
 
         Raises
         ------
@@ -128,12 +128,12 @@ class ServoDriver:
 
     def enable(self) -> None:
         """
-        Ask for operation of all axes, at zero torque until the first command after this.
+        Request operation of all axes, with zero torque until the next command.
 
         Raises
         ------
         DriverError
-            While there are problems (`reset` first) or there is no connection.
+            If there are problems (call `reset` first) or there is no connection.
 
         """
         with self._lock:
@@ -147,13 +147,13 @@ class ServoDriver:
                 self._thread.wake()
 
     def disable(self) -> None:
-        """Switch all axes off, torque zero."""
+        """Switch all axes off."""
         with self._lock:
             self._disable()
             self._thread.wake()
 
     def reset(self) -> None:
-        """Forget all problems and reset the faults of the drives; they stay switched off."""
+        """Clear all problems and reset the faults of the drives, which stay switched off."""
         with self._lock:
             self._disable()
             self._problems.clear()
@@ -162,12 +162,12 @@ class ServoDriver:
 
     def set_torque(self, values: Sequence[float] | Array) -> str | None:
         """
-        Take torques (n,) [N m]; return why they are not followed, or None.
+        Set the torques (n,) [N m]; return why they are refused, or None.
 
         Raises
         ------
         ValueError
-            For a wrong number of values, one that is not finite or one beyond its limit.
+            If the number of values is wrong, or a value is not finite or beyond its limit.
 
         """
         most = self._limits
@@ -186,7 +186,7 @@ class ServoDriver:
         return None
 
     def state(self) -> ServoState:
-        """Return what is known now."""
+        """Return the current state."""
         problems = self._problems.all()
         with self._lock:
             values, stamps = self._values.copy(), self._stamps.copy()
@@ -207,7 +207,7 @@ class ServoDriver:
         )
 
     def counts(self) -> LinkCounts:
-        """Return latency and loss since the driver was made."""
+        """Return latency and loss since the driver was created."""
         return self._counter.summary()
 
     def _disable(self) -> None:
@@ -228,7 +228,7 @@ class ServoDriver:
         self._switch_off()
 
     def _exchange(self) -> float:
-        """Exchange once with every unit; return after how many periods to do it again."""
+        """Exchange once with every unit; return the pause before the next exchange [periods]."""
         began = self._clock.now_s()
         if not self._link.connected and not self._connect(began):
             return 1.0
@@ -251,7 +251,7 @@ class ServoDriver:
             silent = None
             self._counter.cycle.add(self._clock.now_s() - began)
         except NoAnswerError:
-            # What the others get must not wait for the one that is silent: it comes last now.
+            # Serve the silent unit last, so that the others need not wait for it.
             assert silent is not None
             self._silent.add(silent.unit)
         except LinkDownError as error:
@@ -261,7 +261,7 @@ class ServoDriver:
         self._judge(self._clock.now_s(), intent, complete=silent is None)
         if silent is not None:
             return 0.0
-        # While commands come, they set the pace: none shall find the line busy.
+        # While commands arrive, they set the pace, so that none finds the line busy.
         return 1.0 if intent.stamp is None else 1.5
 
     def _guard(self, unit: UnitExchange, work: Callable[[], T]) -> T | None:
@@ -277,7 +277,7 @@ class ServoDriver:
             return False
         try:
             self._link.connect()
-            # All that answer, whatever becomes of the others.
+            # Switch off all units that answer, even if others fail.
             write_all(self._units, self._link, self._off, self._idle_torque(self._enabling))
             for unit in self._units:
                 unit.setup(self._link)
@@ -297,7 +297,7 @@ class ServoDriver:
 
     def _lose_link(self, text: str) -> None:
         self._trouble(LINK, '', text)
-        # The last resort: where only the answers are late or lost, this may still arrive.
+        # Last resort: if only the answers are late or lost, this may still arrive.
         for unit in self._units:
             unit.send(self._link, self._off, self._idle_torque(self._enabling))
         self._link.close()
@@ -325,7 +325,7 @@ class ServoDriver:
         return Intent(controls, torques, sent, wanted, running, enabling, since)
 
     def _idle_torque(self, enabling: int) -> Array:
-        """Return what is written where no command is followed: zero, or what brakes wait for."""
+        """Return the torques written without a command: zero, or the last ones for brakes."""
         if self.config.holding_brakes and self._last_enabling == enabling:
             return self._last
         return np.zeros(len(self._off))
@@ -345,7 +345,7 @@ class ServoDriver:
                 self._codes[i] = reading.fault_code
 
     def _judge(self, now: float, intent: Intent, complete: bool) -> None:
-        """Look for whatever must stop the arm."""
+        """Check for all conditions that must stop the arm."""
         config = self.config
         with self._lock:
             states, codes = list(self._states), list(self._codes)
@@ -372,7 +372,7 @@ class ServoDriver:
             self._trouble(*finding)
 
     def _judge_link(self, now: float) -> bool:
-        """Report every axis silent for too long; return whether that is all of them."""
+        """Report every axis that is silent for too long; return whether all axes are."""
         limit = self.config.link_timeout_s
         lost = [unit for unit in self._units if now - self._heard[unit.unit] > limit]
         if len(lost) == len(self._units):
@@ -383,7 +383,7 @@ class ServoDriver:
         return False
 
     def _trouble(self, source: str, code: str, text: str) -> None:
-        """Note a problem; all drives are switched off from here on."""
+        """Report a problem and switch all drives off."""
         self._problems.report(source, code, text, self._clock.now_s())
         with self._lock:
             if self._wanted:

@@ -1,4 +1,4 @@
-"""What a rig file says about servo drives on Modbus TCP."""
+"""Configuration of servo drives on Modbus TCP."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ AxisName = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 
 
 class ServoRegisters(ConfigBlock):
-    """Where each number of an axis lies; the same for all axes, relative to their bases."""
+    """Registers of an axis; the same for all axes, relative to their base addresses."""
 
     control_word: Register
     torque_command: Register = Field(description='scale in N m per count')
@@ -39,7 +39,7 @@ class ServoRegisters(ConfigBlock):
 
 
 class SetupWrite(ConfigBlock):
-    """A number written after each connection and read back, as the device counts it."""
+    """A raw number that is written after each connection and read back."""
 
     register_: Register = Field(alias='register')
     value: Finite = Field(description='as the device has it, no scale')
@@ -123,9 +123,9 @@ class ServoConfig(ConfigBlock):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Of the axes, in the order of every array."""
+        """Names of the axes, in the order of every array."""
         return tuple(axis.name for axis in self.axes)
 
     def fault_name(self, code: int) -> str:
-        """Return what a fault code means, or that it is unknown."""
+        """Return the meaning of a fault code, or 'unknown fault'."""
         return self.fault_names.get(code) or FAULT_NAMES.get(code, 'unknown fault')

@@ -1,4 +1,4 @@
-"""What one exchange with the drives moves over Modbus, planned once from the register map."""
+"""Modbus requests of one exchange with the drives, planned once from the register map."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _WRITTEN = ('control_word', 'torque_command')
 
 @dataclass(frozen=True)
 class AxisReading:
-    """What one axis says; SI, in the sense of the rig's axis."""
+    """Reading of one axis; SI units, signs of the rig's axis."""
 
     status_word: int
     fault_code: int
@@ -32,7 +32,7 @@ class AxisReading:
 
 
 class UnitExchange:
-    """All requests for the axes behind one Modbus unit."""
+    """All requests for the axes of one Modbus unit."""
 
     def __init__(self, config: ServoConfig, unit: int) -> None:
         self.unit = unit
@@ -54,14 +54,14 @@ class UnitExchange:
 
     def setup(self, link: ModbusLink) -> None:
         """
-        Write what is set once for each connection and read it back.
+        Write the setup values, once for each connection, and read them back.
 
         Raises
         ------
         LinkDownError, NoAnswerError, RefusedError
-            As `ModbusLink.write`.
+            As for `ModbusLink.write`.
         ValueError
-            If the device keeps another value.
+            If the device returns another value.
 
         """
         for i in self.axes:
@@ -84,7 +84,7 @@ class UnitExchange:
             link.write(self.unit, start, words)
 
     def send(self, link: ModbusLink, controls: Sequence[int], torques: Array) -> None:
-        """Send the same without waiting for an answer."""
+        """Send the same as `write`, without waiting for an answer."""
         for start, words in self._words(controls, torques):
             link.send(self.unit, start, words)
 
@@ -102,7 +102,7 @@ class UnitExchange:
             yield span.start, [memory[a] for a in range(span.start, span.end)]
 
     def read(self, link: ModbusLink) -> dict[int, AxisReading]:
-        """Return what each axis of this unit says, by its index in the rig."""
+        """Return the reading of each axis of this unit, by its index in the rig."""
         memory: dict[tuple[str, int], int] = {}
         for span in self._reads:
             for address, word in enumerate(link.read(span), span.start):
@@ -129,7 +129,7 @@ class UnitExchange:
 def write_all(
     units: Iterable[UnitExchange], link: ModbusLink, controls: Sequence[int], torques: Array
 ) -> None:
-    """Write to every unit; raises what went wrong last, after all have been tried."""
+    """Write to every unit; after trying all of them, raise the last error, if any."""
     failure: NoAnswerError | RefusedError | None = None
     for unit in units:
         try:

@@ -33,7 +33,7 @@ def build(
     daq: DaqConfig,
     connections: Connections | None = None,
 ) -> PressureServo:
-    """Return the driver of all cylinders; the DAQ's pressures reach it over their topic."""
+    """Return the driver of all cylinders; it gets the DAQ's pressures through their topic."""
     from softarm_ros.drivers.connections import OF_THIS_COMPUTER
     from softarm_ros.drivers.pressure_servo import PressureServo
 

@@ -1,4 +1,4 @@
-"""Reads what servo drives say of themselves; writes nothing."""
+"""Read the state of servo drives; write nothing."""
 
 from __future__ import annotations
 
@@ -17,22 +17,22 @@ from softarm_ros.drivers.problems import DriverError, import_library
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.drivers.servo_exchange import AxisReading, UnitExchange
 
-_RESPONSE_S = 0.5  # more patient than the driver, to tell slow from silent
+_RESPONSE_S = 0.5  # longer than the driver's, to tell a slow device from a silent one
 
 
 @dataclass(frozen=True)
 class AxisReport:
     """
-    One axis.
+    Report on one axis.
 
     Attributes
     ----------
     name :
-        Of the axis in the rig file.
+        Name of the axis in the rig file.
     reading, state :
-        What it says, and the state its status word shows; None if it does not answer.
+        Its reading, and the state from its status word; None if it does not answer.
     trouble :
-        What is wrong; '' for nothing.
+        Fault found; '' if there is none.
 
     """
 
@@ -51,7 +51,7 @@ def probe_drives(
     Raises
     ------
     DriverError
-        If there is no connection at all.
+        If there is no connection.
 
     """
     import_library('pymodbus.client')

@@ -1,4 +1,4 @@
-"""What a servo driver reports to its caller."""
+"""State that a servo driver reports to its caller."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from softarm_ros.geometry.arrays import Array
 @dataclass(frozen=True)
 class ServoState:
     """
-    What is known of the drives; arrays (n,) in the order of the axes, NaN before the first answer.
+    State of the drives; arrays (n,) in the order of the axes, NaN before the first answer.
 
     Attributes
     ----------
     torque, speed, position :
         As measured by the drives [N m, rad/s, rad].
     stamp_s, age_s :
-        When each axis answered, monotonic clock, and how long ago that is; infinite before.
+        Monotonic time of the latest answer of each axis; its age, infinite before the first.
     drive_states, fault_codes :
-        What each drive says of itself.
+        State and fault code reported by each drive.
     connected, enabled :
         Whether the link is up; whether every axis follows torque commands.
     problems :
-        Everything wrong since the last reset; while there is anything no axis is enabled.
+        Problems since the last reset; while there are any, no axis is enabled.
 
     """
 

@@ -1,4 +1,4 @@
-"""What in an exchange with servo drives must stop the arm: pure functions."""
+"""Conditions in an exchange with servo drives that must stop the arm: pure functions."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from softarm_ros.geometry.arrays import Array
 
 
 class Finding(NamedTuple):
-    """Something that must stop the arm."""
+    """A condition that must stop the arm."""
 
     source: str
     code: str
@@ -24,10 +24,10 @@ class Finding(NamedTuple):
 @dataclass(frozen=True)
 class Intent:
     """
-    What one exchange shall bring about.
+    Values to write in one exchange, and the wanted state of the drives.
 
-    `stamp` is that of the command the torques (n,) are from, None for zero torque; `running` says
-    that all axes came into operation since they were enabled, `since_s`.
+    `stamp` is the time of the command that gave the torques (n,); None without a command.
+    `running` says that all axes have come into operation since they were enabled at `since_s`.
     """
 
     controls: list[int]
@@ -42,14 +42,14 @@ class Intent:
 def drive_faults(
     config: ServoConfig, states: Sequence[DriveState], codes: Sequence[int]
 ) -> Iterator[Finding]:
-    """Yield the drives in a fault, with their own codes."""
+    """Yield the drives in a fault, with their fault codes."""
     for axis, state, code in zip(config.axes, states, codes):
         if state in (DriveState.FAULT, DriveState.FAULT_REACTION):
             yield Finding(axis.name, f'0x{code:04X}', config.fault_name(code))
 
 
 def overspeed(config: ServoConfig, intent: Intent, speeds: Array) -> Iterator[Finding]:
-    """Yield the axes that turn too fast, or whose speed is not a number."""
+    """Yield the axes that turn too fast, or whose speed is unknown while running."""
     for axis, speed in zip(config.axes, speeds):
         limit = axis.speed_limit_rad_s
         unknown = intent.running and not np.isfinite(speed)
@@ -61,7 +61,7 @@ def overspeed(config: ServoConfig, intent: Intent, speeds: Array) -> Iterator[Fi
 def out_of_operation(
     config: ServoConfig, intent: Intent, states: Sequence[DriveState], now_s: float
 ) -> Iterator[Finding]:
-    """Yield the axes that left operation untold, or do not come into it in time."""
+    """Yield the axes that left operation unasked, or did not reach it in time."""
     limit = config.transition_timeout_s
     if not intent.wanted or not (intent.running or now_s - intent.since_s > limit):
         return
@@ -72,7 +72,7 @@ def out_of_operation(
 
 
 def stale_command(config: ServoConfig, intent: Intent, age_s: float) -> Iterator[Finding]:
-    """Yield that commands have stopped coming to axes that follow them."""
+    """Yield a finding if the command of running axes is stale."""
     if intent.running and age_s > config.command_timeout_s:
         yield Finding(
             'command', 'stale', f'no command for {1e3 * config.command_timeout_s:.0f} ms'

@@ -1,4 +1,4 @@
-"""What a rig file says about its stepper board, and what the board can do."""
+"""Configuration of a stepper board, and the limits of the board."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from softarm_ros.drivers.serial_config import SerialConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
 
-MICROSTEPS = 16  # of a full step, by the firmware
-# What the firmware takes (docs/protocol.md, STEPPER_CONFIG).
+MICROSTEPS = 16  # per full step, set by the firmware
+# Limits of the firmware (docs/protocol.md, STEPPER_CONFIG).
 MAX_SPEED = 4000  # microsteps/s
 MIN_ACCELERATION, MAX_ACCELERATION = 100, 120_000  # microsteps/s^2
 MAX_POSITION = 1 << 28  # microsteps
@@ -47,7 +47,7 @@ class MotorConfig(ConfigBlock):
 
 
 class SteppersConfig(SerialConfig):
-    """A board that winds the cables (firmware/steppers)."""
+    """A stepper board that winds the cables (firmware/steppers)."""
 
     baud: int = Field(default=250_000, gt=0, description='of the firmware')
     acceleration_m_s2: Positive = Field(
@@ -72,7 +72,7 @@ class SteppersConfig(SerialConfig):
 
 @dataclass(frozen=True)
 class CableLimits:
-    """What commands may ask of every cable, each (m,): contraction [m] and its rates."""
+    """Limits of the commands of every cable, each (m,): contraction [m], speed, acceleration."""
 
     position_min: Array
     position_max: Array
@@ -80,13 +80,13 @@ class CableLimits:
     max_acceleration: Array
 
     def checked(self, command: ArrayLike, names: Sequence[str]) -> Array:
-        """Return contractions (m,) [m] as an array; ValueError as of `checked_command`."""
+        """Return contractions (m,) [m] as an array; raise ValueError as `checked_command`."""
         low, high = self.position_min, self.position_max
         return checked_command(command, names, low, high, 'm', slack=_ROUNDING_M)
 
 
 class BoardLimitError(ValueError):
-    """The board cannot do what a motor is asked for; `motor` is its place in the list."""
+    """The board cannot meet a requirement of a motor; `motor` is its index in the list."""
 
     def __init__(self, motor: int, field: str, text: str) -> None:
         super().__init__(f'motors[{motor}].{field}: {text}')
@@ -95,15 +95,15 @@ class BoardLimitError(ValueError):
 
 def board_limits(config: SteppersConfig, limits: CableLimits) -> tuple[StepperConfig, ...]:
     """
-    Return what is sent to the board about each motor, in the order of the actuators.
+    Return the configuration message of each motor, in the order of the actuators.
 
-    Motors may be as fast as commands, accelerate as the config says, and brake within the 40 ms
-    that the board asks for.
+    The maximum speed is that of commands, the acceleration that of the config, and the braking is
+    fast enough to stop within the 40 ms that the board requires.
 
     Raises
     ------
     BoardLimitError
-        If the board does not take it, naming motor, value and limit.
+        If a value exceeds the board's limits; the message names motor, value and limit.
 
     """
     return tuple(_of_motor(config, limits, i) for i in range(len(config.motors)))
@@ -156,5 +156,5 @@ def _refuse(motor: int, field: str, value: str, limit: str) -> None:
 
 
 def to_microsteps(contraction: Array, step_m: float | Array) -> Sequence[int]:
-    """Return contractions (n,) [m] in whole microsteps."""
+    """Convert contractions (n,) [m] to whole microsteps."""
     return [int(count) for count in np.rint(contraction / step_m)]

@@ -1,4 +1,4 @@
-"""What turns lengths of muscles into valve times, and the board that times the valves."""
+"""Configuration of valve tables, pulses and of the board that times the valves of muscles."""
 
 from __future__ import annotations
 
@@ -16,7 +16,8 @@ class ValveTableConfig(ConfigBlock):
     """
     Length of an unloaded muscle against the time its valve has been open.
 
-    Beyond the full length, where the film stops a bag, that of its gas (`GasSprings`).
+    Beyond the full length, where the film limits a bag, the length expresses the gas
+    (`GasSprings`).
     """
 
     times_s: tuple[NonNegative, ...] = Field(min_length=2, description='from the end, rising')
@@ -33,9 +34,9 @@ class ValveTableConfig(ConfigBlock):
 
 class ValveDriveConfig(ConfigBlock):
     """
-    What turns lengths into valve times: the driver's tables and the valve board's timing.
+    Conversion of lengths to valve times: the driver's tables and the valve board's timing.
 
-    Part of what is known of the arm, not of the simulation: the board is a micro-controller with a
+    These are properties of the arm, not of the simulation. The board is a micro-controller with a
     tick of 1 ms.
     """
 
@@ -71,7 +72,7 @@ class ValveDriveConfig(ConfigBlock):
         return self
 
     def table(self) -> MuscleValves:
-        """Return both curves; raises `ValueError` if one is not monotone the right way."""
+        """Return both curves; raise `ValueError` if one is not monotone in its direction."""
         fall, rise = self.deflating, self.inflating
         return MuscleValves(
             MonotoneCurve(
@@ -84,20 +85,20 @@ class ValveDriveConfig(ConfigBlock):
 
     @property
     def law(self) -> GasSprings:
-        """How muscles give, by which their gas is counted under load."""
+        """Elasticity of the muscles, from which their gas flow under load follows."""
         return GasSprings(
             self.empty_length_m, self.full_length_m, self.max_pull_N, self.supply_push_N
         )
 
     @property
     def range_m(self) -> tuple[float, float]:
-        """Shortest and longest length [m] that both tables have."""
+        """Shortest and longest length [m] within both tables."""
         fall, rise = self.deflating.lengths_m, self.inflating.lengths_m
         return max(min(fall), min(rise)), min(max(fall), max(rise))
 
 
 class ValveBoardConfig(SerialConfig):
-    """The board that times the valves, and which of its outputs are whose."""
+    """The board that times the valves, and its outputs for each muscle."""
 
     baud: int = Field(default=115200, gt=0, description='of the firmware in firmware/valves')
     rate_hz: float = Field(

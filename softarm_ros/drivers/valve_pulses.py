@@ -1,8 +1,8 @@
-"""Batches of valve times to the board, and what its states report of them; no I/O.
+"""Batches of valve times for the board, and their confirmation by its states; no I/O.
 
-The line delays and loses. So there is one batch under way at a time: the next one is made when a
-state of the board shows that it has the last one. Only then the estimate of the lengths moves. A
-batch leaves what still runs to go on by the board's own time, so that delays change no pulse.
+The line may delay or lose frames, so only one batch is pending at a time. The next one is made
+when a state of the board confirms the last one; only then the estimate of the lengths moves. The
+board times running pulses itself and a batch does not touch them, so delays change no pulse.
 """
 
 from __future__ import annotations
@@ -17,29 +17,29 @@ from softarm_ros.drivers import messages
 from softarm_ros.drivers.muscle_lengths import TICK_S, MuscleLengths, PulseChoice
 from softarm_ros.geometry.arrays import Array
 
-_LATEST = 50  # batches from which the shortest way of the line is taken
-_JITTER_S = 0.01  # by which the next one may be faster than all of these
+_LATEST = 50  # number of batches from which the shortest delay of the line is taken
+_JITTER_S = 0.01  # by this much the next batch may be faster than all of these
 
 
 class InterlockError(RuntimeError):
-    """A batch would open both valves of a muscle; it was not sent."""
+    """A batch would open both valves of a muscle, and is not sent."""
 
 
 @dataclass(frozen=True)
 class ValveBatch:
     """
-    What an OPEN frame says.
+    Content of an OPEN frame.
 
     Attributes
     ----------
     number
-        Of the batch, modulo 2^16.
+        Number of the batch, modulo 2^16.
     choice
         The pulses that begin; None if all valves close.
     open_ms
-        Of each output.
+        Opening time of each output.
     sent_s
-        When it was last sent (monotonic).
+        Monotonic time at which it was last sent.
 
     """
 
@@ -55,7 +55,7 @@ class ValveBatch:
         Raises
         ------
         InterlockError
-            If both valves of a muscle have a time.
+            If both valves of a muscle have an opening time.
 
         """
         for pair in range(messages.VALVES // 2):
@@ -69,32 +69,32 @@ class ValveBatch:
 
 @dataclass(frozen=True)
 class _Latest:
-    """The latest pulses of all muscles, each array (m,); times as of the board's states [s]."""
+    """The latest pulses of all muscles, each array (m,); stamps of board states in [s]."""
 
     inflate: NDArray[np.bool_]
     duration_s: Array
     sent_s: Array
-    earliest_s: Array  # a state before the pulse
-    latest_s: Array  # the first state after it had begun
+    earliest_s: Array  # stamp of the last state before the pulse
+    latest_s: Array  # stamp of the first state after its start
 
 
 class PulseBook:
     """
-    Which pulses the board was sent, which it has, and where the lengths are by that.
+    Keeps track of sent and confirmed pulses, and updates the estimated lengths.
 
     Parameters
     ----------
     lengths
-        The estimate; moved as the board's states report.
+        The estimate; updated when the board's states confirm pulses.
     pairs
-        (m,) of each muscle: outputs 2 p (inflate) and 2 p + 1 (deflate).
+        Output pair p of each muscle (m,): outputs 2 p (inflate) and 2 p + 1 (deflate).
 
     Attributes
     ----------
     pending
-        The batch that the board has not shown yet.
+        The batch that no state of the board has confirmed yet.
     pulses, cut
-        How many were begun, and closed before their time.
+        Number of pulses that began; number that were closed before their time.
 
     """
 
@@ -105,7 +105,7 @@ class PulseBook:
         self.pulses = 0
         self.cut = 0
         m = len(pairs)
-        self._overtaken: ValveBatch | None = None  # sent, and closed again before it was seen
+        self._overtaken: ValveBatch | None = None  # sent, superseded unconfirmed
         self._number = 0
         self._stamp_s = -np.inf
         self._open = 0
@@ -116,11 +116,11 @@ class PulseBook:
 
     @property
     def number(self) -> int:
-        """The number of the batch that the board has, as far as its states report."""
+        """Number of the last batch that the board's states have confirmed."""
         return self._number
 
     def start(self, number: int) -> None:
-        """Begin with a board that shows this number and has done nothing of what was sent."""
+        """Start with a board that reports this number and has executed no batch of ours."""
         self._number = number
         self._overtaken = self.pending = None
         self._free_s[:] = self._stamp_s = -np.inf
@@ -129,8 +129,8 @@ class PulseBook:
         self._ways = deque(maxlen=_LATEST)
 
     def next_pulses(self, target: Array, now_s: float) -> ValveBatch | None:
-        """Return a batch that leads towards lengths (m,) [m]; None if it would begin nothing."""
-        # What is sent now arrives one way later, when that much more of the pulses is over.
+        """Return a batch of pulses towards lengths (m,) [m]; None if no pulse would begin."""
+        # The batch arrives after the line's delay; by then the pulses have advanced as much.
         way = max(min(self._ways, default=0.0) - _JITTER_S, 0.0)
         idle = now_s + way >= self._free_s
         choice = self.lengths.choose(target, idle)
@@ -146,30 +146,30 @@ class PulseBook:
         return ValveBatch(self._next(), choice, tuple(open_ms), now_s)
 
     def closing(self, now_s: float) -> ValveBatch:
-        """Return a batch that closes all."""
+        """Return a batch that closes all valves."""
         return ValveBatch(self._next(), None, (0,) * messages.VALVES, now_s)
 
     def anything_open(self, now_s: float) -> bool:
-        """Return whether a valve may be open, or still open for a batch under way."""
+        """Return whether a valve may be open now, or may yet open for the pending batch."""
         if self.pending is not None and self.pending.choice is not None:
             return True
         if self.pending is not None:
-            return False  # it closes all
+            return False  # the pending batch closes all valves
         over = self._latest.latest_s + self._latest.duration_s
         return self._open != 0 or bool(np.any(over + TICK_S > now_s))
 
     def left(self, stamp_s: float) -> Array:
-        """Return how long (m,) [s] the latest pulses have to go at a state of the board."""
+        """Return the remaining times (m,) [s] of the latest pulses at a state of the board."""
         return np.maximum(self._latest.latest_s + self._latest.duration_s - stamp_s, 0.0)
 
     def sent(self, batch: ValveBatch, now_s: float) -> None:
-        """Take note that a batch was sent, once or again."""
+        """Record that a batch was sent or resent."""
         if self.pending is not None and self.pending.number != batch.number:
             self._overtaken = self.pending
         self.pending = replace(batch, sent_s=now_s)
 
     def seen(self, number: int, is_open: int, stamp_s: float) -> None:
-        """Take in a state of the running board: its batch, its outputs, when that was."""
+        """Process a state of the running board: its batch number, open outputs, time stamp."""
         if self._overtaken is not None and number == self._overtaken.number:
             self._begun(self._overtaken, stamp_s)
             self._overtaken = None
@@ -184,14 +184,14 @@ class PulseBook:
 
     def found(self, number: int, *, cut_s: float | None) -> None:
         """
-        Take in what a board that did not start anew has, after the link was lost.
+        Process the first state after a lost link of a board that did not restart.
 
         Parameters
         ----------
         number
-            Of its batch: the one under way was carried out if it is that one, else it was lost.
+            Number of its batch: a sent batch of this number was executed, any other was lost.
         cut_s
-            When all was closed (monotonic, as the sending); None if every pulse ran to its end.
+            Monotonic time at which all valves were closed; None if every pulse ran to its end.
 
         """
         for batch in (self._overtaken, self.pending):
@@ -207,12 +207,12 @@ class PulseBook:
             latest = self._latest
             for i in np.flatnonzero(latest.sent_s + latest.duration_s > cut_s):
                 self._cut(int(i), max(cut_s - latest.sent_s[i], 0.0))
-        self._free_s[:] = self._stamp_s = -np.inf  # all is closed; stamps begin anew
+        self._free_s[:] = self._stamp_s = -np.inf  # all valves are closed; stamps restart
         self._latest.latest_s[:] = -np.inf
         self._open = 0
 
     def refused(self) -> None:
-        """Take note that the board will not have the batch under way."""
+        """Record that the board has refused the pending batch."""
         self.pending = None
 
     def _next(self) -> int:
@@ -228,12 +228,13 @@ class PulseBook:
         self.pulses += choice.muscles.size
 
     def _closed(self, sent_s: float, stamp_s: float) -> None:
-        """Let estimates go back where a closing batch, shown by the state at `stamp_s`, cut."""
+        """Correct the estimates for pulses cut by the closing batch confirmed at `stamp_s`."""
         before = self._overtaken
         begun: set[int] = set()
         if before is not None and before.choice is not None:
-            # No state has shown it. If two frames of the same delay came between two states, it
-            # was carried out until it was closed; if they were sent further apart, it was lost.
+            # No state has confirmed the batch before. With equal delays, both frames can arrive
+            # between two states only if sent closer together: then the batch was executed until
+            # the closing one. Otherwise it was lost.
             apart = max(sent_s - before.sent_s, 0.0)
             if apart < stamp_s - self._stamp_s:
                 self._begun(before, stamp_s)
@@ -245,7 +246,7 @@ class PulseBook:
         for i in np.flatnonzero(latest.sent_s + latest.duration_s > sent_s):
             if int(i) in begun:
                 continue
-            # Both frames took the same way, unless the states say otherwise.
+            # Assume equal delays of both frames, within the bounds from the states.
             output = 2 * self.pairs[i] + (not latest.inflate[i])
             least = self._stamp_s - latest.latest_s[i] if self._open >> output & 1 else 0.0
             most = stamp_s - latest.earliest_s[i]
