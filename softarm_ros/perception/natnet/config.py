@@ -1,4 +1,4 @@
-"""What a rig file says about a NatNet server."""
+"""Configuration of a NatNet server."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ MULTICAST = '239.255.42.99'
 
 
 class NatNetConfig(PoseSensorConfig):
-    """OptiTrack Motive, or whatever else sends NatNet 3.1 to 4.2."""
+    """OptiTrack Motive, or another program that sends NatNet 3.1 to 4.2."""
 
     server: Ipv4Host = Field(description='address of the computer that runs Motive')
     local: Ipv4Host = Field(
@@ -34,5 +34,5 @@ class NatNetConfig(PoseSensorConfig):
 
     @property
     def address(self) -> str:
-        """Where the device is, for people."""
+        """Address of the device, as text for people."""
         return f'{self.server}:{self.command_port}'

@@ -1,4 +1,4 @@
-"""NatNet packets to frames, by the library `natnet`, and what it does not look at itself."""
+"""Conversion of NatNet packets to frames with the library `natnet`, with additional checks."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PRECISION_STAMP = natnet.Version(4, 1)
 
 _HEADER = struct.Struct('<HH')
 _CLOCK = struct.Struct('<Q')
-_CLOCK_AT = 4 + 256 + 4 + 4  # behind the header: name, version, version of NatNet
+_CLOCK_AT = 4 + 256 + 4 + 4  # after header, name, version, version of NatNet
 _TAIL = struct.Struct('<HI')  # flags of the frame, end mark
 _MODELS_CHANGED = 0x02
 _OCCLUDED = 0x01
@@ -33,7 +33,7 @@ Vector = tuple[float, float, float]
 
 @dataclass(frozen=True)
 class Server:
-    """Who streams: name, version of the stream, ticks of its clock a second."""
+    """The server of the stream: name, version of the stream, ticks of its clock per second."""
 
     name: str
     version: natnet.Version
@@ -41,20 +41,20 @@ class Server:
 
     @property
     def supported(self) -> bool:
-        """Whether its stream can be read."""
+        """Whether this module can read the server's stream."""
         return bool(OLDEST <= self.version <= NEWEST)
 
 
 @dataclass(frozen=True)
 class Model:
-    """Names of what is tracked: bodies by id, markers by (id of the body, number)."""
+    """Names of tracked bodies by id, and of markers by (id of the body, number)."""
 
     bodies: Mapping[int, str] = field(default_factory=dict)
     markers: Mapping[tuple[int, int], str] = field(default_factory=dict)
 
 
 class _Buffer(PacketBuffer):
-    """Refuses what the library would read on: counts that no packet holds, endless text."""
+    """Rejects impossible counts and unterminated text, beyond which the library would read."""
 
     def read_float32_array(self, count: int) -> tuple[float, ...]:
         if 4 * count > len(self.data) - self.pointer:
@@ -75,7 +75,7 @@ def request(message: int) -> bytes:
 
 
 def kind_of(data: bytes) -> int:
-    """Return the kind of a packet; CorruptFrameError if its length is not what it says."""
+    """Return the kind of a packet; raise CorruptFrameError if its length is wrong."""
     if len(data) < _HEADER.size:
         raise CorruptFrameError(f'a packet of {len(data)} bytes')
     kind, size = _HEADER.unpack_from(data)
@@ -85,7 +85,7 @@ def kind_of(data: bytes) -> int:
 
 
 def read_server(data: bytes) -> Server:
-    """Return who answers; CorruptFrameError if it is no such packet."""
+    """Return the server from its answer; raise CorruptFrameError for another packet."""
     info, _ = _parsed(natnet.ServerInfo, data, natnet.Version(0))
     try:
         (ticks,) = _CLOCK.unpack_from(data, _CLOCK_AT)
@@ -97,7 +97,7 @@ def read_server(data: bytes) -> Server:
 
 
 def read_model(data: bytes, version: natnet.Version) -> Model:
-    """Return the names of what is tracked; CorruptFrameError if it is no such packet."""
+    """Return the names of bodies and markers; raise CorruptFrameError for another packet."""
     described, _ = _parsed(natnet.DataDescriptions, data, version)
     bodies: dict[int, str] = {}
     markers: dict[tuple[int, int], str] = {}
@@ -112,7 +112,7 @@ def read_model(data: bytes, version: natnet.Version) -> Model:
 
 @dataclass(frozen=True)
 class ReadFrame:
-    """A frame, whether the model has changed since, and ids that the model does not name."""
+    """A frame, whether the model has changed since, and the ids of bodies without a name."""
 
     frame: CapturedFrame
     model_changed: bool
@@ -123,24 +123,24 @@ def read_frame(
     data: bytes, server: Server, model: Model, arrived_s: float, scale: float, up_axis: str
 ) -> ReadFrame:
     """
-    Return a frame in metres, z up; CorruptFrameError if it is none.
+    Return a frame in metres, z up; raise CorruptFrameError if the packet is not a frame.
 
     Parameters
     ----------
     data
         The packet.
     server, model
-        What the server said of itself and of its bodies.
+        Server, and its names of bodies and markers.
     arrived_s
-        When the packet came [s].
+        Arrival time of the packet [s].
     scale
-        Metres in a unit of the stream.
+        Metres per unit of the stream.
     up_axis
-        y or z: of the stream.
+        Vertical axis of the stream, y or z.
 
     """
     seen, at = _parsed(natnet.DataFrame, data, server.version)
-    # Since 4.1 a stamp of eight bytes stands before the flags, which the library takes for them.
+    # Since 4.1, eight bytes of time stamp precede the flags; the library reads them as flags.
     left = len(data) - at
     allowed = (4, 12) if server.version >= PRECISION_STAMP else (4,)
     if left not in allowed:
@@ -183,7 +183,7 @@ def read_frame(
 
 
 def _parsed(kind: Any, data: bytes, version: natnet.Version) -> tuple[Any, int]:
-    """Return what the library reads in a packet, and where it ends."""
+    """Return the object that the library reads from a packet, and its end in the packet."""
     buffer = _Buffer(data)
     buffer.pointer = _HEADER.size
     try:
@@ -212,7 +212,7 @@ def _upright(position: Vector, scale: float, up_axis: str) -> Vector:
 
 
 def _turned_upright(quaternion: tuple[float, ...]) -> tuple[float, float, float, float]:
-    """Return a quaternion after the turn about x by 90 degrees that takes y up to z up."""
+    """Return a quaternion rotated about x by 90 degrees, from y up to z up."""
     x, y, z, w = quaternion
     half = 0.5**0.5
     return (half * (x + w), half * (y - z), half * (z + y), half * (w - x))

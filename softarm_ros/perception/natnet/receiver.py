@@ -1,4 +1,4 @@
-"""The sockets of a NatNet client: asks, keeps asking, and listens to one sender alone."""
+"""Sockets of a NatNet client, which repeats its requests and listens to a single sender."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from softarm_ros.perception.natnet.packets import (
 )
 from softarm_ros.perception.sensor import SensorError
 
-ASK_S = 0.5  # between two questions
+ASK_S = 0.5  # between two requests
 KEEP_ALIVE_S = 1.0  # Motive forgets a unicast client after some seconds
 LARGEST = 65_536
 Sender = tuple[str, int]
@@ -26,12 +26,12 @@ class Receiver:
     """
     UDP sockets for commands and, with multicast, for data.
 
-    Data come from one address and port; while they do, those of any other are another sender's.
+    Data come from one address and port. While they arrive, data of any other sender are ignored.
 
     Attributes
     ----------
     before : (str, int), optional
-        From whom they came before that one had been silent.
+        Sender of the stream until it fell silent and another took its place.
 
     """
 
@@ -58,14 +58,14 @@ class Receiver:
         self._heard_s = 0.0
 
     def ask(self, message: int) -> None:
-        """Send a request; a network that is down is noticed by what does not come."""
+        """Send a request; errors are ignored, since missing answers show them."""
         try:
             self._sockets[0].sendto(request(message), (self._server, self._config.command_port))
         except OSError:
             return
 
     def keep_asking(self, *, server: bool, model: bool) -> None:
-        """Ask for the server or its model, as wanted; say now and then that somebody listens."""
+        """Repeat the requests for server and model if wanted, and send keep-alive messages."""
         now = self._clock.now_s()
         if now >= self._next_question_s:
             self._next_question_s = now + ASK_S
@@ -85,17 +85,17 @@ class Receiver:
             while len(found) < 1000:
                 try:
                     data, sender = sock.recvfrom(LARGEST)
-                except OSError:  # nothing more, or the server's port is closed (ICMP)
+                except OSError:  # no more packets, or the server's port is closed (ICMP)
                     break
                 found.append((data, sender[:2], self._clock.now_s()))
         return found
 
     def is_servers(self, sender: Sender) -> bool:
-        """Return whether an answer to a question comes from the server that was asked."""
+        """Return whether a sender is the configured server."""
         return sender[0] == self._server
 
     def is_stream(self, sender: Sender, now_s: float) -> bool:
-        """Return whether a frame comes from the sender that is listened to."""
+        """Return whether a frame comes from the sender whose stream is read."""
         silent = now_s - self._heard_s > self._config.timeout_s
         if self.is_servers(sender) and (self._sender is None or silent):
             self.before = self._sender if sender != self._sender else None

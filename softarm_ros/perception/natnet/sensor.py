@@ -1,4 +1,4 @@
-"""OptiTrack as a sensor of poses."""
+"""OptiTrack as a pose sensor."""
 
 from __future__ import annotations
 
@@ -35,8 +35,8 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
     """
     Reads the NatNet stream of a server; a `PoseSensor`.
 
-    The library `natnet` decodes the packets. Its client is not used: a packet that it cannot read
-    ends its thread, it takes frames from any sender, and it stays connected when the server dies.
+    The library `natnet` decodes the packets. Its client is not used: an unreadable packet ends its
+    thread, it takes frames from any sender, and it stays connected when the server dies.
     """
 
     def __init__(self, config: NatNetConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
@@ -44,7 +44,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         self._open = False
         self._receiver: Receiver | None = None
         self._next_try_s = 0.0
-        self._trouble = ''  # why it cannot listen
+        self._trouble = ''  # why the sockets cannot be opened
         self._server: Server | None = None
         self._model: Model | None = None
         self._answered_s = -float('inf')
@@ -71,7 +71,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
                 self._clock.sleep(min(left_s, 0.05))
             return []
         silent = self._clock.now_s() - self._intake.last_arrival_s() > self.config.timeout_s
-        # A server that went silent may come back as another version.
+        # After a silence the server may return with another version.
         receiver.keep_asking(
             server=self._server is None or silent,
             model=self._server is not None and self._model is None,
@@ -81,7 +81,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         return [sighting for sighting in taken if sighting is not None]
 
     def _begin(self) -> Receiver | None:
-        """Open the sockets; not yet, where the network of this computer is not up."""
+        """Open the sockets; return None if that fails, such as while the network is down."""
         now = self._clock.now_s()
         if now < self._next_try_s:
             return None
@@ -145,7 +145,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         self._report_other_port(receiver, sender, arrived_s)
         last_s = self._intake.last_arrival_s()
         if arrived_s - last_s > self.config.timeout_s and self._model_s <= last_s:
-            # A server that was started anew may number its bodies otherwise.
+            # A restarted server may number its bodies differently.
             self._model = None
             for question in (CONNECT, REQUEST_MODEL):
                 receiver.ask(question)
@@ -154,7 +154,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
             data, server, model, arrived_s, UNITS_M[self.config.unit], self.config.up_axis
         )
         if read.model_changed or read.unnamed:
-            self._model = None  # asked for anew; this frame still goes by the old one
+            self._model = None  # requested again; this frame still uses the old one
         return self._intake.take(read.frame)
 
     # -- problems
@@ -189,7 +189,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         )
 
     def _silence(self) -> SensorProblem:
-        """Return why no frames come."""
+        """Return the problem that explains why no frames arrive."""
         if self._trouble:
             return SensorProblem(
                 'no-server',
@@ -200,7 +200,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         where = f'{self.config.server} port {self.config.command_port}'
         server = self._server
         now = self._clock.now_s()
-        # It is asked anew all the time that it is silent.
+        # A silent server is asked repeatedly, so an old answer means that it is gone.
         if server is None or now - self._answered_s > 3.0 * max(self.config.timeout_s, 1.0):
             return SensorProblem(
                 'no-server',
