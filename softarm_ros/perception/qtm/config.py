@@ -1,4 +1,4 @@
-"""What a rig file says about Qualisys Track Manager."""
+"""Configuration of Qualisys Track Manager."""
 
 from __future__ import annotations
 
@@ -24,5 +24,5 @@ class QtmConfig(PoseSensorConfig):
 
     @property
     def address(self) -> str:
-        """Where the device is, for people."""
+        """Address of the device, as text for people."""
         return f'{self.host}:{self.port}'

@@ -1,4 +1,4 @@
-"""Packets of QTM's RT protocol: framing here, contents by the library `qtm_rt`."""
+"""Packets of QTM's RT protocol: own framing; the library `qtm_rt` decodes the contents."""
 
 from __future__ import annotations
 
@@ -30,26 +30,26 @@ _ROTATION_ERROR = 1.0e-2
 
 @dataclass(frozen=True)
 class Names:
-    """What QTM tracks, in the order of its packets."""
+    """Names of tracked bodies and points, in the order of QTM's packets."""
 
     bodies: tuple[str, ...]
     points: tuple[str, ...]
 
 
 class Framing:
-    """Cuts a stream of bytes into packets."""
+    """Splits a stream of bytes into packets."""
 
     def __init__(self) -> None:
         self._bytes = bytearray()
 
     def feed(self, data: bytes) -> Iterator[tuple[int, bytes]]:
         """
-        Yield kind and content of each packet that is complete.
+        Yield kind and content of each complete packet.
 
         Raises
         ------
         CorruptFrameError
-            If a length cannot be; nothing behind it can be found again.
+            If a length is impossible; the packets after it cannot be found.
 
         """
         self._bytes += data
@@ -76,7 +76,7 @@ def text_of(content: bytes) -> str:
 
 
 def read_names(content: bytes) -> Names:
-    """Return the names in QTM's parameters; CorruptFrameError if they are none."""
+    """Return the names in QTM's parameters; raise CorruptFrameError if they are not XML."""
     try:
         root = ElementTree.fromstring(text_of(content))
     except ElementTree.ParseError as error:
@@ -88,7 +88,7 @@ def read_names(content: bytes) -> Names:
 
 
 def read_frame(content: bytes, names: Names, arrived_s: float, latency_s: float) -> CapturedFrame:
-    """Return a frame in metres; CorruptFrameError if it is none."""
+    """Return a frame in metres; raise CorruptFrameError if the content is not a frame."""
     _check(content)
     try:
         packet = QRTPacket(content)
@@ -128,7 +128,7 @@ def read_frame(content: bytes, names: Names, arrived_s: float, latency_s: float)
 
 
 def _check(content: bytes) -> None:
-    """Check what the library does not: that components fill the packet, and are full."""
+    """Check, unlike the library, that component and packet sizes are consistent."""
     if len(content) < _FRAME.size:
         raise CorruptFrameError(f'a frame of {len(content)} bytes')
     _, _, count = _FRAME.unpack_from(content)
@@ -154,7 +154,7 @@ def _check(content: bytes) -> None:
 
 
 def _quaternion(name: str, matrix: tuple[float, ...]) -> tuple[float, float, float, float]:
-    """Return x, y, z, w of nine numbers, column by column; CorruptFrameError if no rotation."""
+    """Return x, y, z, w of a matrix (9,) by columns; raise CorruptFrameError if no rotation."""
     a, b, c = matrix[0:3], matrix[3:6], matrix[6:9]
     products = [
         sum(p * q for p, q in zip(u, v)) - (1.0 if u is v else 0.0)
@@ -167,7 +167,7 @@ def _quaternion(name: str, matrix: tuple[float, ...]) -> tuple[float, float, flo
     )
     if not (max(map(abs, products)) <= _ROTATION_ERROR and volume > 0.0):
         raise CorruptFrameError(f'{name}: its matrix is no rotation (limit {_ROTATION_ERROR:g})')
-    # The largest of four numbers, so that none is divided by a small one.
+    # Use the row of the largest component, to avoid division by a small number.
     trace = a[0] + b[1] + c[2]
     squares = (1 + 2 * a[0] - trace, 1 + 2 * b[1] - trace, 1 + 2 * c[2] - trace, 1 + trace)
     k = squares.index(max(squares))

@@ -1,4 +1,4 @@
-"""Qualisys as a sensor of poses."""
+"""Qualisys as a pose sensor."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class QtmSensor(FrameSensor[QtmConfig]):
     Reads the stream of QTM; a `PoseSensor`.
 
     The library `qtm_rt` decodes the frames. Its connection is not used: it hangs on a length of
-    zero, and does not notice a server that keeps the connection and sends nothing.
+    zero, and does not notice a server that stays connected but sends nothing.
     """
 
     def __init__(self, config: QtmConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
@@ -49,7 +49,7 @@ class QtmSensor(FrameSensor[QtmConfig]):
         self._names: Names | None = None
         self._next_try_s = 0.0
         self._next_ask_s = 0.0
-        self._asked = False  # for frames, on this connection
+        self._asked = False  # whether frames were requested on this connection
         self._heard_s = 0.0
         self._trouble = ''
         self._said = ''
@@ -106,9 +106,9 @@ class QtmSensor(FrameSensor[QtmConfig]):
 
     def _ask(self, sock: socket.socket) -> bool:
         """
-        Ask for names until they are known, then for frames: at once, and while none come.
+        Request names until they are known, then frames; repeat that while no frames arrive.
 
-        Return whether the connection is still there.
+        Return whether the connection is still open.
         """
         now = self._clock.now_s()
         silent = now - self._intake.last_arrival_s() > self.config.timeout_s
@@ -135,7 +135,7 @@ class QtmSensor(FrameSensor[QtmConfig]):
         if sock is None:
             return
         sock.close()
-        if why:  # also where it is back before anybody misses frames
+        if why:  # reported even if the connection is restored before frames are missed
             self._intake.problems.report(self._clock.now_s(), 2, self._silence())
 
     def _read_socket(self, sock: socket.socket) -> list[Sighting]:
@@ -185,7 +185,7 @@ class QtmSensor(FrameSensor[QtmConfig]):
     # -- problems
 
     def _leave_out(self, now_s: float, error: CorruptFrameError) -> None:
-        self._names, self._next_ask_s = None, 0.0  # what is tracked may have changed
+        self._names, self._next_ask_s = None, 0.0  # the tracked bodies may have changed
         self._report_corrupt(
             now_s,
             'network',
