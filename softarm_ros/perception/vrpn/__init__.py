@@ -1,1 +1,1 @@
-"""VRPN: the protocol that Vicon Tracker, Motive, Cortex and many others speak beside their own."""
+"""VRPN: a protocol of Vicon Tracker, Motive, Cortex and others, in addition to their own ones."""

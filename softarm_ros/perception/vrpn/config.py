@@ -1,4 +1,4 @@
-"""What a rig file says about a VRPN server."""
+"""Configuration of a VRPN server."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ class VrpnConfig(PoseSensorConfig):
     """
     A VRPN server: Vicon Tracker, or another program that offers its bodies as VRPN trackers.
 
-    A body's name is that of the tracker, with the number of the sensor in brackets but for 0:
-    `tip`, or `hand[3]`.
+    A body's name is that of the tracker, followed by the sensor's number in brackets unless it is
+    0: `tip`, or `hand[3]`.
     """
 
     host: Ipv4Host = Field(description='address of the computer that runs the server')
@@ -33,5 +33,5 @@ class VrpnConfig(PoseSensorConfig):
 
     @property
     def address(self) -> str:
-        """Where the device is, for people."""
+        """Address of the device, as text for people."""
         return f'{self.host}:{self.port}'

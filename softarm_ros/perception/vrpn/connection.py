@@ -1,4 +1,4 @@
-"""The connection to a VRPN server: it is asked by UDP, and connects by TCP."""
+"""The connection to a VRPN server, which connects by TCP on a request by UDP."""
 
 from __future__ import annotations
 
@@ -9,27 +9,27 @@ import socket
 from softarm_ros.clock import Clock
 from softarm_ros.perception.vrpn.packets import COOKIE
 
-SILENT_S = 4.0  # of a connection, until the server is asked anew
+SILENT_S = 4.0  # silence after which the connection is dropped and requested again
 ASK_S = 0.25
 LONGEST_READ = 65_536
 
 
 class Connection:
     """
-    Asks a server until it connects, and reads what it sends.
+    Asks a server until it connects, and reads its stream.
 
-    A server answers a packet that names our address by connecting to it; whoever else connects is
-    sent away.
+    A server answers a packet that names our address by connecting to it. Connections from other
+    addresses are closed.
 
     Attributes
     ----------
     trouble : str
-        Why the server could not be asked; empty while it can.
+        Why the server could not be asked; '' if it could.
 
     Raises
     ------
     OSError
-        If no socket can be had.
+        If a socket cannot be opened.
 
     """
 
@@ -55,7 +55,7 @@ class Connection:
         return self._stream is not None
 
     def wait(self, timeout_s: float) -> tuple[bytes, float]:
-        """Return what came and when [s]; nothing after so long, or where no server is there."""
+        """Return received bytes and arrival time [s]; b'' after the time-out or without server."""
         if self._stream is None:
             self._ask()
             self._accept(timeout_s)
@@ -63,7 +63,7 @@ class Connection:
         readable, _, _ = select.select([self._stream], [], [], timeout_s)
         arrived_s = self._clock.now_s()
         if not readable:
-            # A server whose computer lost its power, or its network, closes nothing.
+            # A server whose computer has lost power or network does not close the connection.
             if arrived_s - self._heard_s > SILENT_S:
                 self.drop()
             return b'', arrived_s
@@ -77,13 +77,13 @@ class Connection:
         return data, arrived_s
 
     def drop(self) -> None:
-        """Let go of the server; it is asked again."""
+        """Close the connection; the server is asked again."""
         stream, self._stream = self._stream, None
         if stream is not None:
             stream.close()
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Close all sockets."""
         self.drop()
         self._listening.close()
         self._asking.close()
@@ -97,7 +97,7 @@ class Connection:
             self._asking.connect(self._server)
             own = self._asking.getsockname()[0]
             self._asking.send(f'{own} {self._listening.getsockname()[1]}'.encode() + b'\0')
-        except OSError as error:  # no route, no such host: it is asked again
+        except OSError as error:  # no route or host unknown: asked again later
             self.trouble = f'host = {self._server[0]!r}: {error.strerror or error}'
         else:
             self.trouble = ''

@@ -1,9 +1,9 @@
 """
-The wire format of VRPN 7, as far as poses need it; no socket.
+The wire format of VRPN 7, as far as needed for poses; no socket.
 
-Each end begins with a cookie of 24 bytes. A message is six big-endian integers (length of header
-and content, seconds, microseconds, sender, type, a number nobody reads) and its content, padded to
-eight bytes. Senders and types are numbers that each end announces with their names.
+Each end starts with a cookie of 24 bytes. A message is six big-endian integers (length of header
+and content, seconds, microseconds, sender, type, an unused number) and its content, padded to a
+multiple of eight bytes. Senders and types are numbers; each end announces their names.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ COOKIE = b'vrpn: ver. 07.35  0'.ljust(COOKIE_SIZE, b'\0')
 _MAGIC = b'vrpn: ver. '
 _MAJOR = b'07.'
 HEADER = struct.Struct('>6i')
-LONGEST = 4096  # of a message; a pose has 88 bytes, a name at most some hundred
+LONGEST = 4096  # bytes of a message; a pose has 88 bytes, a name at most a few hundred
 SENDER, TYPE = -1, -2  # types of the messages that announce names
 POSE = 'vrpn_Tracker Pos_Quat'
 _POSE = struct.Struct('>2i7d')
 
 
 class VersionError(ValueError):
-    """The other end speaks another VRPN, or none; says which."""
+    """The other end has another version of VRPN, or another protocol; the message says which."""
 
 
 @dataclass(frozen=True)
@@ -40,7 +40,7 @@ class Message:
 
 @dataclass(frozen=True)
 class TrackerPose:
-    """Position (3,) in the unit of the server, quaternion x, y, z, w, number of the sensor."""
+    """Number of the sensor, position (3,) in the unit of the server, quaternion x, y, z, w."""
 
     sensor: int
     position: tuple[float, float, float]
@@ -48,7 +48,7 @@ class TrackerPose:
 
 
 class Decoder:
-    """Cuts what arrives on a connection into messages, the cookie first."""
+    """Splits the bytes of a connection into messages, after checking the cookie."""
 
     def __init__(self) -> None:
         self._buffer = bytearray()
@@ -61,9 +61,9 @@ class Decoder:
         Raises
         ------
         VersionError
-            If the other end is not of VRPN 7.
+            If the other end does not use VRPN 7.
         CorruptFrameError
-            If this cannot be a message: where the next one begins is not known then.
+            If a message is impossible: the start of the next one is then unknown.
 
         """
         self._buffer += data
@@ -93,7 +93,7 @@ class Decoder:
 
 
 def check_cookie(cookie: bytes) -> None:
-    """Raise VersionError unless the other end speaks VRPN 7."""
+    """Raise VersionError unless the cookie is that of VRPN 7."""
     shown = cookie.rstrip(b'\0 ').decode('ascii', 'replace')
     if not cookie.startswith(_MAGIC):
         raise VersionError(f'it greets with {shown!r}, not as VRPN')
@@ -102,7 +102,7 @@ def check_cookie(cookie: bytes) -> None:
 
 
 def read_name(content: bytes) -> str:
-    """Return the name of a sender or type; CorruptFrameError if it is cut off or no text."""
+    """Return the name of a sender or type; raise CorruptFrameError if truncated or not text."""
     if len(content) < 5:
         raise CorruptFrameError(f'a name in {len(content)} bytes (expected 5 or more)')
     (length,) = struct.unpack_from('>i', content)
@@ -116,7 +116,7 @@ def read_name(content: bytes) -> str:
 
 
 def read_pose(content: bytes) -> TrackerPose:
-    """Return a pose, its numbers unchecked; CorruptFrameError if it cannot be one."""
+    """Return a pose with unchecked numbers; raise CorruptFrameError if size or sensor is wrong."""
     if len(content) != _POSE.size:
         raise CorruptFrameError(f'a pose in {len(content)} bytes (expected {_POSE.size})')
     sensor, _, *numbers = _POSE.unpack(content)

@@ -1,4 +1,4 @@
-"""A VRPN server as a sensor of poses."""
+"""A VRPN server as a pose sensor."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from softarm_ros.perception.vrpn.packets import (
 )
 
 ONE_FRAME_S = 5.0e-4  # stamps of the bodies of one exposure differ by less
-COMPLETE_S = 3.0e-3  # a frame that lacks bodies is taken after so long
+COMPLETE_S = 3.0e-3  # an incomplete frame is taken after this time
 
 
 def body_of(name: str, pose: TrackerPose, unit_m: float) -> CapturedBody:
-    """Return a body of which a server has sent the pose, its lengths in units of `unit_m`."""
+    """Return the body of a tracker pose whose unit of length is `unit_m` [m]."""
     x, y, z = pose.position
     return CapturedBody(name, (unit_m * x, unit_m * y, unit_m * z), pose.quaternion)
 
@@ -38,9 +38,9 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
     """
     Reads the trackers of a VRPN server; a `PoseSensor`.
 
-    Each body comes as a message of its own; those of one stamp are one frame. Stamps are the
-    server's. The library `motioncapture` has a VRPN client, too: it gives no stamps, and looks
-    for news a hundred times a second.
+    Each body comes in a message of its own; messages of one stamp are one frame. Stamps are those
+    of the server. The VRPN client of the library `motioncapture` is not used: it gives no stamps,
+    and polls only a hundred times a second.
     """
 
     def __init__(self, config: VrpnConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
@@ -52,7 +52,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
         self._begin()
 
     def _begin(self) -> None:
-        """Know nothing of the server."""
+        """Reset all knowledge of the server."""
         self._decoder = Decoder()
         self._senders: dict[int, str] = {}
         self._types: dict[int, str] = {}
@@ -97,7 +97,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
         try:
             for message in self._decoder.feed(data):
                 seen += self._follow(message, arrived_s)
-            if not data:  # no more bodies of this frame have come
+            if not data:  # the remaining bodies of this frame have not arrived in time
                 seen += self._frame()
             self._version = ''
         except VersionError as error:
@@ -111,7 +111,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
                 f'a message of {self.config.host} was not used: {error}',
                 'look at the network, and at the server',
             )
-            connection.drop()  # where the next message begins is not known
+            connection.drop()  # the start of the next message is unknown
             self._begin()
         return seen
 
@@ -140,7 +140,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
                 return []
             body = body_of(name, pose, UNITS_M[self.config.unit])
             body.check()
-        except CorruptFrameError as error:  # where the next message begins is known
+        except CorruptFrameError as error:  # harmless: the start of the next message is known
             self._report_corrupt(
                 arrived_s,
                 sender,
@@ -161,7 +161,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
         return seen
 
     def _frame(self) -> list[Sighting]:
-        """Return what the bodies that came together give; forget them."""
+        """Return the sighting, if any, of the collected bodies, and discard these."""
         bodies, self._bodies = self._bodies, {}
         self._number += 1
         frame = CapturedFrame(
@@ -178,7 +178,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
         return [] if sighting is None else [sighting]
 
     def _silence(self) -> SensorProblem:
-        """Return why no frames come."""
+        """Return the problem that explains why no frames arrive."""
         where = f'{self.config.host} port {self.config.port}'
         if self._version:
             return SensorProblem(
