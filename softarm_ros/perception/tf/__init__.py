@@ -1,1 +1,1 @@
-"""Frames on /tf as a sensor of poses."""
+"""Frames on /tf as a pose sensor."""

@@ -1,4 +1,4 @@
-"""What a rig file says about frames that another ROS 2 driver publishes."""
+"""Configuration of frames that another ROS 2 driver publishes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from softarm_ros.perception.config import PoseSensorConfig, Seen
 
 class TfConfig(PoseSensorConfig):
     """
-    Frames on /tf and /tf_static, by a driver of another package. A body's name is its frame.
+    Frames on /tf and /tf_static from a driver of another package. A body's name is its frame.
 
-    Stamps are those of the transforms, so the clocks of both computers must agree.
+    The stamps are those of the transforms, so the clocks of both computers must agree.
     """
 
     frame: Seen = Field(
@@ -29,5 +29,5 @@ class TfConfig(PoseSensorConfig):
 
     @property
     def address(self) -> str:
-        """Where the device is, for people."""
+        """Address of the device, as text for people."""
         return f'/tf, frame {self.frame}'

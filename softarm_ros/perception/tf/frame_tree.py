@@ -1,4 +1,4 @@
-"""Where frames are that transforms tie together."""
+"""Poses of frames along chains of transforms."""
 
 from __future__ import annotations
 
@@ -19,9 +19,9 @@ LONGEST_CHAIN = 64
 @dataclass(frozen=True)
 class FrameTransform:
     """
-    A child frame in its parent, as a geometry_msgs/TransformStamped has it.
+    Pose of a child frame in its parent frame, as in a geometry_msgs/TransformStamped.
 
-    Position (3,) [m], quaternion x, y, z, w; the stamp [ns] counts where it is not static.
+    Position (3,) [m], quaternion x, y, z, w; the stamp [ns] is irrelevant for static transforms.
     """
 
     stamp_ns: int
@@ -32,12 +32,12 @@ class FrameTransform:
 
     def link(self) -> Link:
         """
-        Return it as a link of a chain.
+        Return the transform as a link of a chain.
 
         Raises
         ------
         CorruptFrameError
-            If it is not finite, too far or no rotation; names the frame, value and limit.
+            If it is not finite, too far or not a rotation; the message names frame and limit.
 
         """
         farthest = max(map(abs, self.position))
@@ -46,7 +46,7 @@ class FrameTransform:
                 f'{self.child}: at {self.position} m (limit {MAX_RANGE_M:g} m)'
             )
         norm = math.sqrt(sum(part * part for part in self.quaternion))
-        if not abs(norm - 1.0) <= MAX_NORM_ERROR:  # nan neither
+        if not abs(norm - 1.0) <= MAX_NORM_ERROR:  # rejects nan as well
             raise CorruptFrameError(
                 f'{self.child}: quaternion of norm {norm:g} (limit 1 +- {MAX_NORM_ERROR:g})'
             )
@@ -55,7 +55,7 @@ class FrameTransform:
 
 @dataclass(frozen=True)
 class Link:
-    """A frame's parent, and its pose (4, 4) there."""
+    """Parent of a frame, and the frame's pose (4, 4) in it."""
 
     parent: str
     pose: Array
@@ -63,7 +63,7 @@ class Link:
 
 @dataclass(frozen=True)
 class Chain:
-    """How far the way from a frame led: the last frame, the pose (4, 4) there, what was passed."""
+    """Chain from a frame: the last frame, the pose (4, 4) in it, and the frames passed."""
 
     last: str
     pose: Array
@@ -71,7 +71,7 @@ class Chain:
 
 
 def chain_to(frame: str, child: str, links: Mapping[str, Link]) -> Chain:
-    """Follow parents from a child until `frame`, or as far as links (by child) lead."""
+    """Follow parents from a child up to `frame`, or as far as links (by child) exist."""
     last, X, passed = child, np.eye(4), []
     for _ in range(LONGEST_CHAIN):
         link = links.get(last)

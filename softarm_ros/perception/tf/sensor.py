@@ -1,4 +1,4 @@
-"""Frames on /tf as a sensor of poses."""
+"""Frames on /tf as a pose sensor."""
 
 from __future__ import annotations
 
@@ -14,19 +14,19 @@ from softarm_ros.perception.sensor import SensorProblem
 from softarm_ros.perception.tf.config import TfConfig
 from softarm_ros.perception.tf.frame_tree import Chain, FrameTransform, Link, chain_to
 
-ONE_EXPOSURE_NS = 500_000  # drivers that stamp each body by itself differ by less
-COMPLETE_S = 3.0e-3  # an exposure that lacks bodies is taken after so long
-AHEAD_S = 5.0e-3  # by which a clock that is kept by the network may be ahead of this one
-WAITING = 1000  # transforms; more than come while a reader is late by a second
+ONE_EXPOSURE_NS = 500_000  # stamps of one exposure differ by less, even if set for each body
+COMPLETE_S = 3.0e-3  # an incomplete exposure is taken after this time
+AHEAD_S = 5.0e-3  # lead that a network-synchronised clock may have over this one
+WAITING = 1000  # messages in the queue; more than arrive while a reader is late by a second
 
 
 class TfSensor(FrameSensor[TfConfig]):
     """
     Turns transforms into sightings; a `PoseSensor` and a `TransformSensor`.
 
-    Transforms of one stamp are one exposure, in one message or several. A body may be tied to
-    `frame` through other frames: static ones, or of the same stamp. Other frames are of other
-    robots, and left alone. Stamps are believed: the clocks of both computers must agree.
+    Transforms of one stamp are one exposure, in one message or several. A body may be connected to
+    `frame` through other frames, either static or of the same stamp. All further frames belong to
+    other robots and are ignored. Stamps are trusted: the clocks of both computers must agree.
     """
 
     def __init__(self, config: TfConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
@@ -38,7 +38,7 @@ class TfSensor(FrameSensor[TfConfig]):
         self._begin()
 
     def _begin(self) -> None:
-        """Know nothing of who publishes."""
+        """Reset all knowledge of the publisher."""
         self._static: dict[str, Link] = {}
         self._parents: dict[str, str] = {}
         self._relevant = set(self._wanted)
@@ -53,9 +53,9 @@ class TfSensor(FrameSensor[TfConfig]):
         self, transforms: Sequence[FrameTransform], *, static: bool, received_ns: int
     ) -> None:
         """
-        Take the transforms of a message; by any thread.
+        Take the transforms of a message; any thread may call it.
 
-        `received_ns` is the time now by the clock that the stamps are meant to be of.
+        `received_ns` is the present time on the clock of the stamps.
         """
         with self._news:
             if self._open and len(self._queue) < WAITING:
@@ -126,7 +126,7 @@ class TfSensor(FrameSensor[TfConfig]):
         return seen
 
     def _ancestry(self) -> set[str]:
-        """Return the bodies, and the frames on their ways to `frame`."""
+        """Return the bodies and the frames between them and `frame`."""
         found: set[str] = set()
         for name in self._wanted:
             frame: str | None = name
@@ -136,12 +136,12 @@ class TfSensor(FrameSensor[TfConfig]):
         return found
 
     def _chains(self) -> dict[str, Chain]:
-        """Return how far the way from each body towards `frame` leads now."""
+        """Return the present chain of each body towards `frame`."""
         links = {**self._static, **self._moving}
         return {name: chain_to(self.config.frame, name, links) for name in self._wanted}
 
     def _exposure(self) -> list[Sighting]:
-        """Return what the transforms of one stamp give; forget them."""
+        """Return the sighting, if any, of the transforms of one stamp, and discard these."""
         chains = self._chains()
         moved, self._moving = self._moving, {}
         tied = {name: chain for name, chain in chains.items() if chain.last == self.config.frame}
@@ -174,7 +174,7 @@ class TfSensor(FrameSensor[TfConfig]):
         return [] if sighting is None else [sighting]
 
     def _newer(self) -> bool:
-        """Return whether an exposure is newer than the last; after a pause anything is."""
+        """Return whether an exposure is newer than the last one; after a pause, any is."""
         paused = self._arrived_s - self._last_s > self.config.timeout_s
         if self._stamp_ns <= self._last_ns and not paused:
             self._intake.problems.report(
@@ -202,11 +202,11 @@ class TfSensor(FrameSensor[TfConfig]):
         )
 
     def _note_loose(self, chains: dict[str, Chain]) -> None:
-        """Say which bodies have been published for a while and lead to another frame."""
+        """Report bodies that have been published for a while, but relative to another frame."""
         now = self._arrived_s
         for name, chain in chains.items():
             end = chain.last
-            if end in (self.config.frame, name):  # tied, or not published: the intake says that
+            if end in (self.config.frame, name):  # connected, or unpublished (see intake)
                 self._loose_since.pop(name, None)
                 continue
             since = self._loose_since.setdefault(name, now)
@@ -223,7 +223,7 @@ class TfSensor(FrameSensor[TfConfig]):
                 )
 
     def _silence(self) -> SensorProblem:
-        """Return why no frames come."""
+        """Return the problem that explains why no frames arrive."""
         names = ', '.join(self._wanted)
         if self._parents:
             return SensorProblem(
