@@ -1,4 +1,4 @@
-"""What a rig file says about an NDI tracker."""
+"""Configuration of an NDI tracker."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from softarm_ros.perception.config import PoseSensorConfig
 
 
 class EmTrackerConfig(PoseSensorConfig):
-    """NDI Aurora: coils on a serial line. A body's name is its port handle, as 0A."""
+    """NDI Aurora: coils on a serial line. A body's name is its port handle, such as 0A."""
 
     port: str = Field(min_length=1, description='/dev/serial/by-id/...')
     device_latency_s: NonNegative = Field(
@@ -31,5 +31,5 @@ class EmTrackerConfig(PoseSensorConfig):
 
     @property
     def address(self) -> str:
-        """Where the device is, for people."""
+        """Address of the device, as text for people."""
         return self.port

@@ -1,4 +1,4 @@
-"""An NDI tracker as a sensor of poses."""
+"""An NDI tracker as a pose sensor."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from softarm_ros.perception.sensor import SensorProblem
 PROCESS = 'softarm_ros.perception.em_tracker.tracker_process'
 RESTART_S = 1.0
 END_S = 2.0
-SILENT_S = 5.0  # an unplugged device holds the library for as long
+SILENT_S = 5.0  # an unplugged device blocks the library for as long
 IDLE = b'{"idle"'
 ERROR = b'{"error"'
 LONGEST_LINE = 65_536
@@ -31,8 +31,8 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
     """
     Reads the coils of an NDI tracker; a `PoseSensor`.
 
-    The library runs in a process of its own, which is started again when it ends or says nothing.
-    A frame's number, counted by the device at a constant rate, is its time stamp.
+    The library runs in a subprocess, which is restarted if it ends or stays silent. The time stamp
+    of a frame is its number, which the device counts at a constant rate.
     """
 
     def __init__(self, config: EmTrackerConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
@@ -72,7 +72,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         return self._handles
 
     def _silence(self) -> SensorProblem:
-        """Return why no frames come."""
+        """Return the problem that explains why no frames arrive."""
         if self._clock.now_s() - self._idle_s < SILENT_S:
             return SensorProblem(
                 'no-frames',
@@ -113,7 +113,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         process.terminate()
         try:
             process.wait(END_S)
-        except subprocess.TimeoutExpired:  # the library does not see signals while it waits
+        except subprocess.TimeoutExpired:  # the library ignores signals while it waits
             process.kill()
             process.wait()
         if process.stdout is not None:
@@ -129,19 +129,19 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
             return []
         data = os.read(process.stdout.fileno(), LONGEST_LINE)
         if not data:
-            self._end()  # it has said why
+            self._end()  # the process has ended; its last line was the reason
             return []
         *lines, self._rest = (self._rest + data).split(b'\n')
         taken = [self._take(line) for line in lines if not self._is_idle(line)]
         return [sighting for sighting in taken if sighting is not None]
 
     def _is_idle(self, line: bytes) -> bool:
-        """Note that the device answers without a new frame, or that something else came."""
+        """Return whether a line reports an answer without a new frame; record its time."""
         now = self._clock.now_s()
         if line.startswith(IDLE):
             self._idle_s = now
             return True
-        self._heard_s = now  # a device that stays idle is begun anew, as a silent one is
+        self._heard_s = now  # idle lines do not count: a device that stays idle is restarted
         return False
 
     def _take(self, line: bytes) -> Sighting | None:
@@ -166,12 +166,12 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
 
     def frame_of(self, line: bytes) -> CapturedFrame:
         """
-        Return the frame that a line of the process says.
+        Return the frame in a line from the process.
 
         Raises
         ------
         CorruptFrameError
-            If it says that a reply was not read, or what is no frame.
+            If the line reports an unreadable reply, or is not a frame.
 
         """
         try:

@@ -1,12 +1,12 @@
 """
-Reads an NDI tracker by the library scikit-surgerynditracker, in a process of its own.
+Read an NDI tracker with the library scikit-surgerynditracker, in a process of its own.
 
-The library keeps the interpreter to itself while it waits for the device, five seconds where none
-answers; a node must not stand still meanwhile. `python -m ... PORT` writes a JSON object a line to
-its standard output: `frame`, `time_s` (monotonic), `tools` (handle, quality, then w, x, y, z [-]
-and x, y, z [mm], null for a coil that is not seen), or `unread` for a reply that cannot be used,
-or `idle` while the device answers and counts no frames, or `error`, why it ends. It ends when
-nobody reads, too.
+The library blocks the interpreter while it waits for the device, for five seconds if none answers;
+this must not block a node. `python -m ... PORT` writes one JSON object per line to its standard
+output: `frame`, `time_s` (monotonic), `tools` (handle, quality, then w, x, y, z [-] and x, y, z
+[mm], null for a coil that is not seen); `unread` for a reply that cannot be used; `idle` while the
+device answers without counting frames; `error` with the reason why the process ends. It also ends
+when the reader is gone.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ from typing import Any
 
 _ORDINARY = (0, 0)  # SCHED_OTHER
 _EVERY_POSE, _VOUCHED_POSES = ':0801', ':0001'  # reply options of BX and TX
-POLL_S = 0.004  # between two questions while there is no new frame
-IDLE_S = 0.5  # without a new frame, until that is said
-GIVE_UP = 3  # replies that cannot be read, one after the other
+POLL_S = 0.004  # between two requests while there is no new frame
+IDLE_S = 0.5  # time without a new frame before `idle` is written
+GIVE_UP = 3  # consecutive unreadable replies
 
 
 def main(port: str) -> int:
-    """Track until the reader is gone (0), or the device is (1)."""
+    """Track until the reader is gone (return 0) or the device is (return 1)."""
     priority = _priority()
-    # A node's real-time priority is not for a library that loads for a second.
+    # Loading the library takes a second, which must not run at the node's real-time priority.
     _set_priority(_ORDINARY)
-    # What the library prints must not be taken for frames.
+    # Redirect output of the library, which must not be mistaken for frames.
     with os.fdopen(os.dup(1), 'w', buffering=1) as out:
         os.dup2(2, 1)
         try:
@@ -49,8 +49,8 @@ def _track(port: str, out: Any, priority: tuple[int, int]) -> int:
     from sksurgerynditracker.nditracker import NDITracker
 
     tracker = NDITracker({'tracker type': 'aurora', 'serial port': port, 'use quaternions': True})
-    # The library asks for poses that the device does not vouch for too: of coils outside its
-    # measurement volume, centimetres off, with a mark that the library does not hand on.
+    # The library also asks for poses of coils outside the measurement volume. They are centimetres
+    # off, and the library hides the status bit that marks them.
     tracker._capture_string = tracker._capture_string.replace(_EVERY_POSE, _VOUCHED_POSES)
     tracker.start_tracking()
     _set_priority(priority)
@@ -77,7 +77,7 @@ def _track(port: str, out: Any, priority: tuple[int, int]) -> int:
 
 
 def _claim(port: str) -> None:
-    """Lock a port for this process; the library itself only says that it cannot connect."""
+    """Lock a port for this process; the library would only report that it cannot connect."""
     port_fd = os.open(port, os.O_RDWR | os.O_NOCTTY | os.O_NONBLOCK)
     try:
         fcntl.flock(port_fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -87,7 +87,7 @@ def _claim(port: str) -> None:
 
 
 def frame_of(tracker: Any) -> tuple[int, list[list[float | None]]]:
-    """Ask for a frame; return its number, and of each coil handle, quality and pose."""
+    """Request a frame; return its number, and handle, quality and pose of each coil."""
     handles, _, frames, poses, qualities = tracker.get_frame()
     frame = max((int(number) for number in frames if number == number), default=0)
     tools = [
@@ -98,7 +98,7 @@ def frame_of(tracker: Any) -> tuple[int, list[list[float | None]]]:
 
 
 def _priority() -> tuple[int, int]:
-    """Return policy and priority of this process."""
+    """Return scheduling policy and priority of this process."""
     try:
         return os.sched_getscheduler(0), os.sched_getparam(0).sched_priority
     except (AttributeError, OSError):
