@@ -1,4 +1,4 @@
-"""Markers on the arm's base: where they are said to be, and where both cameras see them."""
+"""Markers on the arm's base: places given in a file, and places seen by both cameras."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def read_markers(path: Path) -> dict[str, list[float]]:
     Raises
     ------
     CameraError
-        If it is no such file; names the marker.
+        If the file is invalid; the message names the marker.
 
     """
     try:
@@ -44,7 +44,7 @@ def read_markers(path: Path) -> dict[str, list[float]]:
 
 
 def seen_markers(cameras: StereoCameras, left: Image, right: Image, threshold: int) -> Array:
-    """Return the bright markers (n, 3) that both cameras see and that can be told apart."""
+    """Return the bright markers (n, 3) that both cameras see and that match unambiguously."""
     looks = MarkerLooks(kind='bright', threshold=threshold)
     found = candidates(cameras, find_marks(left, looks), find_marks(right, looks))
     return unambiguous(found).points

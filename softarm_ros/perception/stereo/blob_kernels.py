@@ -1,4 +1,4 @@
-"""Compiled search for blobs: where the middle of each is, how sure that is, and its shape."""
+"""Compiled search for blobs: centre of each blob, its covariance, and its shape."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 
-# How much of a pixel must be covered to count: the ground may be brighter next to the blob.
+# Smallest cover of a pixel that counts: the background may be brighter next to the blob.
 _LEAST_COVER = 0.2
-_SMOOTHED = 5  # grey levels around a blob, of which the median is its background there
-_BRIGHT = 0.9  # share of the blob's levels that are below its own level
-_COLUMNS = 13  # of what is told of a blob
+_SMOOTHED = 5  # number of rim pixels whose median grey level is the local background
+_BRIGHT = 0.9  # the blob's own level is this quantile of its grey levels
+_COLUMNS = 13  # number of results per blob
 
 
 @kernel
@@ -29,25 +29,25 @@ def measure_blobs(
     beyond_disc: NDArray[np.uint8],
 ) -> Array:
     """
-    Return the blobs (n, 13) of an image: what `measure_blob` says of each in its first eight
-    columns, its centre from the corner of its box with its rim, nan where it was not measured;
-    then its box x, y, width, height and its pixels.
+    Return the blobs (n, 13) of an image. The first eight columns are those of `measure_blob`, nan
+    if not measured; the centre is relative to the corner of the box with its rim. The others are
+    the box x, y, width, height and the number of pixels.
 
-    A blob is bright pixels that touch one another, at corners too. It is not measured if it has
-    more pixels than the largest, or if the image ends within its rim.
+    A blob is a set of bright pixels that touch one another, at corners too. It is not measured if
+    it has more than `largest_px` pixels, or if the image ends within its rim.
 
     Parameters
     ----------
     strength : (h, w)
-        Markers are bright.
+        Image in which markers are bright.
     bright : (k,)
-        Places of the pixels brighter than `level`, row by row: y w + x.
+        Indices y w + x of the pixels brighter than `level`, row by row.
     level : int
-        Brighter pixels are of a blob.
+        Brighter pixels belong to blobs.
     smallest_px, largest_px : float
-        Pixels of a blob; smaller ones are left out.
+        Number of pixels of a blob; smaller blobs are omitted.
     rim_px : int
-        Around a blob that its measure reads.
+        Width of the rim around a blob that `measure_blob` reads.
     near_disc, beyond_disc : (k, k)
         As for `measure_blob`.
 
@@ -86,7 +86,7 @@ def _fill(
     waiting: NDArray[np.int64],
     box: NDArray[np.int64],
 ) -> None:
-    """Number the pixels of the blob at a place; write its box x, y, width, height, and pixels."""
+    """Label the pixels of the blob at `start`; write box x, y, width, height, and pixel count."""
     height, width = strength.shape
     left, right, top, bottom = width, 0, height, 0
     labels[start // width, start % width] = number
@@ -118,23 +118,23 @@ def measure_blob(
     Return (8,): centre x, y [px], its covariance xx, xy, yy [px2], area [px], length by width,
     fullness.
 
-    Each pixel weighs what it is covered by: between the background, read around the blob in the
-    direction of the pixel, and the blob's own level. One background for all would shift a marker
-    at the edge of the arm by a tenth of a pixel, towards the brighter side. Neighbours do not
-    count. The covariance is what the noise of the grey levels does to the centre. Fullness is the
-    blob's area by that of the ellipse of its moments.
+    The weight of a pixel is its cover: its grey level between the background, read around the blob
+    in the direction of the pixel, and the blob's own level. A common background would shift a
+    marker at the edge of the arm by a tenth of a pixel, towards the brighter side. Neighbouring
+    blobs do not count. The covariance propagates the noise of the grey levels to the centre.
+    Fullness is the ratio of the blob's area to that of the ellipse with the same moments.
 
     Parameters
     ----------
     strength : (h, w)
-        Markers are bright; the blob with its rim.
+        Image of the blob with its rim, in which markers are bright.
     labels : (h, w)
         0 for background, `number` for this blob, others for its neighbours.
     number : int
-        Of the blob.
+        Label of the blob.
     near_disc, beyond_disc : (k, k)
-        1 where a pixel is so near to the blob that its edge fades there; 1 up to where the
-        background is read.
+        Discs by which the blob is grown: to the end of its faded edge, and to the outer end of the
+        background that is read.
 
     """
     height, width = strength.shape
@@ -153,7 +153,7 @@ def measure_blob(
                 sxy += x * y
                 syy += y * y
     mx, my = sx / count, sy / count
-    # Each pixel is a square, whose own second moment is 1/12.
+    # Each pixel is a square, with a second moment of 1/12.
     a = sxx / count - mx * mx + 1.0 / 12.0
     b = sxy / count - mx * my
     c = syy / count - my * my + 1.0 / 12.0
@@ -181,7 +181,7 @@ def measure_blob(
             if not near[y, x] or other:
                 continue
             ground = _between(math.atan2(y - y0, x - x0), angles, smooth)
-            # From a little above the ground: it may be brighter between the blob and its rim.
+            # Start above the background, which may be brighter between the blob and its rim.
             whole = max(top - ground, 1.0)
             step = (1.0 - _LEAST_COVER) * whole
             over = strength[y, x] - ground
@@ -209,7 +209,7 @@ def measure_blob(
 
 @kernel
 def _grown(labels: NDArray[np.int32], number: int, disc: NDArray[np.uint8]) -> NDArray[np.bool_]:
-    """Return the blob with all pixels that a disc around one of its own covers."""
+    """Return the mask of a blob, dilated by a disc."""
     height, width = labels.shape
     half = disc.shape[0] // 2
     grown = np.zeros((height, width), dtype=np.bool_)
@@ -233,7 +233,7 @@ def _rim(
     beyond: NDArray[np.bool_],
     alone: bool,
 ) -> tuple[Array, Array]:
-    """Return direction [rad] and grey levels of the background around a blob, in order."""
+    """Return directions [rad] and grey levels of the background around a blob, by direction."""
     height, width = labels.shape
     angles = np.empty(height * width)
     levels = np.empty(height * width)
@@ -252,7 +252,7 @@ def _rim(
 
 @kernel
 def _noise(around: Array) -> float:
-    """Return the standard deviation of grey levels, by those of neighbours: at least rounding."""
+    """Return the noise of grey levels from differences of neighbours; at least 0.5 (rounding)."""
     if around.size < 8:
         return 1.0
     steps = np.sort(np.abs(around[1:] - around[:-1])) / math.sqrt(2.0)
@@ -279,7 +279,7 @@ def _smoothed(around: Array) -> Array:
 
 @kernel
 def _share_below(ordered: Array, share: float) -> float:
-    """Return the level that a share of ordered levels is below, interpolated."""
+    """Return a quantile of ordered levels, interpolated."""
     place = share * (ordered.size - 1)
     low = int(place)
     high = min(low + 1, ordered.size - 1)
@@ -288,7 +288,7 @@ def _share_below(ordered: Array, share: float) -> float:
 
 @kernel
 def _between(angle: float, angles: Array, values: Array) -> float:
-    """Return a periodic function of an angle between where it is known, by straight lines."""
+    """Interpolate a periodic function of an angle linearly between its samples."""
     count = angles.size
     after = int(np.searchsorted(angles, angle))
     low, high = (after - 1) % count, after % count

@@ -1,4 +1,4 @@
-"""Calibration boards: where their corners are on the board, and in an image."""
+"""Calibration boards: positions of their corners on the board and in images."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from softarm_ros.perception.stereo.images import Image, grey, opencv
 
 Ids = NDArray[np.int64]
 
-# A corner's neighbourhood must show its own four squares and nothing of the next corner: a window
-# that reaches beyond is drawn towards that one, by pixels where the board is far or tilted.
+# The search window of a corner must show only its own four squares. If it includes the next
+# corner, the result is shifted towards that one, by pixels if the board is far or tilted.
 _WINDOW_OF_SPACING = 0.45
 _LARGEST_WINDOW_PX = 11
 _FEWEST_CORNERS = 6
-_MOST = 100  # columns or rows; cameras tell no smaller squares apart
+_MOST = 100  # columns or rows; cameras cannot resolve smaller squares
 
 
 @dataclass(frozen=True)
@@ -30,11 +30,11 @@ class BoardView:
     Attributes
     ----------
     name : str
-        Of the image.
+        Name of the image.
     ids : (n,)
-        Of the corners, ascending.
+        Numbers of the corners, ascending.
     pixels : (n, 2)
-        Where they are; the centre of the first pixel is (0, 0).
+        Positions of the corners; the centre of the first pixel is (0, 0).
 
     """
 
@@ -53,18 +53,18 @@ class Board:
     kind : str
         'chessboard': `columns` by `rows` *inner corners*, all of which must be seen.
         'charuco': `columns` by `rows` *squares* with ArUco markers in the white ones; any part
-        of it will do, which makes it the better board near edges and behind obstacles.
+        of it suffices, so this board is better near image edges and behind obstacles.
     square_m : float
         Side of a square.
     marker_m : float
-        Side of a marker; of 'charuco' only.
+        Side of a marker; for 'charuco' only.
     dictionary : str
-        Of its markers, as OpenCV names it without DICT_.
+        Name of the markers' dictionary in OpenCV, without DICT_.
 
     Raises
     ------
     CameraError
-        If they make no board.
+        If the attributes do not define a board.
 
     """
 
@@ -96,11 +96,11 @@ class Board:
 
     @property
     def told_apart(self) -> bool:
-        """Whether the board looks different when it is turned by half a turn."""
+        """Whether the board looks different after half a turn."""
         return self.kind == 'charuco' or (self.columns + self.rows) % 2 == 1
 
     def require_told_apart(self) -> None:
-        """Raise CameraError if the board looks the same when it is turned by half a turn."""
+        """Raise CameraError if the board looks the same after half a turn."""
         if not self.told_apart:
             raise CameraError(
                 f'board: {self.columns} x {self.rows} inner corners look the same upside down, so '
@@ -118,17 +118,17 @@ class Board:
 
     @property
     def corners(self) -> int:
-        """How many corners it has."""
+        """Number of corners."""
         return self._across * self._down
 
     def points(self, ids: Ids | None = None) -> Array:
-        """Return the corners (n, 3) of these numbers, or all of them, in the board's frame [m]."""
+        """Return the corners (n, 3) with given numbers, or all, in the board's frame [m]."""
         which = np.arange(self.corners) if ids is None else np.asarray(ids)
         grid = np.column_stack([which % self._across, which // self._across, 0 * which])
         return self.square_m * grid.astype(np.float64)
 
     def find(self, image: Image, name: str) -> BoardView | None:
-        """Return the corners in an image, to a fraction of a pixel; None if it shows no board."""
+        """Return the corners in an image, with subpixel accuracy; None if it shows no board."""
         flat = grey(image)
         if self.kind == 'chessboard':
             return self._find_chessboard(flat, name)
@@ -153,7 +153,7 @@ class Board:
         shape = (self.columns, self.rows)
         flags = cv2.CALIB_CB_ADAPTIVE_THRESH | cv2.CALIB_CB_NORMALIZE_IMAGE
         found, corners = cv2.findChessboardCorners(image, shape, flags=flags)
-        if not found:  # slower, and better in blur and noise
+        if not found:  # slower, but better with blur and noise
             found, corners = cv2.findChessboardCornersSB(image, shape)
         if not found:
             return None
@@ -172,7 +172,7 @@ class Board:
         )
 
     def _is_turned(self, image: Image, pixels: Array) -> bool:
-        """Return whether the first square between corners is the bright one, not the last."""
+        """Return whether the first square between corners is brighter than the last one."""
         grid = pixels.reshape(self.rows, self.columns, 2)
         centres = [grid[:2, :2].reshape(-1, 2).mean(0), grid[-2:, -2:].reshape(-1, 2).mean(0)]
         first, last = (_brightness(image, c, 0.2 * self._spacing(pixels)) for c in centres)
@@ -204,19 +204,19 @@ class Board:
         numbers, pixels = numbers[rank], corners.reshape(-1, 2).astype(np.float64)[rank]
         grid = np.column_stack([numbers % self._across, numbers // self._across])
         if len({*grid[:, 0]}) < 2 or len({*grid[:, 1]}) < 2:
-            return None  # on one line: no pose follows from them
-        # The least distance of corners that are neighbours on the board.
+            return None  # corners on one line do not define a pose
+        # Least distance of corners that are neighbours on the board.
         next_to = np.abs(grid[:, None] - grid[None]).sum(axis=2) == 1
         if not next_to.any():
             return None
         spacing = float(np.linalg.norm(pixels[:, None] - pixels[None], axis=2)[next_to].min())
-        # The corners of markers, in the white squares, are nearer than the next corners.
+        # The corners of markers in the white squares are nearer than the next board corners.
         margin = 0.5 * (1.0 - self.marker_m / self.square_m) / _WINDOW_OF_SPACING
         return BoardView(name, numbers, _refined(image, pixels, min(margin, 1.0) * spacing))
 
 
 def _refined(image: Image, corners: Array, spacing_px: float) -> Array:
-    """Return corners (n, 2) where the gradients around each say it is."""
+    """Refine corners (n, 2) to subpixel accuracy by the gradients around each."""
     cv2 = opencv()
     half = int(np.clip(round(_WINDOW_OF_SPACING * spacing_px), 2, _LARGEST_WINDOW_PX))
     stop = (cv2.TERM_CRITERIA_EPS | cv2.TERM_CRITERIA_MAX_ITER, 100, 1e-4)

@@ -1,4 +1,4 @@
-"""Where the arm's base is: by a board that lies on it, or by markers that are fixed to it."""
+"""Pose of the arm's base from a board that lies on it, or from markers fixed to it."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ from softarm_ros.perception.stereo.cameras import StereoCameras
 from softarm_ros.perception.stereo.rigid_fit import rigid_fit, unordered_fit
 from softarm_ros.perception.stereo.triangulation import triangulate
 
-_SCALE = 0.05  # by which squares may be off: more is another size, or another calibration
-_MOVED_M = 1.0e-3  # between two pairs of a board that lies still, or ...
-_MOVED_MISSES = 3.0  # ... times what its corners miss by in these pairs
+_SCALE = 0.05  # tolerance of the squares' size: beyond, the size or calibration is wrong
+# A board that lies still moves by less than these between two pairs: a distance, or ...
+_MOVED_M = 1.0e-3
+_MOVED_MISSES = 3.0  # ... this multiple of the misfit of its corners
 
 
 @dataclass(frozen=True)
@@ -27,11 +28,11 @@ class BaseFit:
     Attributes
     ----------
     X_LB : (4, 4)
-        Least squares over all points of all pairs.
+        Least-squares fit to all points of all pairs.
     errors_m : mapping
-        Root-mean-square miss of the points, by name of the pair or marker.
+        Root-mean-square misfit of the points, by name of the pair or marker.
     rms_m : float
-        Over all.
+        Root-mean-square misfit of all points.
 
     """
 
@@ -47,7 +48,7 @@ def base_from_board(
     X_BO: Array,
 ) -> BaseFit:
     """
-    Return where the base is, by pairs of images of a board that lies still on it.
+    Fit the pose of the base to pairs of images of a board that lies still on it.
 
     `X_BO` (4, 4) is the pose of the board in the base frame. Corners are triangulated, through
     the window if there is one.
@@ -55,9 +56,9 @@ def base_from_board(
     Raises
     ------
     CameraError
-        If the board looks the same turned by half a turn, no pair shows three common corners,
-        these are not as far apart as on the board (other squares, or exchanged images), or the
-        board lies elsewhere in one pair than in the first.
+        If the board looks the same after half a turn, no pair shows three common corners, their
+        distances differ from those on the board (wrong square size, or exchanged images), or the
+        board has moved between pairs.
 
     """
     board.require_told_apart()
@@ -77,7 +78,7 @@ def base_from_board(
     ends = np.cumsum([len(points) for points in known])[:-1]
     by_pair = np.split(measured, ends)
     scale = _scale(known, by_pair)
-    if not abs(scale - 1.0) <= _SCALE:  # nan neither
+    if not abs(scale - 1.0) <= _SCALE:  # rejects nan as well
         exchanged = np.split(triangulate(cameras.swapped(), *both).points, ends)
         if abs(_scale(known, exchanged) - 1.0) <= _SCALE:
             raise CameraError('the board fits with the images of left and right exchanged')
@@ -94,19 +95,19 @@ def base_from_board(
 
 def base_from_markers(markers_B: Mapping[str, Sequence[float]], points_L: Array) -> BaseFit:
     """
-    Return where the base is, by markers whose places (3,) in the base frame are known [m].
+    Fit the pose of the base to markers with known places (3,) in the base frame [m].
 
     Parameters
     ----------
     markers_B
-        Name -> place.
+        Place of each marker, by name.
     points_L : (n, 3)
         The same markers as triangulated, in any order.
 
     Raises
     ------
     CameraError
-        If their numbers differ, or their order cannot be told from their distances.
+        If the numbers of markers differ, or their order does not follow from their distances.
 
     """
     known = np.array([markers_B[name] for name in markers_B], dtype=np.float64)
@@ -121,9 +122,9 @@ def base_from_markers(markers_B: Mapping[str, Sequence[float]], points_L: Array)
 
 def _scale(known: Sequence[Array], measured: Sequence[Array]) -> float:
     """
-    Return how many times as far apart the points (n, 3) of a pair are as they should be.
+    Return the ratio of measured to known distances between the points (n, 3) of a pair.
 
-    Over all pairs, of which each may show the board elsewhere; nan without any point.
+    The ratio is over all pairs, each of which may show the board elsewhere; nan without any point.
     """
     sizes = np.zeros(2)
     for each in zip(measured, known, strict=True):
@@ -136,7 +137,7 @@ def _scale(known: Sequence[Array], measured: Sequence[Array]) -> float:
 def _require_still(
     names: Sequence[str], known: Sequence[Array], measured: Sequence[Array]
 ) -> None:
-    """Raise CameraError if a pair shows the board elsewhere than the first that shows enough."""
+    """Raise CameraError if the board has moved since the first pair with enough corners."""
     first: tuple[str, Array, float] | None = None
     for name, corners, seen in zip(names, known, measured, strict=True):
         if np.isfinite(seen).all(axis=1).sum() < 3:

@@ -1,4 +1,4 @@
-"""A camera's focal lengths, centre and lens from images of a board."""
+"""Calibration of a camera's focal lengths, centre and lens from images of a board."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ FEWEST = 3
 @dataclass(frozen=True)
 class CameraFit:
     """
-    A calibrated camera and how well it fits.
+    A calibrated camera and the quality of its fit.
 
     Attributes
     ----------
     camera : Camera
-        Least squares of the reprojection errors of all corners.
+        Least-squares fit to the reprojection errors of all corners.
     views : tuple of BoardView
-        What it was fitted to.
+        Views to which it was fitted.
     poses : (n, 4, 4)
-        Of the board in the camera's frame, an image each.
+        Pose of the board in the camera's frame in each image.
     residuals : tuple of (corners, 2)
-        Seen less expected, an image each [px].
+        Seen minus expected corners of each image [px].
     focal_sd_px, centre_sd_px : (2,)
-        Standard deviations, as the residuals give them.
+        Standard deviations, derived from the residuals.
     outliers : tuple of str
-        Names of the images that stand out.
+        Names of the outlier images still in the fit.
     dropped : tuple of str
-        Names of those that stood out and were left out.
+        Names of the outlier images that were dropped.
 
     """
 
@@ -52,27 +52,27 @@ class CameraFit:
 
     @property
     def errors_px(self) -> Array:
-        """Root-mean-square distance of corners from where they should be, an image each (n,)."""
+        """Root-mean-square reprojection error of the corners of each image (n,)."""
         return np.array([np.sqrt((r**2).sum(axis=1).mean()) for r in self.residuals])
 
     @property
     def rms_px(self) -> float:
-        """The same over all images."""
+        """Root-mean-square reprojection error over all images."""
         return float(np.sqrt((np.concatenate(self.residuals) ** 2).sum(axis=1).mean()))
 
     @property
     def coverage(self) -> Mask:
-        """Which cells of the image have seen a corner."""
+        """Cells of the image that contain a corner in any view."""
         return fit_quality.coverage(self.views, self.camera.size)
 
     @property
     def tilts_deg(self) -> list[float]:
-        """Of the board against the view, an image each."""
+        """Tilt of the board against the view in each image."""
         return [fit_quality.tilt_deg(X[:3, :3]) for X in self.poses]
 
     @property
     def warnings(self) -> list[str]:
-        """What is poor about the images."""
+        """Shortcomings of the images."""
         return fit_quality.warnings(
             self.camera.name, len(self.views), self.coverage, self.tilts_deg
         )
@@ -93,23 +93,23 @@ def calibrate_camera(
     Parameters
     ----------
     board : Board
-        In all of them.
+        The board in all images.
     views
-        Its corners, an image each.
+        Its corners in each image.
     size : (int, int)
         Width and height of the images [px].
     name : str
-        Of the camera.
+        Name of the camera.
     rational : bool
-        With k4 to k6, for wide lenses; needs corners all over the image.
+        Whether to fit k4 to k6, for wide lenses; needs corners all over the image.
     drop_outliers : bool
-        Leave out images that stand out and fit again, until none does.
+        Whether to drop outlier images and fit again, until there are none.
 
     Raises
     ------
     CameraError
-        If there are fewer than three images, or they show the board at fewer than three places;
-        if no camera fits them.
+        If there are fewer than three images, they show the board at fewer than three places, or
+        no camera fits them.
 
     """
     kept = list(views)

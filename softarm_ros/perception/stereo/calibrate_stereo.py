@@ -1,4 +1,4 @@
-"""Where two cameras are to one another, from pairs of images of one board."""
+"""Relative pose of two cameras from pairs of images of one board."""
 
 from __future__ import annotations
 
@@ -20,7 +20,8 @@ from softarm_ros.perception.stereo.triangulation import triangulate
 
 FEWEST = 3
 FEWEST_SHARED = 6  # corners seen by both cameras
-# Poses of single cameras are less exact than a fit of all: a pair is none beyond both of these.
+# A pair is inconsistent if its error exceeds both limits. These are wide, because poses from
+# single cameras are less exact than a common fit.
 _NO_PAIR_OF_MEDIAN = 5.0
 _NO_PAIR_PX = 3.0
 
@@ -30,23 +31,23 @@ Pair = tuple[BoardView, BoardView]
 @dataclass(frozen=True)
 class StereoFit:
     """
-    A calibrated pair of cameras and how well it fits.
+    A calibrated pair of cameras and the quality of its fit.
 
     Attributes
     ----------
     cameras : StereoCameras
-        Least squares over all corners of both images, lenses included.
+        Least-squares fit to all corners of both images, lenses included.
     left, right : CameraFit
-        Each camera by itself, from the same images.
+        Separate fit of each camera to the same images.
     names : tuple of str
-        Of the pairs.
+        Names of the pairs.
     residuals : tuple of (2, corners, 2)
-        Of the left and right image of a pair, seen less expected [px].
+        Seen minus expected corners in the left and right image of each pair [px].
     flatness_m : (n,)
-        Root-mean-square distance of the triangulated corners from those of the board, at its best
-        pose, a pair each: what the errors amount to in space.
+        For each pair, root-mean-square distance of the triangulated corners from those of the
+        board at its best-fit pose: the size of the errors in space.
     outliers, dropped : tuple of str
-        Pairs that stand out, and those left out for it.
+        Outlier pairs still in the fit, and outlier pairs that were dropped.
 
     """
 
@@ -61,18 +62,18 @@ class StereoFit:
 
     @property
     def errors_px(self) -> Array:
-        """Root-mean-square distance of corners from where they should be, a pair each (n,)."""
+        """Root-mean-square reprojection error of the corners of each pair (n,)."""
         return np.array([np.sqrt((r**2).sum(axis=-1).mean()) for r in self.residuals])
 
     @property
     def rms_px(self) -> float:
-        """The same over all pairs and both images, as OpenCV reports it."""
+        """Root-mean-square reprojection error over all pairs and images, as OpenCV reports it."""
         each = np.concatenate([r.reshape(-1, 2) for r in self.residuals])
         return float(np.sqrt((each**2).sum(axis=1).mean()))
 
     @property
     def warnings(self) -> list[str]:
-        """What is poor about the images; and pairs that are none, each with the likely cause."""
+        """Shortcomings of the images, and inconsistent pairs with the likely cause."""
         found = [*self.left.warnings, *self.right.warnings]
         alone = {
             view.name: max(a, b)
@@ -97,27 +98,27 @@ def calibrate_stereo(
     lenses: tuple[Camera, Camera] | None = None,
 ) -> StereoFit:
     """
-    Fit both cameras to pairs of images of one board, each pair taken at one time.
+    Fit both cameras to pairs of images of one board; both images of a pair are simultaneous.
 
     Parameters
     ----------
     board : Board
-        In both images of every pair.
+        The board in both images of every pair.
     pairs
-        Left and right view of a pair, of one name.
+        Left and right view of each pair, with the same name.
     sizes : ((int, int), (int, int))
         Width and height of the left and the right images [px].
     rational, drop_outliers : bool
-        As for one camera.
+        As for `calibrate_camera`.
     lenses : (Camera, Camera), optional
-        Known from images that filled each view: they stay as they are.
+        Cameras calibrated with images that filled each view; they are kept unchanged.
 
     Raises
     ------
     CameraError
-        If there are fewer than three pairs, or the board looks the same turned by half a turn,
-        so that its corners cannot be told apart in the two images; if no two cameras fit to the
-        pairs, with those that contradict the others.
+        If there are fewer than three pairs, the board looks the same after half a turn, so that
+        its corners cannot be matched, or no two cameras fit the pairs; the message then lists the
+        inconsistent pairs.
 
     """
     board.require_told_apart()
@@ -144,7 +145,7 @@ def calibrate_stereo(
 
 
 def _shared(pair: Pair) -> Pair | None:
-    """Return both views with the corners that both have; None if those are too few."""
+    """Return both views reduced to their common corners; None if these are too few."""
     ids: Ids = np.intersect1d(pair[0].ids, pair[1].ids)
     if len(ids) < FEWEST_SHARED:
         return None
@@ -161,7 +162,7 @@ def _fitted(
     rational: bool,
     lenses: tuple[Camera, Camera] | None,
 ) -> tuple[StereoFit, Array]:
-    """Return the fit, and how far each pair (n,) is from what the others say [px]."""
+    """Return the fit, and the contradiction of each pair (n,) to the others [px]."""
     cv2 = opencv()
     if len(pairs) < FEWEST:
         raise CameraError(
@@ -199,10 +200,11 @@ def _fitted(
         )
         try:
             flatness.append(board_misfit(cameras, board, pair)[1])
-        except CameraError:  # its rays do not meet
+        except CameraError:  # the rays of this pair do not meet
             flatness.append(np.inf)
     errors = np.array([np.sqrt((r**2).sum(axis=-1).mean()) for r in residuals])
-    # One wrong pair spoils a fit so far that right ones stand out: those that disagree come first.
+    # One wrong pair can distort the fit so that good pairs become outliers: so prefer pairs that
+    # contradict the others.
     apart_px = _apart_px(board, pairs, fits)
     apart = _no_pairs(apart_px)
     worst = apart if apart.any() else fit_quality.outliers(errors)
@@ -219,14 +221,14 @@ def _fitted(
 
 
 def _require_fit(fit: StereoFit, apart_px: Array) -> None:
-    """Raise CameraError where the fit is none: corners miss, are nowhere, or have no depth."""
+    """Raise CameraError if the fit is bad: large or undefined errors, or no baseline."""
     errors = np.nan_to_num(fit.errors_px, nan=np.inf)
     bad = [
         f'pair {name}: {miss:.3g} px'
         for name, miss, wrong in zip(fit.names, apart_px, _no_pairs(apart_px))
         if wrong
     ]
-    good = bool(bad) or np.median(errors) <= _NO_PAIR_PX  # those that spoil it are named
+    good = bool(bad) or np.median(errors) <= _NO_PAIR_PX  # wrong pairs explain a bad median
     if good and np.isfinite([*errors, *fit.flatness_m]).all():
         return
     if (errors <= _NO_PAIR_PX).all():
@@ -248,17 +250,17 @@ def _require_fit(fit: StereoFit, apart_px: Array) -> None:
 
 
 def _no_pairs(apart_px: Array) -> Mask:
-    """Return which pairs (n,) contradict the others, whatever a fit of all makes of them."""
+    """Return which pairs (n,) contradict the others, independent of the common fit."""
     limit = max(_NO_PAIR_OF_MEDIAN * float(np.median(apart_px)), _NO_PAIR_PX)
     return np.asarray(apart_px > limit)
 
 
 def _apart_px(board: Board, pairs: Sequence[Pair], fits: Sequence[CameraFit]) -> Array:
     """
-    Return by how much each pair (n,) contradicts the others [px], without a fit of all.
+    Return the contradiction of each pair (n,) to the others [px], without a common fit.
 
-    Each camera alone gives the board's pose, so each pair where the cameras are to one another.
-    The one that the median of all pairs agrees with best is the measure.
+    The separate fits give the board's pose in each camera, so each pair gives a relative pose of
+    the cameras. The errors are those for the relative pose with the smallest median error.
     """
     left, right = fits
     corners = [

@@ -1,4 +1,4 @@
-"""A window's pose from pairs of images of a board behind it; cameras calibrated in air."""
+"""Calibration of a window's pose from images of a board behind it; cameras calibrated in air."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _OUT_OF_SIGHT_PX = 1e3
 @dataclass(frozen=True)
 class WindowFit:
     """
-    The window, and how well it explains the images.
+    A fitted window and the quality of its fit.
 
     Attributes
     ----------
     window : FlatWindow
-        Normal and distance fitted; thickness and indices as given.
+        Window with fitted normal and distance; thickness and indices as given.
     rms_px : float
-        Of corners with the window.
+        Reprojection error of the corners with the fitted window.
     rms_start_px : float
-        Of corners with the window as guessed.
+        Reprojection error of the corners with the guessed window.
     distance_sd_m, normal_sd_rad : float
-        Standard deviations, as the residuals give them.
+        Standard deviations, derived from the residuals.
 
     """
 
@@ -54,14 +54,14 @@ def calibrate_window(
     """
     Fit normal and distance of the window to images of a board in the water.
 
-    The poses of the board are fitted with it. Thickness and indices are better measured and
-    looked up: images tell them from the distance badly.
+    The poses of the board are fitted as well. Thickness and indices are not fitted, because images
+    hardly separate them from the distance: measure the thickness and look up the indices.
 
     Raises
     ------
     CameraError
-        If the board looks the same turned by half a turn, fewer than three pairs show it to both
-        cameras, the board is not behind the window as guessed, or the fit does not converge.
+        If the board looks the same after half a turn, fewer than three pairs show it to both
+        cameras, the board is not behind the guessed window, or the fit does not converge.
 
     """
     board.require_told_apart()
@@ -107,7 +107,7 @@ def calibrate_window(
             ) from None
         rows.append(np.concatenate([X_LO[:3, 3], log_so3(X_LO[:3, :3])]))
     start = np.concatenate([[0.0, 0.0, guess.distance_m], *rows])
-    # The guess at its best: only the boards' poses move.
+    # Best fit with the guessed window: only the poses of the board vary.
     still = least_squares(
         lambda y: misses(np.concatenate([start[:3], y])), start[3:], x_scale='jac'
     )

@@ -1,8 +1,8 @@
 """
-The calibration file: what is known about a pair of cameras, and how well.
+The calibration file of a pair of cameras, with the quality of the calibration.
 
-YAML, one format with a version; written by `softarm calibrate`, read by the driver. Every part but
-`format` and `version` may be missing until it is calibrated.
+It is YAML, in one format with a version. `softarm calibrate` writes it, the driver reads it. Every
+part except `format` and `version` may be missing until it is calibrated.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ VERSION: Literal[1] = 1
 Vector = tuple[Finite, Finite, Finite]
 Quaternion = tuple[Finite, Finite, Finite, Finite]
 Pixels = tuple[int, int]
-_UNIT = 1e-3  # by which a quaternion written with few digits may be off
+_UNIT = 1e-3  # tolerance of the norm of a quaternion written with few digits
 
 
 class PoseBlock(ConfigBlock):
@@ -57,7 +57,7 @@ class PoseBlock(ConfigBlock):
 
 
 class BoardBlock(ConfigBlock):
-    """The board that was used."""
+    """The board used for calibration."""
 
     kind: Literal['chessboard', 'charuco']
     columns: int = Field(ge=3)
@@ -68,7 +68,7 @@ class BoardBlock(ConfigBlock):
 
 
 class CameraBlock(ConfigBlock):
-    """A camera and the images it was fitted to."""
+    """A camera and the images to which it was fitted."""
 
     size_px: Pixels = Field(description='width, height')
     matrix: tuple[Vector, Vector, Vector] = Field(description='fx, skew, cx; 0, fy, cy; 0, 0, 1')
@@ -87,7 +87,7 @@ class CameraBlock(ConfigBlock):
 
 
 class StereoBlock(ConfigBlock):
-    """How the cameras stand to one another."""
+    """Relative pose of the cameras."""
 
     left_in_right: PoseBlock
     baseline_mm: Positive
@@ -99,7 +99,7 @@ class StereoBlock(ConfigBlock):
 
 
 class BaseBlock(ConfigBlock):
-    """Where the arm's base is."""
+    """Pose of the arm's base."""
 
     base_in_left: PoseBlock
     source: Literal['board', 'markers']
@@ -120,7 +120,7 @@ class WindowBlock(ConfigBlock):
 
 
 class CalibrationFile(ConfigBlock):
-    """All that is known."""
+    """Content of the calibration file."""
 
     format: Literal['softarm_ros cameras'] = FORMAT
     version: Literal[1] = VERSION
@@ -162,7 +162,7 @@ class CalibrationFile(ConfigBlock):
 
 
 def board_block(board: Board) -> BoardBlock:
-    """Return how a file names a board."""
+    """Return the block that describes a board."""
     marked = board.kind == 'charuco'
     return BoardBlock(
         kind=board.kind,
@@ -176,12 +176,12 @@ def board_block(board: Board) -> BoardBlock:
 
 def read_calibration(path: Path) -> CalibrationFile:
     """
-    Return what a calibration file says.
+    Read a calibration file.
 
     Raises
     ------
     CameraError
-        With the file, field, and what was expected there.
+        If the file is missing or invalid; the message names file, field and expected value.
 
     """
     try:
@@ -199,7 +199,7 @@ def read_calibration(path: Path) -> CalibrationFile:
 
 
 def write_calibration(path: Path, calibration: CalibrationFile) -> None:
-    """Write a calibration file; the old one stays whole until the new one is."""
+    """Write a calibration file; replace an old one only once the new one is complete."""
     yaml = YAML()
     yaml.default_flow_style = None
     yaml.width = 99

@@ -1,4 +1,4 @@
-"""A camera: pinhole with the lens distortion of OpenCV, up to its rational model."""
+"""Pinhole camera with the lens distortion of OpenCV, up to its rational model."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _COEFFICIENTS = (4, 5, 8)
 
 
 class CameraError(ValueError):
-    """A camera's numbers, images or calibration cannot be used; says which and why."""
+    """A camera's parameters, images or calibration are unusable; the message gives the reason."""
 
 
 @dataclass(frozen=True)
@@ -39,7 +39,7 @@ class Camera:
     Raises
     ------
     CameraError
-        If one of them has another shape, is not finite, or no focal length is positive.
+        If an attribute has a wrong shape or is not finite, or a focal length is not positive.
 
     """
 
@@ -66,10 +66,10 @@ class Camera:
 
     def project(self, points_C: ArrayLike) -> Array:
         """
-        Return where points (n, 3) of the camera's frame appear (n, 2) [px].
+        Project points (n, 3) of the camera's frame to pixels (n, 2).
 
-        A point that is not before the camera, or so far outside the image that the distortion
-        has folded back on itself, appears nowhere: nan.
+        A pixel is nan if the point is not before the camera, or so far outside the image that the
+        distortion folds back on itself.
         """
         points = np.ascontiguousarray(points_C, dtype=np.float64).reshape(-1, 3)
         pixels = np.empty((len(points), 2))
@@ -78,9 +78,9 @@ class Camera:
 
     def directions(self, pixels: ArrayLike) -> Array:
         """
-        Return unit vectors (n, 3), along which pixels (n, 2) look; nan where the lens has none.
+        Return the unit vectors (n, 3) of the rays of pixels (n, 2); nan if there is none.
 
-        Newton's method on the distortion; a pixel is nan where it does not converge.
+        Newton's method inverts the distortion; a vector is nan if it does not converge.
         """
         given = np.ascontiguousarray(pixels, dtype=np.float64).reshape(-1, 2)
         rays = np.empty((len(given), 3))
@@ -89,9 +89,10 @@ class Camera:
 
     def apart_px(self, other: Camera) -> float:
         """
-        Return how far another lens has a point at most from where this one has it [px].
+        Return the largest difference of projections by this and another lens [px].
 
-        Of points all over an image of this camera's size; infinite where the other has none.
+        The points cover an image of this camera's size. The difference is infinite if the other
+        camera does not see one of them.
         """
         width, height = self.size
         x, y = np.meshgrid(np.linspace(0.0, width - 1, 9), np.linspace(0.0, height - 1, 7))
@@ -102,7 +103,7 @@ class Camera:
         return float(np.max(np.where(np.isnan(off), np.inf, off), initial=0.0))
 
     def shows(self, pixels: Array, margin_px: float = 0.0) -> Mask:
-        """Return which pixels (n, 2) lie within the image, so far from its edges (n,)."""
+        """Return which pixels (n, 2) lie in the image with a margin to its edges (n,)."""
         width, height = self.size
         x, y = pixels[:, 0], pixels[:, 1]
         inside: Mask = (
@@ -115,7 +116,7 @@ class Camera:
 
     @cached_property
     def numbers(self) -> tuple[Array, Array]:
-        """Matrix (3, 3) and distortion (8,) as compiled code takes them."""
+        """Matrix (3, 3) and distortion (8,) for compiled code."""
         lens = np.zeros(8)
         lens[: np.size(self.distortion)] = np.ravel(self.distortion)
         return np.ascontiguousarray(self.matrix, dtype=np.float64), lens

@@ -1,4 +1,4 @@
-"""Two cameras on one arm: where a point appears in each, and along which ray each pixel looks."""
+"""Two cameras on one arm: projection of points to pixels, and rays of pixels."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ SIDES: tuple[Side, Side] = ('left', 'right')
 @dataclass(frozen=True)
 class StereoCameras:
     """
-    A calibrated pair; points are in the frame of the left camera unless said otherwise.
+    A calibrated pair; points are in the frame of the left camera unless noted otherwise.
 
     Attributes
     ----------
     left, right : Camera
-        Their frames have z along the view.
+        The cameras; their frames have z along the view.
     X_RL : (4, 4)
-        The left camera in the right one's frame: p_R = X_RL p_L [m].
+        Pose of the left camera in the right one's frame: p_R = X_RL p_L [m].
     X_LB : (4, 4), optional
-        The base of the arm in the left camera's frame.
+        Pose of the arm's base in the left camera's frame.
     window : FlatWindow, optional
-        Between both cameras and the arm.
+        Window between both cameras and the arm.
 
     """
 
@@ -45,11 +45,11 @@ class StereoCameras:
 
     @property
     def baseline_m(self) -> float:
-        """Distance of the cameras' centres."""
+        """Distance between the cameras' centres."""
         return float(np.linalg.norm(self.X_RL[:3, 3]))
 
     def camera(self, side: Side) -> Camera:
-        """Return one of the two."""
+        """Return the camera of one side."""
         return self.left if side == 'left' else self.right
 
     def pose(self, side: Side) -> Array:
@@ -58,14 +58,14 @@ class StereoCameras:
 
     @cached_property
     def _poses(self) -> dict[Side, Array]:
-        """Kept: asked for dozens of times at each exposure."""
+        """Poses by side; cached, as each exposure needs them dozens of times."""
         poses: dict[Side, Array] = {'left': np.eye(4), 'right': inverse_pose(self.X_RL)}
         for each in poses.values():
             each.setflags(write=False)
         return poses
 
     def project(self, side: Side, points_L: ArrayLike) -> Array:
-        """Return where points (n, 3) appear in an image (n, 2) [px]; nan where they do not."""
+        """Project points (n, 3) to pixels (n, 2) of an image; nan if a point is not visible."""
         points = np.ascontiguousarray(points_L, dtype=np.float64).reshape(-1, 3)
         pixels = np.empty((len(points), 2))
         matrices, lenses, poses, window = self.numbers
@@ -85,7 +85,7 @@ class StereoCameras:
         )
 
     def rays(self, side: Side, pixels: ArrayLike) -> tuple[Array, Array]:
-        """Return start and direction (n, 3) of the rays, in the medium of the arm, of pixels."""
+        """Return starts and directions (n, 3) of the rays of pixels, in the arm's medium."""
         X_LC = self.pose(side)
         directions = self.camera(side).directions(pixels) @ X_LC[:3, :3].T
         if self.window is None:
@@ -101,7 +101,7 @@ class StereoCameras:
         return self.X_LB
 
     def swapped(self) -> StereoCameras:
-        """Return the same pair with the images exchanged, as after a plug in the wrong socket."""
+        """Return the pair with exchanged images, as if plugs were in the wrong sockets."""
         return StereoCameras(
             Camera(self.left.name, self.right.size, self.right.matrix, self.right.distortion),
             Camera(self.right.name, self.left.size, self.left.matrix, self.left.distortion),

@@ -14,23 +14,25 @@ from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.images import Image, read_image
 
 SUFFIXES = ('.png', '.jpg', '.jpeg', '.tif', '.tiff', '.bmp', '.pgm', '.ppm', '.webp')
-# A live view counts as a new one when the board has moved by so much of the image's width ...
+# A live view counts as new if the board has moved by this share of the image's width.
 _MOVED = 0.04
-# ... and as held still when it has moved by less than this since the image before.
+# The board counts as still if it has moved by less than this since the previous image.
 _STILL_PX = 1.0
 
 
 @dataclass(frozen=True)
 class Collected:
     """
-    Images of one camera, or of both: names, sizes (width, height), and the views found in them.
+    Image sizes of one or two cameras, and the views of the board found in the images.
 
     Attributes
     ----------
+    sizes : tuple of (int, int)
+        Width and height of the images of each camera.
     views : tuple of tuple
-        A view a camera; all images in which every camera found the board.
+        One view per camera, for all images in which every camera found the board.
     without_board : tuple of str
-        Names of the others.
+        Names of the other images.
 
     """
 
@@ -41,7 +43,7 @@ class Collected:
 
 def image_files(where: str) -> list[Path]:
     """
-    Return the image files of a folder, a pattern, or one file, by name.
+    Return the image files of a folder or pattern, or a single file, sorted by name.
 
     Raises
     ------
@@ -61,15 +63,15 @@ def image_files(where: str) -> list[Path]:
 
 def matched_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Path, ...]]]:
     """
-    Yield a name and the files of it, one a camera, matched by what their names have in common.
+    Yield a name and the files of each image, one file per camera, matched by number.
 
-    That is the number at the end of each; where one is missing, its place in the list. Pairs that
-    lack an image are left out.
+    The number is that at the end of the file name; if a file has none, the index in the list.
+    Incomplete pairs are omitted.
 
     Raises
     ------
     CameraError
-        If no files belong together, or two files of a camera have one number.
+        If no files match, or two files of a camera have the same number.
 
     """
     keyed = []
@@ -91,7 +93,7 @@ def matched_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Path, ...]
 
 def collect(board: Board, images: Iterable[tuple[str, Sequence[Image]]]) -> Collected:
     """
-    Find the board in images: a name, and an image of each camera.
+    Find the board in images, each given as a name and one image per camera.
 
     Raises
     ------
@@ -116,7 +118,7 @@ def collect(board: Board, images: Iterable[tuple[str, Sequence[Image]]]) -> Coll
 
 
 def from_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Image, ...]]]:
-    """Yield a name and the images of it, one a camera, as `matched_files` has them."""
+    """Yield names and images, one image per camera, of the files from `matched_files`."""
     for name, paths in matched_files(places):
         yield name, tuple(read_image(path) for path in paths)
 
@@ -125,12 +127,12 @@ def worth_keeping(
     board: Board, images: Iterable[Sequence[Image]], count: int, *, one_place: bool = False
 ) -> Iterator[tuple[str, tuple[Image, ...]]]:
     """
-    Yield `count` live images that show the board held still, each time somewhere else.
+    Yield `count` live images that show the board held still, each time at another place.
 
-    With `one_place` wherever it is: on the base of an arm it is not to be moved.
+    With `one_place`, the place does not matter: on the base of an arm, the board must not move.
 
-    A board that moves is blurred, and cameras that expose at slightly different times see it at
-    two places.
+    A moving board is blurred, and cameras that expose at slightly different times see it at two
+    places.
     """
     kept: list[np.ndarray] = []
     last: np.ndarray | None = None

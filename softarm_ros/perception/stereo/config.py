@@ -1,4 +1,4 @@
-"""What a rig file says about a pair of cameras."""
+"""Configuration of a pair of cameras."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ Source = Annotated[str, Field(min_length=1)]
 
 
 class MarkedBody(SeenBody):
-    """A rigid disk with markers on the arm: three of them that are seen tell its pose."""
+    """A rigid disk with markers on the arm; its pose follows from three visible markers."""
 
     markers: tuple[Vector, ...] = Field(
         description='where each is in the frame of the body [m]; they are NAME:1, NAME:2, ...'
@@ -34,7 +34,7 @@ class MarkedBody(SeenBody):
         return markers
 
     def marker_names(self) -> tuple[str, ...]:
-        """Return the names of its markers."""
+        """Return the names of the body's markers."""
         return tuple(f'{self.name}:{k + 1}' for k in range(len(self.markers)))
 
 
@@ -91,16 +91,16 @@ class StereoCamerasConfig(PoseSensorConfig):
 
     @property
     def address(self) -> str:
-        """Where both cameras are, for people."""
+        """Sources of both cameras, as text for people."""
         return f'{self.left}, {self.right}'
 
     def markers_seen(self) -> tuple[str, ...]:
-        """Return the names of single markers and of those of bodies, as they are published."""
+        """Return the names of single markers, then of those of bodies, in publishing order."""
         of_bodies = (name for body in self.bodies for name in body.marker_names())
         return (*super().markers_seen(), *of_bodies)
 
     def marker_places(self, sections: tuple[str, ...]) -> dict[str, Place]:
-        """Return where every single marker sits, those of bodies too, by name."""
+        """Return the place of every marker, those of bodies included, by name."""
         found = {point.name: point.place(sections) for point in self.points}
         for body in self.bodies:
             at = body.place(sections)

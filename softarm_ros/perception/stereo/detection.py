@@ -1,4 +1,4 @@
-"""Markers in an image: bright, dark, coloured or ArUco; centres to a fraction of a pixel."""
+"""Detection of markers in an image: bright, dark, coloured or ArUco; subpixel centres."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ Degrees = Annotated[float, Field(ge=0.0, le=360.0)]
 
 Region = tuple[int, int, int, int]
 
-_EDGE_PX = 2  # around a blob its edge fades; beyond, the background is read
+_EDGE_PX = 2  # width of the faded edge around a blob; beyond, the background is read
 _RIM_PX = _EDGE_PX + 2
-# How far the area of an ellipse is below what its second moments say: none. A digital one: some.
+# An ideal ellipse has fullness 1; that of a pixelated one may be somewhat larger.
 _FULLEST = 1.15
 
 
 class MarkerLooks(ConfigBlock):
-    """What a marker looks like in an image."""
+    """Appearance of a marker in an image."""
 
     kind: Literal['bright', 'dark', 'colour', 'aruco'] = Field(
         default='bright',
@@ -69,20 +69,20 @@ class MarkerLooks(ConfigBlock):
 @dataclass(frozen=True)
 class Marks:
     """
-    What was found in one image.
+    Markers found in one image.
 
     Attributes
     ----------
     pixels : (n, 2)
         Centres.
     covariances : (n, 2, 2)
-        [px2].
+        Covariances of the centres [px2].
     areas : (n,)
-        [px].
+        Areas [px].
     names : tuple of str
-        Numbers of ArUco markers; empty strings for others.
+        Numbers of ArUco markers; '' for others.
     rejected : tuple of str
-        What looked like a marker and was not taken, with place and reason.
+        Place of each rejected blob or marker, with the reason.
 
     """
 
@@ -95,10 +95,10 @@ class Marks:
 
 def find_marks(image: Image, looks: MarkerLooks, regions: Sequence[Region] | None = None) -> Marks:
     """
-    Return the markers in an image; those at its edge, or partly hidden, are not taken.
+    Return the markers in an image, except those at its edge or partly hidden.
 
-    With `regions`, ranges of columns and rows (from x, from y, to x, to y), nothing else is looked
-    at; ArUco markers are always looked for in the whole image.
+    With `regions`, ranges of columns and rows (from x, from y, to x, to y), only these are
+    searched; ArUco markers are always searched for in the whole image.
     """
     if looks.kind == 'aruco':
         return _aruco(grey(image), looks)
@@ -117,7 +117,7 @@ def find_marks(image: Image, looks: MarkerLooks, regions: Sequence[Region] | Non
 
 
 def joined(regions: Sequence[Region], size: tuple[int, int]) -> list[Region]:
-    """Return regions within an image of this size, of which no two overlap, that have them all."""
+    """Return disjoint regions within an image of this size that cover all given regions."""
     left = [
         (max(x0, 0), max(y0, 0), min(x1, size[0]), min(y1, size[1]))
         for x0, y0, x1, y1 in regions
@@ -154,7 +154,7 @@ def _strength(image: Image, looks: MarkerLooks) -> Image:
     hue, saturation, value = cv2.split(cv2.cvtColor(image, cv2.COLOR_BGR2HSV_FULL))
     low, high = (degrees / 360.0 * 255.0 for degrees in looks.hue_deg)
     right = (hue >= low) & (hue <= high) if low <= high else (hue >= low) | (hue <= high)
-    # Hue of dark or grey pixels is noise; their saturation times brightness is small.
+    # The hue of dark or grey pixels is noise, but their saturation times brightness is small.
     chroma = saturation.astype(np.float32) * value / 255.0
     return np.where(right, np.rint(chroma), 0).astype(np.uint8)
 
@@ -166,7 +166,7 @@ def _blobs(
     whole: Region,
     found: tuple[list[Array], list[str]],
 ) -> None:
-    """Add the blobs of a region, as `measure_blob` gives them, and what is rejected."""
+    """Add the blobs of a region, as rows of `measure_blob`, and texts on rejected ones."""
     level = looks.threshold if looks.kind != 'dark' else 255 - looks.threshold
     bright = np.flatnonzero(strength > level)
     sizes = looks.smallest_px, looks.largest_px
@@ -176,7 +176,7 @@ def _blobs(
         if area > looks.largest_px:
             found[1].append(f'{place}: area {area} px: more than {looks.largest_px:g}')
         elif np.isnan(row[0]):
-            # Cut off by a region is no matter of the camera.
+            # A blob cut by the border of a region is not worth reporting.
             if region == whole:
                 found[1].append(f'{place}: at the edge of the image')
         elif row[6] > looks.elongation:
@@ -190,7 +190,7 @@ def _blobs(
 
 @lru_cache(maxsize=1)
 def _discs() -> tuple[Image, Image]:
-    """Return which neighbours of a pixel its edge fades over, and up to which the ground is."""
+    """Return the discs `near_disc` and `beyond_disc` of `measure_blob`."""
     return _disc(_EDGE_PX), _disc(_EDGE_PX + 1)
 
 
@@ -202,10 +202,10 @@ def _disc(radius_px: int) -> Image:
 
 
 def load_code() -> None:
-    """Load what is compiled, so that the first image does not wait for it."""
+    """Load compiled code, so that the first image does not wait for it."""
     blob = np.zeros((15, 15), dtype=np.uint8)
     blob[5:10, 5:10] = 200
-    # A region is a view of an image, compiled for by itself.
+    # Compile also for a region, which is a view of an image and so another array type.
     wide = np.zeros((40, 40), dtype=np.uint8)
     wide[10:25, 10:25] = blob
     find_marks(wide, MarkerLooks(), [(5, 5, 35, 35)])
@@ -227,7 +227,7 @@ def _aruco(image: Image, looks: MarkerLooks) -> Marks:
         if found.count(name) > 1:
             rejected.append(f'marker {name} is there more than once')
             continue
-        # Where the diagonals cross is the middle of a square, in any perspective.
+        # In any perspective, the diagonals of a square cross at its centre.
         a, b = quad[2] - quad[0], quad[3] - quad[1]
         s = np.linalg.solve(np.column_stack([a, -b]), quad[1] - quad[0])[0]
         pixels.append(quad[0] + s * a)

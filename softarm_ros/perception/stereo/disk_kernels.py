@@ -1,4 +1,4 @@
-"""Compiled work on the markers of a rigid disk: which is which, and where the disk is."""
+"""Compiled identification of the markers of a rigid disk, and fit of its pose."""
 
 from __future__ import annotations
 
@@ -23,15 +23,15 @@ def refine_pose(
     Parameters
     ----------
     known, measured : (n, 3)
-        Markers in the disk's frame, and where they are seen [m].
+        Markers in the disk's frame, and their measured positions [m].
     weights : (n, 3, 3)
-        Inverse of the covariance of each [1/m2].
+        Inverse covariance of each measurement [1/m2].
     steps : int
-        At least one.
+        Number of steps, at least one.
     X : (4, 4)
-        Pose to begin with; written to.
+        Initial pose; overwritten with the result.
     misfits : (n,)
-        Written to: squared misfit of each marker by its covariance.
+        Output: squared misfit of each marker, weighted by its covariance.
 
     """
     information, change = np.empty((6, 6)), np.empty(6)
@@ -44,7 +44,7 @@ def refine_pose(
         change[:] = 0.0
         for n in range(known.shape[0]):
             _miss(known[n], measured[n], X, arm, miss)
-            # Of a small turn of the disk: - hat(arm).
+            # Derivative by a small turn of the disk: - hat(arm).
             slope[0, 4], slope[0, 5] = arm[2], -arm[1]
             slope[1, 3], slope[1, 5] = -arm[2], arm[0]
             slope[2, 3], slope[2, 4] = arm[1], -arm[0]
@@ -72,7 +72,7 @@ def refine_pose(
 
 @kernel
 def _miss(known: Array, measured: Array, X: Array, arm: Array, miss: Array) -> None:
-    """Write where a marker is from the middle of its disk, and what it misses (3,) [m]."""
+    """Write a marker's vector from the disk's origin, and its misfit, both (3,) [m]."""
     for i in range(3):
         arm[i] = X[i, 0] * known[0] + X[i, 1] * known[1] + X[i, 2] * known[2]
         miss[i] = measured[i] - arm[i] - X[i, 3]
@@ -83,9 +83,9 @@ def rigid_labels(
     points: Array, expected: Array, reach_m: float, tolerance_m: float
 ) -> NDArray[np.int64]:
     """
-    Return which point each marker (m,) of a rigid disk is, -1 for none; see `label_rigid`.
+    Return the index of the point of each marker (m,) of a disk, -1 for none; see `label_rigid`.
 
-    Every shift that brings a marker near enough onto a point is tried.
+    All shifts shorter than `reach_m` that bring a marker onto a point are tried.
     """
     count, markers = points.shape[0], expected.shape[0]
     tried = count * markers

@@ -1,4 +1,4 @@
-"""The pose of a rigid disk from its markers, weighted by how well each is known."""
+"""The pose of a rigid disk from its markers, weighted by their covariances."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.disk_kernels import refine_pose
 from softarm_ros.perception.stereo.rigid_fit import rigid_fit
 
-_STEPS = 2  # of Gauss and Newton, from the unweighted fit
+_STEPS = 2  # Gauss-Newton steps, starting from the unweighted fit
 _FEWEST = 3
-# Of chi-square with 3, 6, 9, ... degrees of freedom (of 3, 4, 5, ... markers): 1 in 1000 is lost.
+# 99.9 % quantiles of chi-square with 3, 6, 9, ... degrees of freedom, for 3, 4, 5, ... markers.
 _GATES = (16.27, 22.46, 27.88, 32.91, 37.70, 42.31)
 
 
 @dataclass(frozen=True)
 class DiskPose:
     """
-    Where a disk is.
+    Pose of a disk with its covariance.
 
     Attributes
     ----------
     pose : (4, 4)
-        In the frame of the points [m].
+        Pose in the frame of the points [m].
     covariance : (6, 6)
-        Of position [m2], then of a rotation vector [rad2], along the axes of that frame.
+        Covariance of position [m2], then rotation vector [rad2], along the axes of that frame.
     used : tuple of int
-        Markers that agree on it.
+        Indices of the markers that agree with the pose.
     doubted : tuple of int
-        Those that do not: a reflection, or something that hides half of a marker.
+        Indices of those that do not: reflections, or half-hidden markers.
 
     """
 
@@ -45,16 +45,16 @@ def disk_pose(
     known: Array, measured: Array, covariances: Array, mounted_within_m: float
 ) -> DiskPose | None:
     """
-    Return the pose that takes known markers to measured ones; None if fewer than three agree.
+    Return the pose that maps known markers to measured ones; None if fewer than three agree.
 
     Parameters
     ----------
     known, measured : (n, 3)
-        In the disk's frame, and where they are seen; one row each [m].
+        Positions in the disk's frame, and measured positions, one row per marker [m].
     covariances : (n, 3, 3)
-        Of the measured ones [m2].
+        Covariances of the measured positions [m2].
     mounted_within_m : float
-        Standard deviation of where markers are on the disk.
+        Standard deviation of the markers' positions on the disk.
 
     """
     spread = covariances + mounted_within_m**2 * np.eye(3)
@@ -64,7 +64,7 @@ def disk_pose(
     while len(used) >= _FEWEST:
         try:
             X, _ = rigid_fit(known[used], measured[used])
-        except CameraError:  # those that are left lie on a line
+        except CameraError:  # the remaining markers lie on a line
             return None
         misfits = np.empty(len(used))
         information = refine_pose(known[used], measured[used], weights[used], _STEPS, X, misfits)

@@ -1,4 +1,4 @@
-"""What a set of board images is good for: coverage, tilt, outliers; and what to say about it."""
+"""Quality of a set of board images: coverage, tilt, outliers, and warnings about them."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ GRID = (8, 6)  # cells of the image, across and down
 FEWEST_IMAGES = 10
 LEAST_COVERAGE = 0.6
 LEAST_TILT_DEG = 20.0
-# An image stands out that is this much worse than the median, and worse than good corners are.
+# An image is an outlier if its error exceeds this multiple of the median and this many pixels.
 OUTLIER_OF_MEDIAN = 3.0
 OUTLIER_PX = 0.3
-# A board is at another place where a corner has moved by so much of the image's width.
+# A board is at another place if a corner has moved by this share of the image's width.
 MOVED = 0.01
 
 
 def coverage(views: Sequence[BoardView], size: tuple[int, int]) -> Mask:
-    """Return which cells (6, 8) of the image have seen a corner, in any of the images."""
+    """Return which cells (6, 8) of the image contain a corner in any of the views."""
     seen = np.zeros(GRID[::-1], dtype=bool)
     for view in views:
         cell = np.floor((view.pixels + 0.5) / size * GRID).astype(int)
@@ -32,7 +32,7 @@ def coverage(views: Sequence[BoardView], size: tuple[int, int]) -> Mask:
 
 
 def places(views: Sequence[BoardView], width_px: int) -> int:
-    """Return in how many of the views no other before shows the board at the same place."""
+    """Return the number of different places of the board in the views."""
     kept: list[BoardView] = []
     for view in views:
         if all(_apart_px(view, old) > MOVED * width_px for old in kept):
@@ -41,7 +41,7 @@ def places(views: Sequence[BoardView], width_px: int) -> int:
 
 
 def _apart_px(view: BoardView, other: BoardView) -> float:
-    """Return how far any corner that both views show is from one to the other."""
+    """Return the largest distance between the positions of a corner in two views."""
     _, here, there = np.intersect1d(view.ids, other.ids, return_indices=True)
     if not len(here):
         return np.inf
@@ -49,18 +49,18 @@ def _apart_px(view: BoardView, other: BoardView) -> float:
 
 
 def tilt_deg(rotation: Array) -> float:
-    """Return the angle between a board's normal, of its pose's rotation (3, 3), and the view."""
+    """Return the angle between the view and the normal of a board with a rotation (3, 3)."""
     return float(np.degrees(np.arccos(np.clip(abs(rotation[2, 2]), 0.0, 1.0))))
 
 
 def outliers(errors_px: Array) -> Mask:
-    """Return which images (n,) stand out by their root-mean-square error (n,)."""
+    """Return which images (n,) are outliers by their root-mean-square error (n,)."""
     limit = max(OUTLIER_OF_MEDIAN * float(np.median(errors_px)), OUTLIER_PX)
     return np.asarray(errors_px > limit)
 
 
 def warnings(camera: str, images: int, seen: Mask, tilts_deg: Sequence[float]) -> list[str]:
-    """Return what is poor about the images of a camera, each with what to do."""
+    """Return the shortcomings of the images of a camera, each with a remedy."""
     found = []
     if images < FEWEST_IMAGES:
         found.append(f'{camera}: {images} images: expected at least {FEWEST_IMAGES}; take more')

@@ -1,4 +1,4 @@
-"""A source of images: what is asked of it, and what those that live have in common."""
+"""Interface of image sources, and base classes of live ones."""
 
 from __future__ import annotations
 
@@ -12,23 +12,23 @@ from softarm_ros.clock import MONOTONIC, Clock, Task
 from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.images import Image, opencv
 
-KEPT = 2  # images that wait to be read; older ones are of no use to a control loop
+KEPT = 2  # number of unread images; older ones are useless to a control loop
 RETRY_S = 0.5
-NOT_YET = 'not there yet'  # a source that is being opened, which a stream may need a while for
+NOT_YET = 'not there yet'  # while a source is being opened, which may take a while
 _CLOSE_S = 3.0
 
 
 @dataclass(frozen=True)
 class Frame:
     """
-    An image and when it was exposed.
+    An image with its time of exposure.
 
     Attributes
     ----------
     stamp_ns : int
-        On this computer's clock [ns since 1970].
+        Time of exposure on this computer's clock [ns since 1970].
     image : Image
-        (rows, columns[, 3]).
+        Image (rows, columns[, 3]).
 
     """
 
@@ -37,39 +37,39 @@ class Frame:
 
 
 class FrameSource(Protocol):
-    """A camera, or what stands for one."""
+    """A camera, or a substitute such as files."""
 
     name: str
 
     def open(self) -> None:
-        """Begin; soon over. CameraError if it can never work."""
+        """Start, without a long wait; raise CameraError if the source can never work."""
         ...
 
     def read(self, timeout_s: float) -> Frame | None:
-        """Return the oldest image not yet read; None if there is none within this time [s]."""
+        """Return the oldest unread image; None if there is none within this time [s]."""
         ...
 
     def problem(self) -> str:
-        """Return why no images come, as far as the source knows; empty: nothing is known."""
+        """Return why no images arrive; '' if the source does not know."""
         ...
 
     def ended(self) -> bool:
-        """Return whether no image will ever come any more: the files are all read."""
+        """Return whether no more images will come, because all files are read."""
         ...
 
     def close(self) -> None:
-        """Let go of it; may be called twice."""
+        """Release the source; may be called twice."""
         ...
 
 
 class PushedFrames:
     """
-    Images that someone else brings, as a subscription of ROS does.
+    Images that other code pushes, such as a ROS subscription.
 
     Attributes
     ----------
     lens : Camera, optional
-        What the camera's own driver says of it.
+        Camera parameters stated by the camera's own driver.
 
     """
 
@@ -80,7 +80,7 @@ class PushedFrames:
         self._arrival = clock.condition()
 
     def push(self, frame: Frame) -> None:
-        """Add an image; the oldest is dropped if two wait already."""
+        """Add an image; drop the oldest if two are unread already."""
         with self._arrival:
             self._frames.append(frame)
             self._arrival.notify_all()
@@ -111,7 +111,7 @@ class PushedFrames:
 
 
 class ThreadedFrames(PushedFrames):
-    """A camera that is read by a thread of its own, and looked for again when it is gone."""
+    """A camera that is read by a thread of its own, and reopened after a loss."""
 
     def __init__(self, name: str, clock: Clock) -> None:
         super().__init__(name, clock)
@@ -127,7 +127,7 @@ class ThreadedFrames(PushedFrames):
         if self._task is not None:
             return
         self._why, self._over = NOT_YET, False
-        # An event of its own: a thread that hangs in its device cannot be woken by the next.
+        # A new event: an old thread that still hangs in its device must stay stopped.
         self._stop = self._clock.event()
         stop = self._stop
         self._task = self._clock.task(lambda: self._run(stop), f'camera {self.name}')
@@ -169,7 +169,7 @@ class ThreadedFrames(PushedFrames):
             stop.wait(RETRY_S)
 
     def _wait_for_room(self, stop: Any) -> None:
-        """Wait until an image is read, if none may be left out; a camera does not wait."""
+        """Wait for room in the queue if no image may be dropped; a camera does not wait."""
 
     def _frames_of_device(self, stop: Any) -> Iterator[Frame]:
         raise NotImplementedError

@@ -1,4 +1,4 @@
-"""Images, and the library that reads them."""
+"""Images, and the import of OpenCV."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def opencv() -> Any:
     Raises
     ------
     CameraError
-        If it is not installed; says what to type.
+        If it is not installed; the message says how to install it.
 
     """
     try:
@@ -32,7 +32,7 @@ def opencv() -> Any:
 
 
 def read_image(path: Path) -> Image:
-    """Return an image (rows, columns[, 3]) as it is in the file; CameraError if it is none."""
+    """Return an image file as (rows, columns[, 3]); raise CameraError if it is not an image."""
     cv2 = opencv()
     data = np.frombuffer(path.read_bytes(), np.uint8) if path.is_file() else np.empty(0, np.uint8)
     image = cv2.imdecode(data, cv2.IMREAD_UNCHANGED) if data.size else None
@@ -42,7 +42,7 @@ def read_image(path: Path) -> Image:
 
 
 def as_8_bit(image: NDArray[Any], what: str) -> Image:
-    """Return a picture of 8 or 16 bits with 8, without an alpha channel; CameraError if other."""
+    """Convert an 8 or 16 bit image to 8 bit without alpha; raise CameraError for other types."""
     if image.dtype == np.uint16:
         image = image >> 8
     if image.dtype not in (np.uint8, np.uint16) or image.ndim not in (2, 3):

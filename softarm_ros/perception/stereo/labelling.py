@@ -1,4 +1,4 @@
-"""Which marker of the arm each point is: by where they are expected, or by their order."""
+"""Identification of points with markers of the arm, by expected positions or by order."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.perception.stereo.disk_kernels import rigid_labels
 from softarm_ros.perception.stereo.matching import Candidates
 
-# Of chi-square with three degrees of freedom: 1 in 1000 true points is lost.
+# Quantile of chi-square with three degrees of freedom: 1 in 1000 true points is lost.
 GATE = 16.27
-# Two explanations of one marker are told apart by so much: 20 times as likely.
+# The best candidate must be so much better than the next one: 20 times as likely.
 CLEAR = 6.0
 
 
@@ -22,21 +22,21 @@ def label(
     spread: Mapping[str, Array] | float,
 ) -> dict[str, int]:
     """
-    Return which candidate each marker is; a marker that none of them can be is not in it.
+    Return the index of each marker's candidate; omit markers without a candidate.
 
-    The most likely pairs of marker and candidate are taken first, each mark of an image once. The
-    cost is the squared Mahalanobis distance from the expected place, plus the candidate's own
-    epipolar misfit. A marker that two candidates explain about as well is left out as well: a
-    missing point is better than a wrong one.
+    The most likely pairs of marker and candidate are taken first; each mark of an image is used
+    once. The cost is the squared Mahalanobis distance from the expected position, plus the
+    candidate's own epipolar misfit. A marker is omitted if two candidates explain it about
+    equally well: a missing point is better than a wrong one.
 
     Parameters
     ----------
     found : Candidates
-        In any frame.
+        Candidates in any frame.
     expected : mapping
-        Marker -> position (3,) in the same frame: the model's prediction.
+        Predicted position (3,) of each marker in the same frame.
     spread : mapping or float
-        Covariance (3, 3) of each prediction, or one standard deviation of them all [m].
+        Covariance (3, 3) of each prediction, or a common standard deviation [m].
 
     """
     names = list(expected)
@@ -69,7 +69,7 @@ def label(
 
 
 def _rival(cost: Array, row: int, which: int, found: Candidates, taken: Mapping[str, int]) -> bool:
-    """Return whether another candidate, which no other marker has, explains a marker as well."""
+    """Return whether another candidate that no other marker uses explains a marker as well."""
     for other in np.flatnonzero(cost[row] < cost[row, which] + CLEAR):
         if other == which:
             continue
@@ -88,11 +88,12 @@ def in_order(
     points: Array, names: Sequence[str], start: Array, spacing_m: float
 ) -> dict[str, int]:
     """
-    Return which point each marker is, from the base to the tip, without any prediction.
+    Return the index of each marker's point, from base to tip, without any prediction.
 
-    Each is the one nearest to that before, the first the nearest to `start` (3,), the base.
-    Empty unless all are seen, nothing else is, and every step is short: at most twice
-    `spacing_m`, the largest distance of neighbours, and half as far as to the next but one.
+    The first marker is the point nearest to `start` (3,), the base; each further marker is the
+    point nearest to the previous one. The result is empty unless there is exactly one point per
+    marker and every step is short: at most twice `spacing_m`, the largest distance of neighbours,
+    and clearly shorter (by a factor of 1.2) than the step to any other point.
     """
     if len(points) != len(names) or not len(points):
         return {}
@@ -112,22 +113,22 @@ def label_rigid(
     points: Array, expected: Array, reach_m: float, tolerance_m: float
 ) -> dict[int, int]:
     """
-    Return which point each marker of a rigid disk is; empty where it cannot be told.
+    Return the index of the point of each marker of a rigid disk; empty if ambiguous.
 
-    A disk that is not where it was expected takes all of its markers with it. So every shift that
-    brings a marker onto a point is tried, and the one that explains most markers is taken; of
-    equals that with the smaller misfit. Two that are alike in both explain nothing.
+    If a disk is not at its expected place, all of its markers are shifted. So every shift that
+    brings a marker onto a point is tried. The shift that explains most markers is taken; among
+    equals, that with the smallest misfit. If two shifts are similar in both, the result is empty.
 
     Parameters
     ----------
     points : (n, 3)
         Candidates.
     expected : (m, 3)
-        Where the markers are expected.
+        Expected positions of the markers.
     reach_m : float
-        How far the disk may be from there.
+        Longest shift of the disk.
     tolerance_m : float
-        What a marker may be off after the shift: the disk may have turned.
+        Tolerance of a marker's position after the shift: the disk may have turned.
 
     """
     if not len(points):

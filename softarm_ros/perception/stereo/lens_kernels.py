@@ -1,4 +1,4 @@
-"""Compiled pinhole with the lens distortion of OpenCV, both ways."""
+"""Compiled pinhole projection with the lens distortion of OpenCV, and its inverse."""
 
 from __future__ import annotations
 
@@ -10,24 +10,24 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 
 _NEWTON_STEPS = 30
-_CONVERGED = 1e-12  # of normalised coordinates
+_CONVERGED = 1e-12  # error of normalised coordinates
 
 
 @kernel
 def project_into(points: Array, matrix: Array, lens: Array, pixels: Array) -> None:
     """
-    Write where points (n, 3) of a camera's frame appear (n, 2) [px]; nan where they do not.
+    Project points (n, 3) of a camera's frame to pixels (n, 2); nan if a point is not visible.
 
     Parameters
     ----------
     points : (n, 3)
-        [m].
+        Points [m].
     matrix : (3, 3)
         [[fx, skew, cx], [0, fy, cy], [0, 0, 1]] [px].
     lens : (8,)
         k1, k2, p1, p2, k3, k4, k5, k6.
     pixels : (n, 2)
-        Written to.
+        Output.
 
     """
     bent = np.empty(6)
@@ -39,7 +39,7 @@ def project_into(points: Array, matrix: Array, lens: Array, pixels: Array) -> No
 def project_point(
     x: float, y: float, z: float, matrix: Array, lens: Array, bent: Array, pixel: Array
 ) -> None:
-    """Write where a point of a camera's frame [m] appears (2,) [px]; `bent` (6,) is scratch."""
+    """Project a point of a camera's frame [m] to a pixel (2,); `bent` (6,) is scratch."""
     pixel[0] = pixel[1] = math.nan
     if not z > 0.0:
         return
@@ -52,10 +52,10 @@ def project_point(
 @kernel
 def directions_into(pixels: Array, matrix: Array, lens: Array, rays: Array) -> None:
     """
-    Write unit vectors (n, 3), along which pixels (n, 2) look; nan where the lens has none.
+    Write the unit vectors (n, 3) of the rays of pixels (n, 2); nan if there is none.
 
-    Newton's method on the distortion; a pixel is nan where it does not converge. Parameters as
-    those of `project_into`; `rays` is written to.
+    Newton's method inverts the distortion; a vector is nan if it does not converge. The parameters
+    are those of `project_into`; `rays` is the output.
     """
     bent = np.empty(6)
     for n in range(pixels.shape[0]):
@@ -80,7 +80,7 @@ def directions_into(pixels: Array, matrix: Array, lens: Array, rays: Array) -> N
 
 @kernel
 def _distort(x: float, y: float, lens: Array, bent: Array) -> None:
-    """Write (6,): normalised coordinates behind the lens, and their slopes xx, xy, yx, yy."""
+    """Write (6,): distorted normalised coordinates, and their derivatives xx, xy, yx, yy."""
     k1, k2, p1, p2 = lens[0], lens[1], lens[2], lens[3]
     k3, k4, k5, k6 = lens[4], lens[5], lens[6], lens[7]
     r2 = x * x + y * y
@@ -89,7 +89,7 @@ def _distort(x: float, y: float, lens: Array, bent: Array) -> None:
     radial = above / below
     above_slope = k1 + r2 * (2.0 * k2 + 3.0 * k3 * r2)
     below_slope = k4 + r2 * (2.0 * k5 + 3.0 * k6 * r2)
-    radial_slope = (above_slope - radial * below_slope) / below  # by r2
+    radial_slope = (above_slope - radial * below_slope) / below  # derivative by r2
     bent[0] = x * radial + 2.0 * p1 * x * y + p2 * (r2 + 2.0 * x * x)
     bent[1] = y * radial + p1 * (r2 + 2.0 * y * y) + 2.0 * p2 * x * y
     bent[2] = radial + 2.0 * x * x * radial_slope + 2.0 * p1 * y + 6.0 * p2 * x
@@ -103,6 +103,6 @@ def _upright(bent: Array) -> bool:
     """
     Return whether the distortion keeps neighbours in order.
 
-    It does so around the axis; beyond, it returns into the image, which no lens does.
+    It does so near the axis. Farther out, the model folds back into the image, unlike a real lens.
     """
     return bent[2] * bent[5] - bent[3] * bent[4] > 0.0 and bent[2] + bent[5] > 0.0

@@ -1,4 +1,4 @@
-"""Which mark of the left image and which of the right show the same marker."""
+"""Matching of marks in the left and right image that show the same marker."""
 
 from __future__ import annotations
 
@@ -13,29 +13,29 @@ from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.detection import Marks
 from softarm_ros.perception.stereo.triangulation import triangulate
 
-# Of chi-square with one degree of freedom: 1 in 1000 true pairs is lost.
+# Quantile of chi-square with one degree of freedom: 1 in 1000 true pairs is lost.
 EPIPOLAR_GATE = 10.83
-# Midway between two rays is not where the misfit is least, but near to it.
+# Multiple of the gate for the initial point, midway between two rays, which is not the best one.
 _HOPELESS = 30.0
 
 
 @dataclass(frozen=True)
 class Candidates:
     """
-    Pairs of marks that may show one marker; a mark may be in several.
+    Pairs of marks that may show the same marker; a mark may be in several pairs.
 
     Attributes
     ----------
     left, right : (n,)
-        Numbers of the marks.
+        Indices of the marks in each image.
     points : (n, 3)
-        In the left camera's frame [m].
+        Triangulated points in the left camera's frame [m].
     covariances : (n, 3, 3)
-        [m2].
+        Covariances of the points [m2].
     misfit : (n,)
-        Square of the epipolar distance by its standard deviation.
+        Square of the ratio of the epipolar distance to its standard deviation.
     names : tuple of str
-        Of markers that carry their own.
+        Names of ArUco markers; '' for others.
 
     """
 
@@ -47,7 +47,7 @@ class Candidates:
     names: tuple[str, ...]
 
     def chosen(self, which: NDArray[np.int64]) -> Candidates:
-        """Return some of them."""
+        """Return the candidates with these indices."""
         return Candidates(
             self.left[which],
             self.right[which],
@@ -70,23 +70,23 @@ def candidates(
     together: Mask | None = None,
 ) -> Candidates:
     """
-    Return the pairs of marks whose rays meet, within what their covariances allow.
+    Return the pairs of marks whose rays meet within their covariances.
 
     Parameters
     ----------
     cameras : StereoCameras
-        With its window, if there is one.
+        The cameras, with the window if there is one.
     left, right : Marks
-        Of one exposure.
+        Marks of one exposure.
     nearest_m, farthest_m : float
-        From either camera, along its view.
+        Range of distances from either camera, along its view.
     marker_m : float, optional
-        Diameter of balls. A blob is then compared with how large it has to be at that distance:
-        one that is smaller is partly hidden and its centre is not that of the marker.
+        Diameter of balls. The size of a blob is then compared with the expected size at its
+        distance: a smaller blob is partly hidden, and its centre is not that of the marker.
     size_tolerance : float
-        Of the diameter in the image, as a share.
+        Relative tolerance of the diameter in the image.
     together : (left marks, right marks), optional
-        Which marks may show one marker; all without it.
+        Which marks may show the same marker; by default all.
 
     """
     counts = len(left.pixels), len(right.pixels)
@@ -125,7 +125,7 @@ def candidates(
 
 
 def marker_width_px(cameras: StereoCameras, side: Side, points_L: Array, marker_m: float) -> Array:
-    """Return how wide (n,) balls at points (n, 3) appear, by where their upper ends appear."""
+    """Return the widths (n,) [px] of balls at points (n, 3), from the pixels of their ends."""
     X_LC = cameras.pose(side)
     half = 0.5 * marker_m * np.stack([X_LC[:3, 0], -X_LC[:3, 0], X_LC[:3, 1], -X_LC[:3, 1]])
     ends = cameras.project(side, (points_L[None] + half[:, None]).reshape(-1, 3))
@@ -137,10 +137,10 @@ def marker_width_px(cameras: StereoCameras, side: Side, points_L: Array, marker_
 
 def unambiguous(found: Candidates) -> Candidates:
     """
-    Return the candidates both of whose marks are in no other candidate.
+    Return the candidates whose two marks are in no other candidate.
 
-    Where a mark could belong to several, nothing is chosen: which one it is only a prediction can
-    tell.
+    If a mark is in several candidates, none of these is returned: only a prediction could decide
+    between them.
     """
     lefts, rights = found.left.tolist(), found.right.tolist()
     which = [

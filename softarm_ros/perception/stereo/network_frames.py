@@ -1,4 +1,4 @@
-"""Network cameras: images over HTTP, one behind the other."""
+"""Network cameras: streams of images over HTTP."""
 
 from __future__ import annotations
 
@@ -25,12 +25,13 @@ _PGM = re.compile(rb'P5\s+(\d{1,5})\s+(\d{1,5})\s+255\s')
 
 class MjpegFrames(ThreadedFrames):
     """
-    A network camera that sends JPEG images, or grey ones as they are (PGM), over HTTP
+    A network camera that sends JPEG images, or uncompressed grey ones (PGM), over HTTP
     (multipart/x-mixed-replace).
 
-    The stamp is the header X-Timestamp [s since 1970] that ustreamer and mjpg-streamer send: the
-    exposure on the clock of that computer, which has to follow this one's (NTP, chrony). Without
-    the header it is when the image came. Images are decoded to grey, `colour` to blue-green-red.
+    The stamp is the header X-Timestamp [s since 1970] of ustreamer and mjpg-streamer: the time of
+    exposure on the clock of that computer, which has to be synchronised with this one (NTP,
+    chrony). Without the header, the stamp is the time of arrival. Images are decoded to grey, with
+    `colour` to blue-green-red.
     """
 
     def __init__(
@@ -42,11 +43,11 @@ class MjpegFrames(ThreadedFrames):
         self._socket: socket.socket | None = None
 
     def close(self) -> None:
-        """See `FrameSource`; does not wait for an image that may never come."""
+        """See `FrameSource`; does not wait for a pending image."""
         self._stop.set()
         link = self._socket
         if link is not None:
-            with contextlib.suppress(OSError):  # it is closed already
+            with contextlib.suppress(OSError):  # closed already
                 link.shutdown(socket.SHUT_RDWR)
         super().close()
 
@@ -72,7 +73,7 @@ class MjpegFrames(ThreadedFrames):
                 stamp_ns = _stamp_ns(header)
                 image = _decoded(data, self._colour)
                 if image is None:
-                    continue  # damaged on its way: the next one comes soon
+                    continue  # damaged in transit: the next one comes soon
                 yield Frame(stamp_ns, image)
         finally:
             self._socket = None
@@ -80,7 +81,7 @@ class MjpegFrames(ThreadedFrames):
 
 
 def _part_header(answer: HTTPResponse) -> dict[str, str]:
-    """Return the header of the next part, names in small letters."""
+    """Return the header of the next part, with names in lower case."""
     header: dict[str, str] = {}
     while True:
         line = answer.readline(_LONGEST_LINE)
@@ -111,9 +112,9 @@ def _part_body(answer: HTTPResponse, header: dict[str, str]) -> bytearray:
 
 
 def _decoded(data: bytearray, colour: bool) -> Image | None:
-    """Return the image in some data; None if it is damaged."""
+    """Return the decoded image; None if the data are damaged."""
     grey = None if colour else _PGM.match(data)
-    if grey is not None:  # as it is: no copy
+    if grey is not None:  # uncompressed: no copy
         width, height = int(grey[1]), int(grey[2])
         if len(data) - grey.end() < width * height:
             return None

@@ -1,4 +1,4 @@
-"""Compiled pair of cameras: where points appear, and which points pairs of pixels show."""
+"""Compiled pair of cameras: projection of points, and triangulation of pairs of pixels."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from softarm_ros.geometry.linear_kernels import weighted_square
 from softarm_ros.perception.stereo.lens_kernels import project_point
 from softarm_ros.perception.stereo.window_kernels import direction_into
 
-_STEP_M = 1e-6  # of the central differences
-_CONVERGED_M = 1e-8  # of a step; the next would be far smaller
-_FLAT_M = 2e-3  # after a smaller step the slopes of the one before are as good
+_STEP_M = 1e-6  # step of the central differences
+_CONVERGED_M = 1e-8  # length of a last step; the next would be far smaller
+_FLAT_M = 2e-3  # after a shorter step, the previous derivatives are still good enough
 _STEPS = 10
-_REGULAR = 1e14  # condition of an information matrix that can be inverted
+_REGULAR = 1e14  # largest condition number of an invertible information matrix
 
 
 @kernel
@@ -24,20 +24,20 @@ def project_through(
     points: Array, matrix: Array, lens: Array, X_LC: Array, window: Array, pixels: Array
 ) -> None:
     """
-    Write where points appear in one image (n, 2) [px]; nan where they do not.
+    Project points to pixels (n, 2) of one image; nan if a point is not visible.
 
     Parameters
     ----------
     points : (n, 3)
-        In the left camera's frame [m].
+        Points in the left camera's frame [m].
     matrix, lens : (3, 3), (8,)
         As for `project_into`.
     X_LC : (4, 4)
         Pose of the camera in the left one's frame.
     window : (8,) or (0,)
-        As for `direction_into`; empty without one.
+        As for `direction_into`; empty without a window.
     pixels : (n, 2)
-        Written to.
+        Output.
 
     """
     bent, ray = np.empty(6), np.empty(3)
@@ -81,24 +81,24 @@ def refine_points(
     misfits: Array,
 ) -> None:
     """
-    Move points to where their squared reprojection error is least (Gauss-Newton).
+    Move points to the minimum of their squared reprojection error (Gauss-Newton).
 
     Parameters
     ----------
     points : (n, 3)
-        Where to begin [m]; written to, nan where nothing is found.
+        Initial points [m]; overwritten with the results, nan for failures.
     seen : (n, 4)
         Pixels of the left and the right image [px].
     weights : (n, 4, 4)
-        Inverse of their covariance [1/px2].
+        Inverse covariance of the pixels [1/px2].
     matrices, lenses, poses : (2, 3, 3), (2, 8), (2, 4, 4)
-        Of both cameras, as for `project_through`.
+        Parameters of both cameras, as for `project_through`.
     window : (8,) or (0,)
         As for `project_through`.
     hopeless : float
-        Points that begin with a larger misfit are given up.
+        Largest initial misfit; points with a larger one are given up.
     covariances, misfits : (n, 3, 3), (n,)
-        Written to [m2]; nan where nothing is found.
+        Output [m2]; nan for failures.
 
     """
     bent, ray = np.empty(6), np.empty(3)
@@ -164,7 +164,7 @@ def _both(
     ray: Array,
     shown: Array,
 ) -> None:
-    """Write where a point appears in both images (4,) [px]."""
+    """Project a point to both images (4,) [px]."""
     for side in range(2):
         pixel = shown[2 * side : 2 * side + 2]
         _appear(point, matrices[side], lenses[side], poses[side], window, bent, ray, pixel)
@@ -184,7 +184,7 @@ def _normal(slope: Array, weight: Array, information: Array) -> None:
 
 @kernel
 def _invert(matrix: Array, inverse: Array) -> bool:
-    """Write the inverse of a symmetric (3, 3); return whether there is one worth the name."""
+    """Write the inverse of a symmetric matrix (3, 3); return whether it is well conditioned."""
     for i in range(3):
         for j in range(3):
             a, b = (j + 1) % 3, (j + 2) % 3
@@ -198,6 +198,6 @@ def _invert(matrix: Array, inverse: Array) -> bool:
     for i in range(3):
         for j in range(3):
             inverse[i, j] /= det
-    # Above the condition number, by less than ten times.
+    # This product exceeds the condition number by less than a factor of ten.
     size = matrix[0, 0] + matrix[1, 1] + matrix[2, 2]
     return size * (inverse[0, 0] + inverse[1, 1] + inverse[2, 2]) < _REGULAR

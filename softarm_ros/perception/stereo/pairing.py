@@ -1,4 +1,4 @@
-"""Images of two cameras that were exposed at one time."""
+"""Pairing of images of two cameras that were exposed at the same time."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _CLOCK_SET_NS = 1_000_000_000
 
 @dataclass(frozen=True)
 class Pair(Generic[T]):
-    """What the two cameras saw, and the mean of both times [ns]."""
+    """Images of both cameras, mean of their time stamps, and right minus left stamp [ns]."""
 
     stamp_ns: int
     left: T
@@ -30,7 +30,7 @@ class PairByStamp(Generic[T]):
     Attributes
     ----------
     unpaired : dict
-        How many images of a camera found no partner.
+        Number of images of each camera without a partner.
 
     """
 
@@ -42,11 +42,11 @@ class PairByStamp(Generic[T]):
 
     def push(self, side: Side, stamp_ns: int, image: T) -> Pair[T] | None:
         """
-        Take an image; return the pair that it completes, if it does.
+        Take an image; return the pair that it completes, or None.
 
-        An image whose stamp is not after its camera's last one is refused: it was seen already.
-        Stamps that go back by more than a second are those of a clock that was set: all begins
-        anew.
+        An image is refused if its stamp is not later than the last one of its camera: it was seen
+        already. If stamps go back by more than a second, a clock has been set, and pairing
+        restarts.
         """
         newest = self._newest.get(side, -1)
         if stamp_ns < newest - _CLOCK_SET_NS:
@@ -69,7 +69,7 @@ class PairByStamp(Generic[T]):
             return None
         while candidates.popleft() is not best:
             self.unpaired[other] += 1
-        # Older ones of this camera cannot be paired in order any more.
+        # Older images of this camera can no longer be paired in order.
         self.unpaired[side] += len(self._waiting[side])
         self._waiting[side].clear()
         left, right = (image, best[1]) if side == 'left' else (best[1], image)

@@ -1,4 +1,4 @@
-"""What both cameras see, with what was found in it."""
+"""Picture of both camera views, with detected markers and bodies."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ _FOUND, _NAMED = (0, 190, 255), (80, 220, 80)  # blue, green, red
 
 def marked(images: tuple[Image, Image], seen: Seen, cameras: StereoCameras) -> Image:
     """
-    Return both images side by side (rows, columns, 3): marks, and the names of markers.
+    Return both images side by side (rows, columns, 3), with marks and names of markers drawn.
 
-    A mark without a name was seen by one camera only, or is no marker of the arm. The origin and
-    the axes of bodies are drawn 30 mm long: x red, y green, z blue.
+    A mark without a name was seen by one camera only, or is not a marker of the arm. The axes of
+    bodies are drawn at their origin, 30 mm long: x red, y green, z blue.
     """
     cv2 = opencv()
     X_LB = cameras.base_pose()

@@ -1,4 +1,4 @@
-"""The pose that takes known points to measured ones."""
+"""Fit of a pose that maps known points to measured ones."""
 
 from __future__ import annotations
 
@@ -11,21 +11,21 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose
 from softarm_ros.perception.stereo.camera import CameraError
 
-_LARGEST_SET = 8  # markers; all their permutations are tried
-_AMBIGUOUS = 3.0  # the second best order must be so much worse than the best
+_LARGEST_SET = 8  # number of markers; all their permutations are tried
+_AMBIGUOUS = 3.0  # the error of the second-best order must be this multiple of the best one
 
 
 def rigid_fit(known: ArrayLike, measured: ArrayLike) -> tuple[Array, Array]:
     """
-    Return the pose (4, 4) of least squares that takes known points to measured ones.
+    Return the least-squares pose (4, 4) that maps known points to measured ones.
 
-    By the singular value decomposition of their covariance (Kabsch; Umeyama 1991).
+    It uses the singular value decomposition of their covariance (Kabsch; Umeyama 1991).
 
     Returns
     -------
     X : (4, 4)
     misses : (n, 3)
-        Measured less expected [m].
+        Measured minus expected points [m].
 
     Raises
     ------
@@ -49,20 +49,20 @@ def rigid_fit(known: ArrayLike, measured: ArrayLike) -> tuple[Array, Array]:
 
 def unordered_fit(known: ArrayLike, measured: ArrayLike) -> tuple[Array, Array, float]:
     """
-    Return the pose that takes known points to as many measured ones in unknown order.
+    Return the pose that maps known points to the same number of measured ones in unknown order.
 
     Returns
     -------
     X : (4, 4)
     order : (n,)
-        Which measured point is which known one.
+        Index of the measured point of each known one.
     rms : float
-        Of the misses [m].
+        Root mean square of the misfits [m].
 
     Raises
     ------
     CameraError
-        If their numbers differ, there are more than eight, or two orders fit about as well.
+        If the numbers differ or exceed eight, or two orders fit about equally well.
 
     """
     source, target = (np.asarray(p, dtype=np.float64).reshape(-1, 3) for p in (known, measured))

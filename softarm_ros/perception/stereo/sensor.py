@@ -1,4 +1,4 @@
-"""A pair of cameras as a sensor of poses."""
+"""A pair of cameras as a pose sensor."""
 
 from __future__ import annotations
 
@@ -26,22 +26,22 @@ from softarm_ros.perception.stereo.picture import marked
 from softarm_ros.perception.stereo.sources import ROS, open_source
 from softarm_ros.perception.stereo.tracking import MarkerTracker, Predict, Seen
 
-_TURN_S = 0.01  # how long one camera is waited for before the other is looked at
-_SWAPPED_AFTER = 5  # exposures in a row that fit with the cameras exchanged, and not as they are
+_TURN_S = 0.01  # wait for one camera before the other one is read
+_SWAPPED_AFTER = 5  # consecutive exposures that fit only with the cameras exchanged
 _RATE_OVER_NS = 1_000_000_000
-_SLOW_SHARE = 0.8  # of the pairs of images that are expected
-_SLOW_AFTER_S = 2.0  # since pairs come without a pause
-_ROWS = 5  # every so many rows of an image are compared with those of the one before
-_FROZEN_AFTER = 3  # images in a row
-_LENS_APART = 0.01  # of the image's width; at a usual focal length a hundredth of the distance
+_SLOW_SHARE = 0.8  # share of the expected pairs of images
+_SLOW_AFTER_S = 2.0  # duration of pairs without a pause
+_ROWS = 5  # every fifth row of an image is compared with the previous image
+_FROZEN_AFTER = 3  # consecutive equal images
+_LENS_APART = 0.01  # share of the image width; 1 % of the distance at a usual focal length
 
 
 class StereoCameraSensor:
     """
     Reads two cameras and reports the markers that both see; a `PoseSensor`.
 
-    Positions are in the base frame of the calibration file. What is hidden, or could be one of
-    two markers, is not reported.
+    Positions are in the base frame of the calibration file. Hidden and ambiguous markers are not
+    reported.
 
     Parameters
     ----------
@@ -49,9 +49,9 @@ class StereoCameraSensor:
     frame_id : str
         Name of the base frame.
     clock : Clock
-        By which a camera counts as gone.
+        Clock for time-outs of cameras.
     sources : mapping, optional
-        Other sources than those of the config: images that arrive as ROS messages.
+        Sources that replace those of the config: images that arrive as ROS messages.
 
     """
 
@@ -112,7 +112,7 @@ class StereoCameraSensor:
             source.close()
 
     def topics(self) -> dict[str, str]:
-        """See `TopicSensor`: by camera."""
+        """See `TopicSensor`; the keys are the cameras."""
         named = {'left': self.config.left, 'right': self.config.right}
         return {k: text.removeprefix(ROS) for k, text in named.items() if text.startswith(ROS)}
 
@@ -165,7 +165,7 @@ class StereoCameraSensor:
         ]
         alone_s = now_s - max(paired_s, opened_s)
         connected = not gone and alone_s <= self.config.timeout_s
-        # Images that are not even compared, such as frozen ones, have a problem of their own.
+        # Images that are rejected before pairing, such as frozen ones, have their own problem.
         compared = all(now_s - offered[side] <= self.config.timeout_s for side in SIDES)
         if not gone and not connected and compared:
             gone = [self._never_together(alone_s)]
@@ -209,7 +209,7 @@ class StereoCameraSensor:
             self._opened_s = now_s
             self._offered_s: dict[Side, float] = dict.fromkeys(SIDES, -float('inf'))
             self._paired_s = -float('inf')
-            self._flowing_s = now_s  # since when pairs come without a pause
+            self._flowing_s = now_s  # time of the first pair since the last pause
             self._stamps: deque[int] = deque(maxlen=512)
             self._names: tuple[str, ...] = ()
             self._values: dict[str, str] = {}
@@ -242,7 +242,7 @@ class StereoCameraSensor:
         return True
 
     def _compare_lens(self, side: Side, source: FrameSource) -> None:
-        """Tell if a camera's driver states another lens than the camera was calibrated with."""
+        """Report if the lens that a camera's driver states differs from the calibrated one."""
         stated = source.lens if isinstance(source, PushedFrames) else None
         assert self._cameras is not None
         ours = self._cameras.camera(side)
@@ -267,10 +267,10 @@ class StereoCameraSensor:
 
     def _frozen(self, side: Side, image: Image) -> bool:
         """
-        Return whether an image is the one before it again, whatever its time stamp says.
+        Return whether an image is a repetition of the previous one, whatever its time stamp.
 
-        No two exposures of a real camera are alike to the last grey level, but where all is
-        black (a lens cap) or white (exposed too long).
+        Noise makes any two exposures of a real camera differ, unless the image is uniformly black
+        (lens cap) or white (over-exposed).
         """
         before = self._shown.get(side)
         self._shown[side] = image
@@ -316,7 +316,7 @@ class StereoCameraSensor:
         return Sighting(pair.stamp_ns, self._frame_id, seen.bodies, seen.points)
 
     def _judge(self, seen: Seen) -> None:
-        """Report what is wrong with an exposure."""
+        """Report the problems of an exposure."""
         assert self._tracker is not None
         now_s = self._clock.now_s()
         names = set(seen.names)
@@ -324,7 +324,7 @@ class StereoCameraSensor:
         misfits = enough and len(names) == 0 and self._tracker.fits_swapped(seen.marks)
         if misfits:
             self._swapped += 1
-        elif names or seen.searched:  # where not all was looked at, what is missing says nothing
+        elif names or seen.searched:  # a partial search without markers is no evidence
             self._swapped = 0
         if self._swapped >= _SWAPPED_AFTER:
             self._problems.report(
@@ -354,7 +354,7 @@ class StereoCameraSensor:
         self._judge_markers(now_s, seen, names)
 
     def _judge_markers(self, now_s: float, seen: Seen, names: set[str]) -> None:
-        """Report which markers are missing, and what is taken for none."""
+        """Report missing markers, doubted markers and reflections."""
         for name in (point.name for point in self.config.points):
             if name not in names:
                 self._problems.report(

@@ -1,4 +1,4 @@
-"""Where images come from: files, video, V4L2, GStreamer, network cameras, or who pushes them."""
+"""Sources of images: files, video, V4L2, GStreamer and network cameras."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ from softarm_ros.perception.stereo.frame_source import (
 from softarm_ros.perception.stereo.images import as_8_bit, opencv, read_image
 from softarm_ros.perception.stereo.network_frames import MjpegFrames
 
-ROS = 'ros:'  # in front of the name of a topic
+ROS = 'ros:'  # prefix of the name of a topic
 
-_DRIVER_STAMP_AGE_S = 1.0  # an older stamp of a video driver is of another clock
+_DRIVER_STAMP_AGE_S = 1.0  # an older stamp of a video driver is not from the monotonic clock
 
 
 class FileFrames:
     """
-    Images of a folder or pattern, by name, at a rate: they are as old as their place says.
+    Images of a folder or pattern, sorted by name; index and rate give their time stamps.
 
-    A file that is gone or no image is left out; those after it keep their places.
+    A file that is missing or not an image is skipped; later files keep their time stamps.
     """
 
     def __init__(self, where: str, rate_hz: float, start_ns: int = 0) -> None:
@@ -77,8 +77,8 @@ class OpenCvFrames(ThreadedFrames):
     """
     A V4L2 device (`/dev/video0`, `0`), GStreamer pipeline (`... ! appsink`), video file or URL.
 
-    Of a V4L2 camera the stamp is that of its driver, the end of the exposure on the monotonic
-    clock; of a video file it is the place in the file; else when the image came.
+    For a V4L2 camera, the stamp is that of its driver: the end of the exposure on the monotonic
+    clock. For a video file, it is the position in the file; otherwise the time of arrival.
     """
 
     def __init__(
@@ -136,7 +136,7 @@ class OpenCvFrames(ThreadedFrames):
 
 def open_source(text: str, rate_hz: float = 30.0, *, colour: bool = False) -> FrameSource:
     """
-    Return the source that a text names; not opened yet.
+    Return the source named by a text, not opened yet.
 
     `0`, `/dev/video0`: V4L2; `a ! b ! appsink`: GStreamer; `http://...`: a network camera;
     `rtsp://...` and files of a video: OpenCV; a folder or pattern: image files at `rate_hz`.
@@ -144,7 +144,7 @@ def open_source(text: str, rate_hz: float = 30.0, *, colour: bool = False) -> Fr
     Raises
     ------
     CameraError
-        If the text names nothing of these.
+        If the text names none of these.
 
     """
     if text.startswith(ROS):
@@ -163,5 +163,5 @@ def open_source(text: str, rate_hz: float = 30.0, *, colour: bool = False) -> Fr
 
 
 def is_live(text: str) -> bool:
-    """Return whether a source goes on by itself: everything but image files."""
+    """Return whether a source is live, that is, anything except image files."""
     return not isinstance(open_source(text), FileFrames)

@@ -1,4 +1,4 @@
-"""From two images of one exposure to named points and disks in the base frame."""
+"""Identification of points and disks in two images of one exposure, in the base frame."""
 
 from __future__ import annotations
 
@@ -20,17 +20,17 @@ from softarm_ros.perception.stereo.labelling import in_order, label, label_rigid
 from softarm_ros.perception.stereo.matching import Candidates, candidates, unambiguous
 from softarm_ros.perception.stereo.triangulation import triangulate
 
-# How fast a marker may have moved unseen: the gate opens by this.
+# Speed at which the gate of an unseen marker widens.
 _DRIFT_M_S = 0.3
 _FORGOTTEN_S = 1.0
-_DISK_FORGOTTEN_S = 0.15  # later a disk may have turned too far
-_TRACKED_M = 0.004  # what a disk may be off its last velocity, beside the drift
-# A whole image is searched again after so many pairs, while something is missing.
+_DISK_FORGOTTEN_S = 0.15  # after a longer time, a disk may have turned too far
+_TRACKED_M = 0.004  # error of the extrapolated position of a disk, in addition to the drift
+# While markers are missing, whole images are searched after this number of pairs.
 _SEARCH_EVERY = 6
-_LARGEST_M = 0.02  # a marker of unknown size
-_TURNED = 0.2  # by so many rad a disk may be turned from what is expected
+_LARGEST_M = 0.02  # assumed diameter of a marker of unknown size
+_TURNED = 0.2  # largest turn of a disk from its expected orientation [rad]
 _RIM_PX = 6.0  # around a marker, for its background
-_SUSPICIOUS_M = 0.03  # an unnamed point so near to a marker is a reflection on the arm
+_SUSPICIOUS_M = 0.03  # an unnamed point this near to a marker is a reflection on the arm
 
 Predict = Callable[[], Mapping[str, Array] | None]
 
@@ -38,24 +38,24 @@ Predict = Callable[[], Mapping[str, Array] | None]
 @dataclass(frozen=True)
 class Seen:
     """
-    What one exposure shows.
+    Markers and bodies seen in one exposure.
 
     Attributes
     ----------
     points : tuple of PointSighting
-        In the base frame; a marker that is hidden, or that could be two, is not in it.
+        Markers in the base frame; hidden and ambiguous markers are omitted.
     marks : (Marks, Marks)
-        Of the left and right image.
+        Marks of the left and right image.
     pairs : int
-        Pairs of marks whose rays meet.
+        Number of pairs of marks whose rays meet.
     bodies : tuple of BodySighting
-        Disks of which three markers or more agree.
+        Disks with three or more consistent markers.
     doubted : tuple of str
-        Markers that were found where they cannot be.
+        Markers of disks that were found at impossible positions.
     strangers : (n, 3)
-        Points near the arm that are no marker of it [m].
+        Points near the arm that are not its markers [m].
     searched : bool
-        Whether the whole images were looked at.
+        Whether the whole images were searched.
 
     """
 
@@ -75,7 +75,7 @@ class Seen:
 
 @dataclass(frozen=True)
 class _Expected:
-    """Where a marker is expected, how far it may be off [m], and what it moves with."""
+    """Expected position (3,) of a marker, and its standard deviation `reach_m` [m]."""
 
     position: Array
     reach_m: float
@@ -83,19 +83,20 @@ class _Expected:
 
 class MarkerTracker:
     """
-    Names what two images show, by where the markers are expected.
+    Identifies the markers in two images by their expected positions.
 
-    That is where they were, moved on with the velocity they had; for what was not seen of late,
-    what a model predicts, where one does; at first, and without a model, their order along the
-    arm. Images are looked at where markers are expected, and as a whole while some are missing.
+    The expected position is the last one, extrapolated with the last velocity. For markers not
+    seen recently, it is the prediction of a model, if there is one. At the start and without a
+    model, the order along the arm identifies the markers. Images are searched around the expected
+    positions, and as a whole while markers are missing.
 
     Parameters
     ----------
     config : StereoCamerasConfig
     cameras : StereoCameras
     predict : callable, optional
-        Returns where the model has every marker (3,) now, in the base frame; called only for what
-        was not seen of late.
+        Returns the predicted position (3,) of every marker now, in the base frame; called only for
+        markers not seen recently.
 
     """
 
@@ -119,11 +120,11 @@ class MarkerTracker:
         _load_code(cameras)
 
     def expect(self, stamp_ns: int, positions_B: Mapping[str, Array]) -> None:
-        """Take a prediction of where markers (3,) are at a time, in the base frame."""
+        """Set predicted positions (3,) of markers at a time, in the base frame."""
         self._expected = (stamp_ns, dict(positions_B))
 
     def see(self, stamp_ns: int, left: Image, right: Image) -> Seen:
-        """Return what two images of one exposure show."""
+        """Return the markers and bodies in two images of one exposure."""
         expected = self._where(stamp_ns)
         wanted = len(self._points) + sum(map(len, self._offsets.values()))
         self._since_search += 1
@@ -140,11 +141,11 @@ class MarkerTracker:
         return replace(self._named(stamp_ns, marks, expected, regions), searched=search)
 
     def name(self, stamp_ns: int, marks: tuple[Marks, Marks]) -> Seen:
-        """Return what the marks of two images are."""
+        """Return the markers and bodies for given marks of two images."""
         return self._named(stamp_ns, marks, self._where(stamp_ns), None)
 
     def fits_swapped(self, marks: tuple[Marks, Marks]) -> bool:
-        """Return whether marks that make no pairs make them with the cameras exchanged."""
+        """Return whether marks that form no pairs form pairs with the cameras exchanged."""
         exchanged = candidates(
             self._cameras, marks[1], marks[0], marker_m=self._config.marker_diameter_m
         )
@@ -154,7 +155,7 @@ class MarkerTracker:
     # -- where markers are expected
 
     def _where(self, stamp_ns: int) -> dict[str, _Expected]:
-        """Return where each marker is expected; what nobody can tell is not in it."""
+        """Return the expected positions of markers; omit those without any information."""
         found: dict[str, _Expected] = {}
         for name, (last_ns, position, velocity) in self._last.items():
             gone_s = 1e-9 * (stamp_ns - last_ns)
@@ -173,7 +174,7 @@ class MarkerTracker:
         return found
 
     def _predicted(self, stamp_ns: int, known: Mapping[str, object]) -> dict[str, _Expected]:
-        """Return what a prediction says of the markers that are not known otherwise."""
+        """Return the predictions of the markers that are not known otherwise."""
         late_s, positions = 0.0, None
         if self._expected is not None:
             late_s = 1e-9 * abs(stamp_ns - self._expected[0])
@@ -192,16 +193,16 @@ class MarkerTracker:
         }
 
     def _regions(self, side: Side, expected: Mapping[str, _Expected]) -> Array:
-        """Return where markers can be in an image (n, 4): x, y from and to [px]; nan: nowhere."""
+        """Return search regions (n, 4) in an image: from x, y, to x, y [px]; nan if invisible."""
         X_LB = inverse_pose(self._X_BL)
         places = np.array([one.position for one in expected.values()])
         places = places @ X_LB[:3, :3].T + X_LB[:3, 3]
         X_LC = self._cameras.pose(side)
         depth = np.maximum((places - X_LC[:3, 3]) @ X_LC[:3, 2], 1e-3)
         scale = self._cameras.camera(side).matrix[0, 0] / depth
-        if self._cameras.window is not None:  # seen through it, things look nearer
+        if self._cameras.window is not None:  # objects behind it appear nearer
             scale = scale * self._cameras.window.water / self._cameras.window.air
-        # Three standard deviations of where it is, its own radius, and its rim.
+        # Three standard deviations of the position, the marker's radius, and its rim.
         reach = 3.0 * np.array([one.reach_m for one in expected.values()])
         radius = 0.6 * (self._config.marker_diameter_m or _LARGEST_M)
         half = (scale * (reach + radius) + _RIM_PX)[:, None]
@@ -252,10 +253,10 @@ class MarkerTracker:
         self, found: Candidates, expected: Mapping[str, _Expected]
     ) -> dict[str, dict[int, int]]:
         """
-        Return which point each marker of each disk is; no point is of two disks.
+        Return the index of each marker's point, by disk; no point belongs to two disks.
 
-        Disks may be alike, and one that was not seen for a moment may be far from where it was. Of
-        two that would be the same points, that which lies nearer to where it is expected is there.
+        Disks may look alike, and a disk that was hidden for a moment may have moved far. If two
+        disks claim the same points, the disk that is nearer to its expected position gets them.
         """
         labels = {name: self._which_of_disk(name, found.points, expected) for name in self._bodies}
         settled: dict[str, dict[int, int]] = {}
@@ -275,7 +276,7 @@ class MarkerTracker:
     def _which_of_disk(
         self, name: str, points: Array, expected: Mapping[str, _Expected]
     ) -> dict[int, int]:
-        """Return which of the points (n, 3) each marker of a disk is; empty if it is not seen."""
+        """Return the index in points (n, 3) of each marker of a disk; empty if not seen."""
         names = self._bodies[name].marker_names()
         if not set(names) <= expected.keys():
             return {}
@@ -296,7 +297,7 @@ class MarkerTracker:
         found: Candidates,
         expected: Mapping[str, _Expected],
     ) -> float:
-        """Return how far a disk is from where it is expected [m]; inf if it is not seen."""
+        """Return the distance of a disk from its expected position [m]; inf if not seen."""
         if not labels:
             return np.inf
         names = self._bodies[name].marker_names()
@@ -312,7 +313,7 @@ class MarkerTracker:
         found: Candidates,
         seen: tuple[list[PointSighting], list[BodySighting], list[str], set[int]],
     ) -> None:
-        """Add a disk, its markers, and those of them that are doubted, if it can be told."""
+        """Add a disk, its markers and its doubted markers to `seen`, if its pose can be fitted."""
         points, bodies, doubted, taken = seen
         if not which:
             return
@@ -371,9 +372,9 @@ class MarkerTracker:
         seen: set[str],
     ) -> Array:
         """
-        Return points near what was seen of the arm, of marks that belong to no marker.
+        Return points near the visible parts of the arm whose marks belong to no marker.
 
-        Near a disk that was not told they may be its own markers.
+        Points near an unidentified disk are not included: they may be its own markers.
         """
         places = [
             one.position for name, one in expected.items() if name.rpartition(':')[0] in seen
@@ -411,13 +412,13 @@ class MarkerTracker:
 
 
 def _listed(regions: Array) -> list[Region]:
-    """Return regions (n, 4) that are somewhere as whole pixels."""
+    """Return the finite regions (n, 4) as whole pixels."""
     somewhere = regions[np.isfinite(regions).all(axis=1)].astype(int)
     return [(int(a), int(b), int(c), int(d)) for a, b, c, d in somewhere]
 
 
 def _together(marks: tuple[Marks, Marks], regions: tuple[Array, Array]) -> Mask:
-    """Return which marks (left, right) may show one marker: those in its region in both images."""
+    """Return which marks (left, right) lie in the regions of the same marker in both images."""
     inside = []
     for each, boxes in zip(marks, regions):
         x, y = each.pixels[:, 0, None], each.pixels[:, 1, None]
@@ -430,7 +431,7 @@ def _together(marks: tuple[Marks, Marks], regions: tuple[Array, Array]) -> Mask:
 
 
 def _load_code(cameras: StereoCameras) -> None:
-    """Load what is compiled now, not at the first exposure."""
+    """Load compiled code now, not at the first exposure."""
     load_code()
     corners = np.array([[0.0, 0.0, 1.0], [0.1, 0.0, 1.0], [0.0, 0.1, 1.0]])
     triangulate(cameras, *(cameras.project(side, corners) for side in SIDES))

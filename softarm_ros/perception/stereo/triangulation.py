@@ -1,4 +1,4 @@
-"""Points in space from two images: nearest to both rays, then least reprojection error."""
+"""Triangulation: start from the points nearest to both rays, then minimise reprojection error."""
 
 from __future__ import annotations
 
@@ -16,18 +16,19 @@ from softarm_ros.perception.stereo.pair_kernels import refine_points
 @dataclass(frozen=True)
 class Triangulated:
     """
-    Points of n pairs of pixels, in the left camera's frame; nan where the rays do not meet.
+    Points of n pairs of pixels, in the left camera's frame; nan if the rays do not meet.
 
     Attributes
     ----------
     points : (n, 3)
-        [m].
+        Points [m].
     covariances : (n, 3, 3)
-        From those of the pixels [m2].
+        Covariances of the points, from those of the pixels [m2].
     misfit : (n,)
-        Squared reprojection error by the pixels' covariance: chi-square of one degree of freedom
-        for pixels that show one point (four numbers less three), so the square of the epipolar
-        distance by its standard deviation, distortion and refraction included.
+        Squared reprojection error, weighted by the pixels' covariance. For pixels that show the
+        same point it is chi-square with one degree of freedom (four numbers minus three): the
+        squared ratio of the epipolar distance, with distortion and refraction, to its standard
+        deviation.
 
     """
 
@@ -40,7 +41,7 @@ def nearest_to_rays(left: tuple[Array, Array], right: tuple[Array, Array]) -> tu
     """
     Return the points (n, 3) midway between rays (starts, unit vectors), and which lie ahead (n,).
 
-    Parallel rays give nan.
+    The points of parallel rays are nan.
     """
     (a, u), (b, v) = left, right
     across = b - a
@@ -64,19 +65,19 @@ def triangulate(
     hopeless: float = np.inf,
 ) -> Triangulated:
     """
-    Return the points that n pairs of pixels show.
+    Return the points shown by n pairs of pixels.
 
     Parameters
     ----------
     cameras : StereoCameras
-        With its window, if there is one.
+        The cameras, with the window if there is one.
     left_px, right_px : (n, 2)
-        As in the images, distorted.
+        Pixels in the distorted images.
     left_covariances, right_covariances : (n, 2, 2), optional
-        [px2]; those of a standard deviation of 1 px without.
+        Covariances of the pixels [px2]; by default those of a standard deviation of 1 px.
     hopeless : float
-        Pairs whose misfit is more than this midway between their rays are given up: nan. The
-        search for what cannot be found costs most.
+        Largest misfit of the point midway between the rays. Pairs beyond it get nan without a
+        search, which would cost most for them.
 
     """
     pixels = [np.asarray(p, dtype=np.float64).reshape(-1, 2) for p in (left_px, right_px)]

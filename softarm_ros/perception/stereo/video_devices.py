@@ -1,4 +1,4 @@
-"""Cameras that this computer has, by what the kernel says of them; none is opened."""
+"""List the cameras of this computer as known to the kernel, without opening them."""
 
 from __future__ import annotations
 
@@ -10,18 +10,18 @@ _CLASS = Path('/sys/class/video4linux')
 
 @dataclass(frozen=True)
 class VideoDevice:
-    """A V4L2 device: what to write into a rig file, and what it calls itself."""
+    """A V4L2 device: path for a rig file, and the device's own name."""
 
     device: str
     name: str
 
 
 def list_video_devices(folder: Path = _CLASS) -> list[VideoDevice]:
-    """Return the devices that deliver images, by number; one camera may have several."""
+    """Return the devices that deliver images, sorted by number."""
     found = []
     for entry in folder.glob('video*'):
         try:
-            # The further nodes of a camera carry its metadata, no images.
+            # Further nodes of a camera deliver its metadata, not images.
             if (entry / 'index').read_text().strip() != '0':
                 continue
             name = (entry / 'name').read_text().strip()

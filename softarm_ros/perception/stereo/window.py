@@ -1,8 +1,8 @@
 """
 A flat window between cameras in air and an arm in water: Snell's law at its two faces.
 
-Rays are traced from the camera (to triangulate), and found towards a point (to project), by two
-computations that share nothing but the window.
+Triangulation traces rays from the camera; projection solves for the ray towards a point. These two
+computations are independent except for the parameters of the window.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ class FlatWindow:
     normal : (3,)
         Unit vector from the air into the water.
     distance_m : float
-        Of its dry face from the frame's origin, along the normal.
+        Distance of the dry face from the frame's origin, along the normal.
     thickness_m : float
-        Of the glass.
+        Thickness of the glass.
     air, glass, water : float
         Refractive indices; water at 20 C and 589 nm 1.333, acrylic 1.491, soda-lime glass 1.52.
 
     Raises
     ------
     CameraError
-        If one of them is out of range.
+        If an attribute is out of range.
 
     """
 
@@ -70,15 +70,15 @@ class FlatWindow:
         Parameters
         ----------
         origin : (3,)
-            Before the dry face.
+            Start of the rays, in front of the dry face.
         directions : (n, 3)
             Unit vectors.
 
         Returns
         -------
         starts, directions : (n, 3)
-            Where they leave the wet face, and along which unit vectors; nan where a ray does not
-            reach the window or is totally reflected.
+            Points where the rays leave the wet face, and their unit vectors in water; nan if a ray
+            does not reach the window or is totally reflected.
 
         """
         start = np.asarray(origin, dtype=np.float64)
@@ -93,9 +93,9 @@ class FlatWindow:
 
     def directions_to(self, origin: ArrayLike, points: ArrayLike) -> Array:
         """
-        Return the directions (n, 3) in air, along which a camera at a point sees points in water.
+        Return the directions (n, 3) in air along which a camera at a point sees points in water.
 
-        Nan for points not behind the window.
+        The directions of points that are not behind the window are nan.
         """
         targets = np.ascontiguousarray(points, dtype=np.float64).reshape(-1, 3)
         rays = np.empty_like(targets)
@@ -104,12 +104,12 @@ class FlatWindow:
 
     @cached_property
     def numbers(self) -> Array:
-        """All of it (8,), as compiled code takes it."""
+        """All parameters (8,), for compiled code."""
         sizes = self.distance_m, self.thickness_m, self.air, self.glass, self.water
         return np.array([*self.normal, *sizes])
 
     def _refracted(self, rays: Array, ratio: float) -> Array:
-        """Return unit vectors behind a face; ratio of the indices before and behind it."""
+        """Refract unit vectors at a face with a ratio of the indices before and behind it."""
         cosine = rays @ self.normal
         behind = 1.0 - ratio * ratio * (1.0 - cosine * cosine)
         bent = np.sqrt(np.where(behind > 0.0, behind, np.nan)) - ratio * cosine

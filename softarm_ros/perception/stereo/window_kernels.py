@@ -13,20 +13,21 @@ _NEWTON_STEPS = 50
 @kernel
 def direction_into(point: Array, origin: Array, window: Array, ray: Array) -> None:
     """
-    Write the unit vector (3,) along which a camera in air sees a point in water; nan for none.
+    Write the unit vector (3,) along which a camera in air sees a point in water.
 
-    Solves for the slope of the ray in air: what it travels sideways in air, glass and water must
-    add up. That sum is increasing and concave in the slope, so Newton's method from the straight
-    line, which lies below, cannot overshoot. None for points that are not behind the window.
+    Solve for the slope of the ray in air: its sideways travel in air, glass and water must add up.
+    The sum is increasing and concave in the slope, so Newton's method cannot overshoot when it
+    starts from the straight line, which lies below. The result is nan for points that are not
+    behind the window.
 
     Parameters
     ----------
     point, origin : (3,)
-        In the frame of the window [m].
+        Point and camera centre, in the frame of the window [m].
     window : (8,)
-        Its normal, distance and thickness [m], and the indices of air, glass and water.
+        Normal, distance and thickness [m] of the window, and indices of air, glass and water.
     ray : (3,)
-        Written to.
+        Output.
 
     """
     nx, ny, nz = window[0], window[1], window[2]
@@ -58,7 +59,7 @@ def direction_into(point: Array, origin: Array, window: Array, ray: Array) -> No
 
 @kernel
 def _slope_behind(slope: float, ratio: float) -> tuple[float, float]:
-    """Return the tangent of the refracted angle for that of the incident one, and its rate."""
+    """Return the slope (tangent) of the refracted ray for that in air, and its derivative."""
     square = ratio * ratio + (ratio * ratio - 1.0) * slope * slope
     root = math.sqrt(square)
     return slope / root, ratio * ratio / (square * root)
@@ -66,6 +67,6 @@ def _slope_behind(slope: float, ratio: float) -> tuple[float, float]:
 
 @kernel
 def directions_into(points: Array, origin: Array, window: Array, rays: Array) -> None:
-    """Write the directions (n, 3) to points (n, 3); parameters as those of `direction_into`."""
+    """Write the directions (n, 3) to points (n, 3); parameters as for `direction_into`."""
     for n in range(points.shape[0]):
         direction_into(points[n], origin, window, rays[n])
