@@ -1,1 +1,1 @@
-"""Sensors of poses: a folder per device. They report sightings (geometry/sightings.py)."""
+"""Pose sensors, one folder per device; they report sightings (geometry/sightings.py)."""

@@ -1,4 +1,4 @@
-"""The file with the pose of the base in the frame of a sensor."""
+"""File with the pose of the base in the frame of a sensor."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def read_base(path: str | Path) -> BaseCalibration:
     Raises
     ------
     SensorError
-        If there is none, or what it says is no pose; names file and field.
+        If the file is missing or its content is not a pose; the message names file and field.
 
     """
     where = Path(path).expanduser()
@@ -57,7 +57,7 @@ def read_base(path: str | Path) -> BaseCalibration:
         ) from error
     except ValidationError as error:
         raise SensorError(f'base_calibration = {str(where)!r}: {first_mistake(error)}') from error
-    except Exception as error:  # of YAML, of numbers
+    except Exception as error:  # from YAML or number parsing
         why = ' '.join(str(error).split())
         raise SensorError(f'base_calibration = {str(where)!r}: {why}') from error
     return BaseCalibration(pose, covariance, fields.rms_m)

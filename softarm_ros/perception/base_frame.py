@@ -1,4 +1,4 @@
-"""Where the base of the arm is in the frame of a sensor: from a body on it, or by calibration."""
+"""Pose of the arm's base in the frame of a sensor: from a body on the base, or by calibration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 
 WINDOW_S = 2.0
-MOVED_S = 0.5  # a base that is elsewhere for so long has been moved
+MOVED_S = 0.5  # a base that stays elsewhere for this long has been moved
 MOVED_M = 0.01
 MOVED_RAD = np.radians(10.0)
 
@@ -22,17 +22,17 @@ class BaseFollower:
     """
     Averages the pose of the base body over `WINDOW_S`.
 
-    The base is fixed: what differs from frame to frame is noise, and its rotation acts on the tip
-    with the arm's length for a lever (2 mrad at 0.3 m: 0.6 mm, three times the noise of a marker).
+    The base is fixed, so differences between frames are noise. Rotation noise moves the tip with
+    the arm's length as lever (2 mrad at 0.3 m: 0.6 mm, three times the noise of a marker).
     Poses far from the average are rejected (`flip`, `jump`); if the base stays elsewhere for
-    `MOVED_S`, it has been moved, and the average begins anew there.
+    `MOVED_S`, it has been moved, and the average restarts there.
 
     Attributes
     ----------
     moves : int
-        How often it has been moved.
+        Number of times the base has been moved.
     stray : str
-        How far the last pose that was rejected, or the base when it moved, was from the average.
+        Distance from the average of the last rejected pose, or of the moved base, as text.
 
     """
 
@@ -45,16 +45,16 @@ class BaseFollower:
 
     @property
     def pose(self) -> Array | None:
-        """Pose of the base in the sensor's frame (4, 4); None before it was seen."""
+        """Pose of the base in the sensor's frame (4, 4); None before the first sight."""
         return self._pose
 
     @property
     def samples(self) -> int:
-        """How many poses the average is of."""
+        """Number of poses in the average."""
         return len(self._window)
 
     def update(self, time_s: float, pose: Array) -> str:
-        """Take a pose (4, 4); return '' or what is wrong with it: `flip`, `jump`, `moved`."""
+        """Take a pose (4, 4); return '' or its fault: `flip`, `jump`, `moved`."""
         if self._pose is not None:
             wrong, text = _far(self._pose, pose)
             if wrong:
@@ -88,7 +88,7 @@ class BaseFollower:
 
 
 def _far(reference: Array, pose: Array) -> tuple[str, str]:
-    """Return '', `flip` or `jump`, and how far a pose is from a reference."""
+    """Return '', `flip` or `jump`, and a text on the distance of a pose from a reference."""
     turn = float(np.linalg.norm(log_so3(reference[:3, :3].T @ pose[:3, :3])))
     if turn > MOVED_RAD:
         limit = np.degrees(MOVED_RAD)
@@ -104,7 +104,7 @@ def mean_pose(poses: Sequence[Array], start: Array) -> Array:
     stacked = np.asarray(poses)
     mean = np.eye(4)
     mean[:3, 3] = stacked[:, :3, 3].mean(axis=0)
-    # The mean of matrices that differ by small rotations is one of them to second order.
+    # For small differences, the mean of the matrices is a rotation up to second order.
     u, _, vt = np.linalg.svd(stacked[:, :3, :3].mean(axis=0))
     mean[:3, :3] = u @ np.diag([1.0, 1.0, np.linalg.det(u @ vt)]) @ vt
     return mean
@@ -113,16 +113,16 @@ def mean_pose(poses: Sequence[Array], start: Array) -> Array:
 @dataclass(frozen=True)
 class BaseCalibration:
     """
-    Pose of the base in the frame of a sensor, and how well it is known.
+    Pose of the base in the frame of a sensor, with its uncertainty.
 
     Attributes
     ----------
     pose : (4, 4)
         Base frame to sensor frame.
     covariance : (6, 6)
-        Of position [m2], then of a rotation vector [rad2], both along the sensor's axes.
+        Covariance of position [m2], then rotation vector [rad2], both along the sensor's axes.
     rms_m : float
-        What is left between the points or poses and the fit [m].
+        Root mean square of the residuals of the points or poses [m].
 
     """
 
@@ -133,20 +133,20 @@ class BaseCalibration:
 
 def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:
     """
-    Return the base from points on it that were touched with a probe, or have markers.
+    Fit the pose of the base to points on it that were touched with a probe, or have markers.
 
     Parameters
     ----------
     seen : (n, 3)
-        In the sensor's frame [m]; n at least 3.
+        Points in the sensor's frame [m]; n at least 3.
     known : (n, 3)
         The same points in the base frame [m].
 
     Returns
     -------
     BaseCalibration
-        Least squares (Kabsch, Umeyama 1991); the covariance is that of the fit, with the noise
-        that its residuals show.
+        Least-squares fit (Kabsch, Umeyama 1991); its covariance uses the noise estimated from the
+        residuals.
 
     Raises
     ------
@@ -184,7 +184,7 @@ def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:
 
 
 def moved(pose: Array, error: ArrayLike) -> Array:
-    """Return a pose (4, 4) off by an error (6,): position [m], rotation vector [rad]."""
+    """Return a pose (4, 4) displaced by an error (6,): position [m], rotation vector [rad]."""
     error = np.asarray(error, dtype=float)
     off = pose.copy()
     off[:3, :3] = exp_so3(error[3:]) @ pose[:3, :3]

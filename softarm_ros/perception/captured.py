@@ -1,4 +1,4 @@
-"""One exposure as a device reports it: its own names, frame, units of SI, and clock."""
+"""One exposure as a device reports it: with the device's names, frame and clock, in SI units."""
 
 from __future__ import annotations
 
@@ -6,17 +6,17 @@ import math
 from dataclasses import dataclass
 
 MAX_RANGE_M = 100.0  # no tracking volume is larger
-MAX_NORM_ERROR = 1.0e-2  # of a quaternion sent as four floats; of what is garbled, hardly ever so
+MAX_NORM_ERROR = 1.0e-2  # of a quaternion of four floats; garbled data rarely are so close to 1
 LONGEST_LATENCY_S = 10.0
 
 
 class CorruptFrameError(ValueError):
-    """What came is no frame, or holds what no device measures; says what."""
+    """Received data are not a frame, or hold impossible values; the message says which."""
 
 
 @dataclass(frozen=True)
 class CapturedBody:
-    """Position (3,) [m] and quaternion x, y, z, w of a body; `quality` [m]: its fit, if told."""
+    """Position (3,) [m], quaternion x, y, z, w and fit error [m], if sent, of a body."""
 
     name: str
     position: tuple[float, float, float]
@@ -24,10 +24,10 @@ class CapturedBody:
     quality_m: float | None = None
 
     def check(self) -> None:
-        """Raise `CorruptFrameError`, naming body, value and limit, if this cannot be a pose."""
+        """Raise `CorruptFrameError`, naming body, value and limit, if the pose is impossible."""
         _check_position(self.name, self.position)
         norm = math.sqrt(sum(part * part for part in self.quaternion))
-        if not abs(norm - 1.0) <= MAX_NORM_ERROR:  # nan neither
+        if not abs(norm - 1.0) <= MAX_NORM_ERROR:  # rejects nan as well
             raise CorruptFrameError(
                 f'{self.name}: quaternion of norm {norm:g} (limit 1 +- {MAX_NORM_ERROR:g})'
             )
@@ -44,20 +44,20 @@ class CapturedPoint:
 @dataclass(frozen=True)
 class CapturedFrame:
     """
-    What a device sent of one exposure.
+    Data that a device sent about one exposure.
 
     Attributes
     ----------
     number : int
         The device's count of exposures.
     exposed_s, sent_s : float
-        On the device's clock [s]; equal where the device does not tell its own latency.
+        Times on the device's clock [s]; equal if the device does not report its own latency.
     arrived_s : float
-        On this computer's monotonic clock [s].
+        Time on this computer's monotonic clock [s].
     bodies, points
-        What was tracked.
+        Tracked bodies and markers.
     lost : tuple of str
-        Bodies that the device knows and does not see now.
+        Bodies that the device knows but does not see now.
 
     """
 
@@ -70,9 +70,9 @@ class CapturedFrame:
     lost: tuple[str, ...] = ()
 
     def check(self) -> None:
-        """Raise `CorruptFrameError`, naming the field and the limit, if this cannot be."""
+        """Raise `CorruptFrameError`, naming field and limit, if a value is impossible."""
         latency = self.sent_s - self.exposed_s
-        if not 0.0 <= latency <= LONGEST_LATENCY_S:  # nan neither
+        if not 0.0 <= latency <= LONGEST_LATENCY_S:  # rejects nan as well
             raise CorruptFrameError(
                 f'sent {latency:g} s after the exposure (expected 0 to {LONGEST_LATENCY_S:g} s)'
             )

@@ -1,4 +1,4 @@
-"""The clock of a device against this computer's, from the stamps of its own stream."""
+"""Offset of a device's clock to this computer's, estimated from the stamps in its stream."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from dataclasses import dataclass
 
 import numpy as np
 
-BIN_S = 1.0  # of each the fastest packet counts
+BIN_S = 1.0  # the fastest packet of each bin counts
 BINS = 60  # a minute: long enough for the drift of a quartz, short enough for its temperature
 MAX_DRIFT = 5.0e-4  # ten times that of a poor quartz
-JUMP_S = 0.05  # a delay longer than this is a packet kept back, or a clock that was set
+JUMP_S = 0.05  # a longer delay means a packet held back, or a clock that was set
 CONFIRM_PACKETS = 3
-CONFIRM_S = 0.2  # for how long, on both clocks, before it is taken for a clock that was set
+CONFIRM_S = 0.2  # duration on both clocks after which a delay means a clock that was set
 
 
 @dataclass(frozen=True)
 class Mapped:
     """
-    An instant of the device's clock, on this computer's.
+    An instant of the device's clock, mapped to this computer's clock.
 
     Attributes
     ----------
     time_s : float
-        On this computer's clock [s].
+        Time on this computer's clock [s].
     delay_s : float
-        How much later than the fastest packets this one came [s].
+        Delay of the packet relative to the fastest packets [s].
     trusted : bool
-        False while it is not known whether the packet is late or the device's clock was set.
+        False while it is unclear whether the packet is late or the device's clock was set.
 
     """
 
@@ -39,7 +39,7 @@ class Mapped:
 
 @dataclass
 class _Off:
-    """Packets in a row that do not fit the clock: the first, the span of delays, how many."""
+    """Consecutive packets that do not fit the clock: first times, range of delays, number."""
 
     sent_s: float
     arrived_s: float
@@ -48,24 +48,24 @@ class _Off:
     packets: int = 1
 
     def goes_on(self, delay_s: float) -> bool:
-        """Take another delay; return whether all of them are about the same."""
+        """Add a delay; return whether all delays are about the same."""
         self.least_s, self.most_s = min(self.least_s, delay_s), max(self.most_s, delay_s)
         return self.most_s - self.least_s < 0.5 * JUMP_S
 
 
 class ClockOffset:
     """
-    Keeps offset and drift of a device's clock, from when packets were sent and when they came.
+    Estimates offset and drift of a device's clock from sending and arrival times of packets.
 
-    A packet arrives late by its delay, never early: the fastest of each second lie on a line, the
-    offset with the drift as its slope, however much the others jitter. The delay of the fastest
-    packets themselves (on a local network 0.1 to 0.3 ms) cannot be told from an offset; times are
-    late by so much.
+    A packet arrives late by its delay, never early. So the fastest packets of each second lie on a
+    line, whose height is the offset and whose slope is the drift, however much other packets
+    jitter. The delay of the fastest packets themselves (0.1 to 0.3 ms on a local network) cannot
+    be separated from the offset; mapped times are late by this delay.
 
-    A clock that was set shows as packets that come before they were sent, three in a row, or as
-    ones that stay late by the same amount while both clocks go on for `CONFIRM_S`; a stall of the
-    network lets them come faster than they were sent. The estimate then begins anew, and `jumps`
-    counts.
+    The device's clock has been set if three packets in a row arrive before they were sent, or if
+    packets stay late by the same amount while both clocks advance by `CONFIRM_S`; after a mere
+    stall of the network, packets arrive faster than they were sent. The estimate then restarts,
+    and `jumps` is incremented.
     """
 
     def __init__(self) -> None:
@@ -74,32 +74,32 @@ class ClockOffset:
         self._bins: deque[list[float]] = deque(
             maxlen=BINS
         )  # [sent, arrived - sent] of the fastest
-        self._line = (0.0, 0.0, 0.0)  # at this time of the device: offset, slope
+        self._line = (0.0, 0.0, 0.0)  # device time, offset at that time, slope
         self._off: _Off | None = None
         self._newest_s = -np.inf
 
     @property
     def offset_s(self) -> float:
-        """What this computer's clock is ahead of the device's now [s]; nan without packets."""
+        """Lead of this computer's clock over the device's now [s]; nan without packets."""
         return self._offset(self._newest_s) if self._bins else np.nan
 
     @property
     def drift(self) -> float:
-        """By how much this computer's clock gains on the device's [s/s]."""
+        """Rate at which this computer's clock gains on the device's [s/s]."""
         return self._line[2]
 
     def update(self, sent_s: float, arrived_s: float, event_s: float | None = None) -> Mapped:
         """
-        Take a packet; return when something happened that the device stamped.
+        Take the times of a packet; return the time of an event that the device stamped.
 
         Parameters
         ----------
         sent_s
-            When the packet was sent, on the device's clock [s].
+            Time of sending, on the device's clock [s].
         arrived_s
-            When it arrived, on this computer's clock [s].
+            Time of arrival, on this computer's clock [s].
         event_s
-            When the event happened, on the device's clock [s]; `sent_s` for None.
+            Time of the event, on the device's clock [s]; None for `sent_s`.
 
         """
         event_s = sent_s if event_s is None else event_s
@@ -128,7 +128,7 @@ class ClockOffset:
             self._off = _Off(sent_s, arrived_s, delay, delay)
             return False
         off.packets += 1
-        if delay < 0.0:  # no network does that; one packet may have been garbled
+        if delay < 0.0:  # impossible for a network; a single packet may be garbled
             return off.packets >= CONFIRM_PACKETS
         return min(sent_s - off.sent_s, arrived_s - off.arrived_s) >= CONFIRM_S
 
@@ -146,11 +146,11 @@ class ClockOffset:
         elif difference_s < newest[1]:
             newest[:] = [sent_s, difference_s]
         elif len(self._bins) > 1:
-            return  # nothing new on the line
+            return  # the packet does not change the line
         self._fit()
 
     def _fit(self) -> None:
-        """Lay the line under the fastest packets: as high as it goes, below all of them."""
+        """Fit the highest line that lies below the fastest packets of all bins."""
         sent, difference = np.array(self._bins).T
         at = sent[-1]
         slope = _lower_slope(sent - at, difference)
@@ -161,8 +161,8 @@ def _lower_slope(x: np.ndarray, y: np.ndarray) -> float:
     """
     Return the slope of the line that lies below all points and nearest to their mean.
 
-    That is the edge of their lower convex hull above which their mean lies (Moon, Skelly and
-    Towsley 1999, for one-way delays). 0 while the points tell less than the jitter hides.
+    This line extends the edge of the lower convex hull that spans the mean of x (Moon, Skelly and
+    Towsley 1999, for one-way delays). The slope is 0 while there are too few points.
     """
     if len(x) < 10:
         return 0.0

@@ -1,4 +1,4 @@
-"""What rig files say about sensors of poses, whatever the device."""
+"""Configuration common to all pose sensors."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Posit
 from softarm_ros.geometry.sightings import Place
 
 BASE = 'base'
-UNITS_M = {'m': 1.0, 'mm': 1.0e-3}  # of positions, as servers send them
+UNITS_M = {'m': 1.0, 'mm': 1.0e-3}  # units of positions in streams of servers
 Seen = Annotated[str, Field(min_length=1, max_length=255)]
 Vector = tuple[Finite, Finite, Finite]
 
 
 class SeenPoint(ConfigBlock):
-    """A single marker: its name in the sensor's software and where it sits on the arm."""
+    """A single marker: its name in the sensor's software and its place on the arm."""
 
     name: Seen = Field(description='that the sensor has for it')
     section: str = Field(description='name of a section, or base')
@@ -34,12 +34,12 @@ class SeenPoint(ConfigBlock):
 
     def place(self, sections: tuple[str, ...]) -> Place:
         """
-        Return where it sits on an arm with these sections, base to tip.
+        Return the place of the marker on an arm with these sections, base to tip.
 
         Raises
         ------
         ValueError
-            If there is no such section; names those there are.
+            If there is no such section; the message lists the sections.
 
         """
         section, fraction = section_index(self.section, sections), self.fraction
@@ -48,7 +48,7 @@ class SeenPoint(ConfigBlock):
         return Place(section, fraction, self.place_offset())
 
     def place_offset(self) -> Array:
-        """Return its pose (4, 4) in the frame of the cross-section it sits on."""
+        """Return the marker's pose (4, 4) in the frame of its cross-section."""
         offset = np.eye(4)
         offset[:3, 3] = self.offset_m
         return offset
@@ -63,8 +63,8 @@ class SeenBody(SeenPoint):
     )
 
     def place_offset(self) -> Array:
-        """Return its pose (4, 4) in the frame of the cross-section it sits on."""
-        from softarm_ros.geometry.rotations import exp_so3  # compiled code, not for reading files
+        """Return the body's pose (4, 4) in the frame of its cross-section."""
+        from softarm_ros.geometry.rotations import exp_so3  # slow to import; rarely needed here
 
         offset = super().place_offset()
         offset[:3, :3] = exp_so3(np.radians(self.turn_deg))
@@ -72,7 +72,7 @@ class SeenBody(SeenPoint):
 
 
 class PlausibilityConfig(ConfigBlock):
-    """How fast and far a body on a soft arm can get."""
+    """Limits of the speed, turn and reach of a body on a soft arm."""
 
     max_speed_m_s: Positive = Field(default=2.0, description='of a body against the base')
     margin_m: NonNegative = Field(
@@ -146,12 +146,12 @@ class PoseSensorConfig(ConfigBlock):
 
     @property
     def address(self) -> str:
-        """Where the device is, for people."""
+        """Address of the device, as text for people."""
         return 'this computer'
 
     @property
     def base_body(self) -> SeenBody | None:
-        """The body that sits on the base, if there is one."""
+        """The body on the base, or None."""
         return next((body for body in self.bodies if body.section == BASE), None)
 
     def markers_seen(self) -> tuple[str, ...]:
@@ -159,22 +159,22 @@ class PoseSensorConfig(ConfigBlock):
         return tuple(point.name for point in self.points)
 
     def sees_tip(self, sections: tuple[str, ...]) -> bool:
-        """Return whether something that it sees gives the tip of the last section."""
+        """Return whether a body or point gives the tip of the last section."""
         ends = [
             seen
             for seen in (*self.bodies, *self.points)
             if seen.section == sections[-1] and seen.fraction == 1.0
         ]
-        # A marker beside the backbone does not say which way the tip points.
+        # From a marker beside the backbone, the tip is unknown: its orientation is missing.
         return any(isinstance(seen, SeenBody) or not any(seen.offset_m) for seen in ends)
 
     def places(self, sections: tuple[str, ...]) -> dict[str, Place]:
-        """Return where each body and point sits, by name; ValueError for an unknown section."""
+        """Return the place of each body and point by name; ValueError for an unknown section."""
         return {seen.name: seen.place(sections) for seen in (*self.bodies, *self.points)}
 
 
 def section_index(name: str, sections: tuple[str, ...]) -> int:
-    """Return the index of a section, -1 for the base; ValueError if there is none of the name."""
+    """Return the index of a section, -1 for the base; raise ValueError if it does not exist."""
     if name == BASE:
         return -1
     if name not in sections:

@@ -1,4 +1,4 @@
-"""From frames of any tracker of bodies to sightings: clock, base frame, plausibility, health."""
+"""Conversion of a tracker's frames to sightings: clock, base frame, plausibility, health."""
 
 from __future__ import annotations
 
@@ -24,13 +24,13 @@ from softarm_ros.perception.problem_log import ProblemLog
 from softarm_ros.perception.sensor import SensorHealth, SensorProblem
 
 RATE_WINDOW_S = 1.0
-LATE_S = 0.5  # a packet that comes later than this is of no use to anybody
+LATE_S = 0.5  # packets that are later than this are useless
 
-# Codes and subjects of frames whose time is not known.
+# Codes and subjects of problems with frames of unknown time.
 WRONG_TIME = ('wrong-time', 'device')
 LATE_FRAMES = ('late-frames', 'network')
 
-# What a person should do, by the fault of a body.
+# Advice to the user for each fault of a body.
 ADVICE = {
     'flip': 'make its marker pattern less symmetric, define the body anew, and look for a hidden '
     'marker',
@@ -42,12 +42,12 @@ ADVICE = {
 
 class FrameIntake:
     """
-    Turns captured frames into sightings in the base frame; says what is wrong with them.
+    Converts captured frames into sightings in the base frame, and reports their problems.
 
     Parameters
     ----------
     config
-        Names, base, limits.
+        Configuration of the sensor: names, base, limits.
     frame_id
         Name of the base frame.
     clock
@@ -78,9 +78,9 @@ class FrameIntake:
         )
         self._lock = threading.Lock()
         self._arrivals: deque[float] = deque()
-        self._first_s = np.inf  # since when frames come without a pause
+        self._first_s = np.inf  # arrival of the first frame since the last pause
         self._last_frame: CapturedFrame | None = None
-        self._newest_s = -np.inf  # sent, of the newest frame whose time is known [s]
+        self._newest_s = -np.inf  # sending time of the newest trusted frame [s]
         self._last_exposure_ns: int | None = None
         self._seen: tuple[str, ...] = ()
         self._missing_since: dict[str, float] = {}
@@ -90,7 +90,7 @@ class FrameIntake:
     # -- frames
 
     def take(self, frame: CapturedFrame) -> Sighting | None:
-        """Return what a frame shows of the arm; None if it cannot be used at all."""
+        """Return the sighting of the arm in a frame; None if the frame cannot be used."""
         now = frame.arrived_s
         with self._lock:
             self._frames += 1
@@ -104,7 +104,7 @@ class FrameIntake:
         jumps = self.clock_offset.jumps
         mapped = self.clock_offset.update(frame.sent_s, now, frame.exposed_s)
         if self.clock_offset.jumps != jumps:
-            for code, subject in (WRONG_TIME, LATE_FRAMES):  # this is what they were
+            for code, subject in (WRONG_TIME, LATE_FRAMES):  # the clock jump explains them
                 self.problems.withdraw(code, subject)
             self._report(
                 now,
@@ -125,9 +125,9 @@ class FrameIntake:
         return self._sighting(frame, mapped.time_s, stamp_ns)
 
     def _report_untrusted(self, frame: CapturedFrame, delay_s: float) -> None:
-        """Say why the time of a frame is not known; only what keeps the order is late."""
+        """Report why the time of a frame is unknown: it is late, or its stamp is wrong."""
         ahead_s, back_s = -delay_s, self._newest_s - frame.sent_s
-        if back_s == 0.0:  # the same once more, after a pause: nothing new, and nothing wrong
+        if back_s == 0.0:  # the same frame again, after a pause: harmless
             return
         if ahead_s < 0.0 and back_s < 0.0:
             self._report(
@@ -154,14 +154,14 @@ class FrameIntake:
         )
 
     def _in_order(self, frame: CapturedFrame) -> bool:
-        """Return whether a frame is newer than the last; one that is not is not used."""
+        """Return whether a frame is newer than the last one, or the device has restarted."""
         last = self._last_frame
         if last is None or frame.sent_s > last.sent_s or frame.number > last.number:
             self._last_frame = frame
             return True
         restarted = last.sent_s - frame.sent_s > LATE_S and frame.number < last.number
         if restarted or frame.arrived_s - last.arrived_s > self.config.timeout_s:
-            self._last_frame = frame  # the device began anew
+            self._last_frame = frame  # the device has restarted
             return True
         self._report(
             frame.arrived_s,
@@ -202,7 +202,7 @@ class FrameIntake:
             if name in self._points:
                 points.append(PointSighting(name, seen[:3, 3], self._covariance[:3, :3]))
                 continue
-            # Where the body itself is: what sits on the arm is known by its name.
+            # A sighting has the pose of the body itself; its place on the arm follows by name.
             of_body = seen @ self._bodies[name].place_offset()
             if verdict.orientation:
                 bodies.append(BodySighting(name, of_body, self._covariance))
@@ -214,7 +214,7 @@ class FrameIntake:
         return Sighting(stamp_ns, self._frame_id, tuple(bodies), tuple(points))
 
     def _to_base(self, now: float, time_s: float, poses: dict[str, Array]) -> Array | None:
-        """Return the sensor's frame in the base frame; takes the base body out of `poses`."""
+        """Return the sensor's frame in the base frame; remove the base body from `poses`."""
         seen = poses.pop(self._base_name, None) if self._base_name is not None else None
         if not self._follows_base:
             return self._fixed
@@ -264,7 +264,7 @@ class FrameIntake:
         self.problems.report(now, grave, SensorProblem(code, subject, text, advice))
 
     def last_arrival_s(self) -> float:
-        """Return when a frame last arrived [s]; -inf before the first."""
+        """Return the time of the last arrival of a frame [s]; -inf before the first."""
         with self._lock:
             return self._arrivals[-1] if self._arrivals else -np.inf
 
@@ -276,12 +276,12 @@ class FrameIntake:
         """
         Return the health of the sensor.
 
-        Where no frames come, `silence` says why, before all else; `more` are values beside those
-        of the frames.
+        If no frames arrive, the problem returned by `silence` comes first. `more` are further
+        values for diagnostics.
         """
         now = self._clock.now_s()
         with self._lock:
-            # Up to the newest: frames that do not come now are no matter of their rate.
+            # The window ends at the newest frame: a pause does not lower the rate.
             rate = len(self._arrivals) / RATE_WINDOW_S
             connected = bool(self._arrivals) and (
                 self._arrivals[-1] >= now - self.config.timeout_s

@@ -1,4 +1,4 @@
-"""What sensors share whose devices send frames: opening, reading until something is seen."""
+"""Base class of sensors whose devices send frames: opening, reading, health."""
 
 from __future__ import annotations
 
@@ -22,11 +22,11 @@ class FrameSensor(ABC, Generic[ConfigT]):
     Parameters
     ----------
     config
-        Of the sensor.
+        Configuration of the sensor.
     frame_id
         Name of the base frame.
     clock
-        Monotonic.
+        Monotonic clock.
 
     """
 
@@ -65,31 +65,31 @@ class FrameSensor(ABC, Generic[ConfigT]):
         return self._intake.health(self._silence, values)
 
     def _report_corrupt(self, now_s: float, subject: str, text: str, advice: str) -> None:
-        """Say that something came which was not used."""
+        """Report that received data were rejected."""
         self._intake.problems.report(now_s, 1, SensorProblem('corrupt', subject, text, advice))
 
     # -- of each sensor
 
     @abstractmethod
     def _listen(self) -> None:
-        """Begin, knowing nothing of the device; SensorError if it can never work."""
+        """Start without any knowledge of the device; raise SensorError if it can never work."""
 
     @abstractmethod
     def _listening(self) -> bool:
-        """Return whether it is open."""
+        """Return whether the sensor is open."""
 
     @abstractmethod
     def _receive(self, left_s: float) -> list[Sighting]:
-        """Return what has come; wait for it so long [s] at most, better a tenth of a second."""
+        """Return new sightings; wait for them at most `left_s` [s], preferably 0.1 s."""
 
     @abstractmethod
     def _silence(self) -> SensorProblem:
-        """Return why no frames come."""
+        """Return the problem that explains why no frames arrive."""
 
     @abstractmethod
     def _bodies_of_device(self) -> Iterable[str] | None:
-        """Return what the device calls its bodies; None before it has said so."""
+        """Return the names of the device's bodies; None while they are unknown."""
 
     def _values(self) -> dict[str, str]:
-        """Return values for diagnostics beside those of the frames."""
+        """Return values for diagnostics in addition to those of the frames."""
         return {}

@@ -1,4 +1,4 @@
-"""Libraries of sensors, imported when they are used."""
+"""Import of sensor libraries when they are needed."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from softarm_ros.requirements import SENSING
 
 
 def import_library(*modules: str) -> None:
-    """Import what a sensor needs; SensorError, saying how to install it, if it is not there."""
+    """Import modules; if one is missing, raise SensorError that says how to install it."""
     for module in modules:
         try:
             import_module(module)
@@ -21,6 +21,6 @@ def import_library(*modules: str) -> None:
 
 
 def require_library(module: str) -> None:
-    """Raise SensorError, saying how to install it, if a library of another process is missing."""
+    """Raise SensorError that says how to install it, if a subprocess's library is missing."""
     if find_spec(module) is None:
         raise SensorError(f"{module} is not installed: pip install '{SENSING[module]}'")

@@ -1,11 +1,11 @@
 """
-Whether a body can be where a sensor says it is.
+Check that the pose of a body that a sensor reports is plausible.
 
-Motion capture takes one marker for another: a body turns by 180 degrees from one frame to the
-next (flip), two bodies exchange their names (swap), a body is found in a reflection (jump). None
-of it may move an arm. A pose that cannot follow from the last accepted one is rejected; a flip
-leaves the position, which hardly depends on which marker is which, and lasts until the body is
-seen again as it was, however long that takes.
+Motion capture may confuse markers: a body turns by 180 degrees from one frame to the next (flip),
+two bodies exchange their names (swap), a body is found in a reflection (jump). None of these may
+move an arm. A pose that cannot follow from the last accepted one is rejected. After a flip the
+position is still used, because it hardly depends on the identity of the markers; the flip lasts
+until the body is seen in its former orientation again, however long that takes.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.perception.config import PlausibilityConfig
 
-_NO_TWIST = 0.05  # cosine of half a bend of 174 degrees
+_NO_TWIST = 0.05  # cosine of half of 174 degrees; no twist is defined for larger bends
 
 
 @dataclass(frozen=True)
 class Verdict:
     """
-    What may be used of a pose.
+    Usable parts of a pose.
 
     Attributes
     ----------
@@ -35,7 +35,7 @@ class Verdict:
     fault : str
         '' or one of `flip`, `swap`, `jump`, `reach`.
     text : str
-        What was seen, with numbers.
+        Description of the fault, with numbers.
 
     """
 
@@ -47,13 +47,13 @@ class Verdict:
 
 @dataclass
 class _Track:
-    """Where a body is believed to be, and what speaks against it."""
+    """Believed pose of a body, and contradictory observations."""
 
     time_s: float
     position: Array
     rotation: Array | None = None
     turned_s: float = -np.inf
-    flip: Array | None = None  # in the body's own frame, while it is seen flipped
+    flip: Array | None = None  # rotation in the body's own frame while it is seen flipped
     elsewhere: list[tuple[float, Array]] = field(default_factory=list)  # first and last rejected
 
 
@@ -67,7 +67,7 @@ class Plausibility:
     Parameters
     ----------
     config
-        Limits.
+        Limits of speed, turn and reach.
 
     """
 
@@ -78,9 +78,9 @@ class Plausibility:
 
     def judge(self, time_s: float, poses: Mapping[str, Array]) -> dict[str, Verdict]:
         """
-        Return what may be used of each body's pose (4, 4), by name.
+        Return the verdict on each body's pose (4, 4), by name.
 
-        `poses` are of the cross-sections that the bodies sit on: at rest all are turned like the
+        `poses` are those of the bodies' cross-sections: at rest all have the orientation of the
         base.
         """
         verdicts: dict[str, Verdict] = {}
@@ -125,7 +125,7 @@ class Plausibility:
             first_s, _ = track.elsewhere[0]
             last_s, last = track.elsewhere[-1]
             if self._within(time_s - last_s, last, position):
-                # It goes on elsewhere: that does not become more likely with time.
+                # The body stays elsewhere: passing time must not make this plausible.
                 time_s = first_s
         return self._within(time_s - track.time_s, track.position, position)
 
@@ -143,7 +143,7 @@ class Plausibility:
     def _swapped(
         self, time_s: float, poses: Mapping[str, Array], strays: Mapping[str, str]
     ) -> dict[str, str]:
-        """Return pairs each of which is where the other should be, both ways round."""
+        """Return pairs of exchanged bodies, each near the other's place; both ways round."""
         found: dict[str, str] = {}
         moved = [name for name, pose in sorted(poses.items()) if self._moved(name, pose)]
         for a, b in itertools.combinations(moved, 2):
@@ -158,14 +158,14 @@ class Plausibility:
         return found
 
     def _moved(self, name: str, pose: Array) -> bool:
-        """Return whether a body is farther than the margin from where it was."""
+        """Return whether a body has moved from its last position by more than the margin."""
         track = self._tracks.get(name)
         if track is None:
             return False
         return float(np.linalg.norm(pose[:3, 3] - track.position)) > self.config.margin_m
 
     def _reversed(self, time_s: float, a: str, b: str, poses: Mapping[str, Array]) -> bool:
-        """Return whether, within a short gap, one body has come to the other side of the other."""
+        """Return whether two bodies have changed sides within a short time."""
         first, second = self._tracks[a], self._tracks[b]
         if time_s - min(first.time_s, second.time_s) > self.config.recover_s:
             return False
@@ -173,7 +173,7 @@ class Plausibility:
         return float(np.dot(at - beside, first.position - second.position)) < 0.0
 
     def _unseen_at(self, time_s: float, name: str, poses: Mapping[str, Array]) -> str:
-        """Return which body that is not seen has its place where a stray is, or ''; follow it."""
+        """Return the unseen body that a stray is taken for, or ''; update its position."""
         position = poses[name][:3, 3]
         away_m = float(np.linalg.norm(position - self._tracks[name].position))
         for other, track in self._tracks.items():
@@ -187,7 +187,7 @@ class Plausibility:
         return ''
 
     def _settled(self, time_s: float, track: _Track, position: Array) -> bool:
-        """Note a position elsewhere; return whether the body has stayed there long enough."""
+        """Record a position elsewhere; return whether the body has stayed there long enough."""
         seen = track.elsewhere
         if seen and not self._within(time_s - seen[-1][0], seen[-1][1], position):
             seen.clear()
@@ -197,14 +197,14 @@ class Plausibility:
     # -- orientations
 
     def _accept(self, time_s: float, name: str, pose: Array) -> Verdict:
-        """Take a position; return whether the orientation may be used as well."""
+        """Accept a position; return whether the orientation may be used as well."""
         rotation = pose[:3, :3]
         track = self._tracks.setdefault(name, _Track(time_s, pose[:3, 3].copy()))
         unseen_s, track.turned_s = time_s - track.turned_s, time_s
         track.time_s, track.position = time_s, pose[:3, 3].copy()
         track.elsewhere.clear()
         if unseen_s > self.config.recover_s:
-            track.rotation = track.flip = None  # it may have turned as far as it can
+            track.rotation = track.flip = None  # it may have any orientation now
         why = self._impossible(rotation)
         if track.rotation is None:
             if not why:
@@ -214,8 +214,8 @@ class Plausibility:
         if turned <= self._max_turn:
             track.rotation, track.flip = rotation.copy(), None
             return Verdict(True, False, 'flip', why) if why else ACCEPTED
-        # The body did not turn, its markers were exchanged: as seen, it is turned in its own frame
-        # by the same rotation as long as that lasts, and so it is known how it turns meanwhile.
+        # The body did not turn: its markers were confused. While this lasts, it appears turned by
+        # a constant rotation in its own frame, so its true orientation can be followed.
         believed = None if track.flip is None else rotation @ track.flip.T
         if believed is None or _angle(track.rotation, believed) > self._max_turn:
             track.flip = track.rotation.T @ rotation
@@ -225,7 +225,7 @@ class Plausibility:
         return Verdict(True, False, 'flip', why or text)
 
     def _impossible(self, rotation: Array) -> str:
-        """Return why an arm cannot turn a body like that, or ''."""
+        """Return why an arm cannot bring a body into this orientation, or ''."""
         twist = np.degrees(twist_of(rotation))
         if abs(twist) > self.config.max_twist_deg:
             return (
@@ -240,10 +240,10 @@ class Plausibility:
 
 def twist_of(rotation: Array) -> float:
     """
-    Return the angle [rad], -pi to pi, of the part of a rotation (3, 3) that is about its own z.
+    Return the twist [rad], -pi to pi, of a rotation (3, 3) about its own z axis.
 
-    The rotation is a bend, about an axis across z, after this twist. A bend by about 180 degrees
-    tells no twist; 0 is returned for it.
+    The rotation is this twist followed by a bend about an axis across z. For a bend by about 180
+    degrees, the twist is undefined and 0 is returned.
     """
     _, _, z, w = quaternion_from_matrix(rotation)
     if np.hypot(z, w) < _NO_TWIST:

@@ -1,4 +1,4 @@
-"""What is wrong with a sensor now: problems that are forgotten when they no longer come up."""
+"""Current problems of a sensor, which expire when they are no longer reported."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass
 
 from softarm_ros.perception.sensor import SensorProblem
 
-HOLD_S = 3.0  # from when something came up, so that who looks once a second sees it
-ENDED_S = 1.0  # from when it last came up; not every frame is judged
+HOLD_S = 3.0  # minimum display time, long enough for a reader that polls once a second
+ENDED_S = 1.0  # time since the last report; not every frame is judged
 
 
 @dataclass(frozen=True)
 class _Told:
-    """A problem, and when it first and last came up [s]."""
+    """A problem with the times of its first and last report [s]."""
 
     begun_s: float
     last_s: float
@@ -22,7 +22,7 @@ class _Told:
     problem: SensorProblem
 
     def over(self, now_s: float) -> bool:
-        """Return whether it need not be told any more."""
+        """Return whether the problem has expired."""
         return now_s - self.begun_s > HOLD_S and now_s - self.last_s > ENDED_S
 
 
@@ -30,8 +30,8 @@ class ProblemLog:
     """
     Problems, gravest first; reported by one thread, read by any.
 
-    A problem is told for `HOLD_S` from when it came up, and until it has not come up again for
-    `ENDED_S`: one that has lasted is over soon after it was mended.
+    A problem is shown for at least `HOLD_S` after its first report, and until `ENDED_S` after its
+    last one. So a problem that has lasted disappears soon after it was solved.
     """
 
     def __init__(self) -> None:
@@ -40,7 +40,7 @@ class ProblemLog:
         self._counts: Counter[str] = Counter()
 
     def report(self, now_s: float, grave: int, problem: SensorProblem) -> None:
-        """Note a problem; of those that last, the one with the greatest `grave` comes first."""
+        """Record a problem; current problems are sorted by descending `grave`."""
         with self._lock:
             key = problem.code, problem.subject
             told = self._recent.get(key)
@@ -49,12 +49,12 @@ class ProblemLog:
             self._counts[problem.code] += 1
 
     def withdraw(self, code: str, subject: str) -> None:
-        """Forget what turned out to be something else; it stays in the counts."""
+        """Remove a problem that turned out to be another one; its count is kept."""
         with self._lock:
             self._recent.pop((code, subject), None)
 
     def now(self, now_s: float) -> tuple[SensorProblem, ...]:
-        """Return what is wrong, or was a moment ago."""
+        """Return the problems that have not expired."""
         with self._lock:
             for key in [key for key, told in self._recent.items() if told.over(now_s)]:
                 del self._recent[key]
@@ -64,6 +64,6 @@ class ProblemLog:
         return tuple(told.problem for told in recent)
 
     def counts(self) -> dict[str, str]:
-        """Return how often each problem was reported, by code, for diagnostics."""
+        """Return the number of reports of each problem code, for diagnostics."""
         with self._lock:
             return {f'count {code}': str(n) for code, n in sorted(self._counts.items())}

@@ -1,4 +1,4 @@
-"""What every sensor of poses offers: the contract between devices, nodes and tests."""
+"""Interface of every pose sensor: the contract between devices, nodes and tests."""
 
 from __future__ import annotations
 
@@ -17,24 +17,24 @@ if TYPE_CHECKING:
 
 
 class SensorError(RuntimeError):
-    """A sensor cannot work at all; the message says why and what to do."""
+    """A sensor cannot work at all; the message gives the reason and the remedy."""
 
 
 @dataclass(frozen=True)
 class SensorProblem:
     """
-    Something wrong with what a sensor delivers, as long as it lasts.
+    A current problem of a sensor's data.
 
     Attributes
     ----------
     code : str
-        Short and stable, for tests and logs: `no-server`, `body-missing`, `flip`.
+        Short and stable code for tests and logs: `no-server`, `body-lost`, `flip`.
     subject : str
-        What it concerns: a body, a camera, the server.
+        The body, camera or server concerned.
     text : str
-        What is wrong, with the numbers.
+        Description of the problem, with numbers.
     advice : str
-        What a person should do about it.
+        Remedy, for the user.
 
     """
 
@@ -50,22 +50,22 @@ class SensorProblem:
 @dataclass(frozen=True)
 class SensorHealth:
     """
-    How a sensor is.
+    State of a sensor.
 
     Attributes
     ----------
     connected : bool
-        Whether frames come, or have come within the sensor's `timeout_s`.
+        Whether a frame has arrived within the sensor's `timeout_s`.
     rate_hz : float
         Exposures in the last second; 0 without any.
     last_exposure_ns : int, optional
         Stamp of the newest sighting; None before the first.
     seen : tuple of str
-        Bodies and points of the newest frame that can be used.
+        Usable bodies and points of the newest frame.
     problems : tuple of SensorProblem
-        What is wrong now, the gravest first; empty: nothing.
+        Current problems, the gravest first.
     values : mapping
-        Numbers for diagnostics: clock offset, latency, counts of what was rejected and why.
+        Numbers for diagnostics: clock offset, latency, counts of rejections by reason.
 
     """
 
@@ -81,67 +81,67 @@ class PoseSensor(Protocol):
     """
     A device that reports sightings.
 
-    `open`, `read` and `close` are called by one thread at a time (a node's `PollingThread`, a
-    test), `health` by any. Poses are in the base frame of the arm where the sensor knows it,
-    else in a frame of its own, as `Sighting.frame_id` says.
+    One thread at a time calls `open`, `read` and `close` (a node's `PollingThread`, a test); any
+    thread may call `health`. `Sighting.frame_id` names the frame of the poses: the base frame of
+    the arm if the sensor knows it, else a frame of the sensor.
 
-    What a part of the family `sensors` with the role `driver` builds:
-    `build(config, frame_id) -> PoseSensor`, `frame_id` being the name of the base frame.
+    Parts of the family `sensors` with the role `driver` build it:
+    `build(config, frame_id) -> PoseSensor`, where `frame_id` is the name of the base frame.
     """
 
     def open(self) -> None:
         """
-        Begin; soon over. A device that is not there yet is no error: `read` keeps looking for it.
+        Start, without a long wait. A missing device is not an error: `read` keeps looking for it.
 
         Raises
         ------
         SensorError
-            If it can never work: a library, a calibration file or a port is missing.
+            If the sensor can never work: a library, a calibration file or a port is missing.
 
         """
         ...
 
     def read(self, timeout_s: float) -> list[Sighting]:
         """
-        Return what was seen since the last call, oldest first; wait for it so long [s] at most.
+        Return the sightings since the last call, oldest first; wait for one at most `timeout_s`.
 
-        Never raises for what a device or a network does; `health` says what is wrong.
+        Never raises because of the device or the network; `health` reports such problems.
         """
         ...
 
     def health(self) -> SensorHealth:
-        """Return how the sensor is now."""
+        """Return the current state of the sensor."""
         ...
 
     def close(self) -> None:
-        """Let go of the device; may be called twice. `open` begins anew."""
+        """Release the device; may be called twice. `open` starts again."""
         ...
 
 
 @runtime_checkable
 class ExpectingSensor(Protocol):
-    """A sensor that sees markers which do not say who they are, and asks where to expect them."""
+    """A sensor of anonymous markers, which uses predicted positions to identify them."""
 
     def expect_by(self, predict: Callable[[], Mapping[str, Array] | None]) -> None:
         """
-        Take what returns where the model has each marker (3,) now, in the base frame [m].
+        Set a function that predicts the position (3,) of each marker now, in the base frame [m].
 
-        Called by the thread that reads, only for markers that were not seen of late; None where
-        nobody knows.
+        The reading thread calls it, only for markers not seen recently. It returns None if there
+        is no prediction.
         """
         ...
 
 
 @runtime_checkable
 class TopicSensor(Protocol):
-    """A sensor some of whose images another ROS node publishes."""
+    """A sensor that gets some of its images from topics of other ROS nodes."""
 
     def topics(self) -> dict[str, str]:
-        """Return the topics of images it needs, by what they are to it."""
+        """Return the image topics that the sensor needs, by their role."""
         ...
 
     def take_from(self, which: str, source: Any) -> None:
-        """Take a source of images for one of them, before `open`."""
+        """Set the source of images of one role, before `open`."""
         ...
 
 
@@ -152,14 +152,14 @@ class TransformSensor(Protocol):
     def take_transforms(
         self, transforms: Sequence[FrameTransform], *, static: bool, received_ns: int
     ) -> None:
-        """Take those of a message, which came at a time [ns] by the clock of their stamps."""
+        """Take the transforms of a message, received at a time [ns] of the clock of stamps."""
         ...
 
 
 @runtime_checkable
 class SeeingSensor(Protocol):
-    """A sensor that can show what it sees."""
+    """A sensor that can show its camera view."""
 
     def picture(self) -> NDArray[np.uint8] | None:
-        """Return its newest view (rows, columns, 3) with what was found; None before the first."""
+        """Return the newest view (rows, columns, 3) with detections marked; None if none yet."""
         ...

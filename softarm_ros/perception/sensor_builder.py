@@ -1,4 +1,4 @@
-"""How parts of the family `sensors` build what is read: late, and with a clear word."""
+"""Builders for parts of the family `sensors`, with late imports and clear errors."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ def sensor_builder(
     target : str
         'module:Class', imported when a sensor is built.
     library : str
-        Imported before it.
+        Library that the module needs, imported before it.
     library_apart : str
-        That a process of the sensor's own needs; not imported here.
+        Library that a subprocess of the sensor needs; it is not imported here.
 
     """
 
     def build(config: PoseSensorConfig, frame_id: str) -> PoseSensor:
-        """Return the sensor, not open; SensorError where its library is missing."""
+        """Return the closed sensor; raise SensorError if its library is missing."""
         from softarm_ros.perception.import_library import import_library, require_library
 
         if library:
