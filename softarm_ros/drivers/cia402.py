@@ -72,7 +72,7 @@ class ControlWords(ConfigBlock):
     """Control words of the commands."""
 
     disable_voltage: Word = Field(default=0x00, description='power off, from any state')
-    shutdown: Word = Field(default=0x06, description='to ready to switch on')
+    shutdown: Word = Field(default=0x06, description='to the state ready to switch on')
     switch_on: Word = Field(default=0x07, description='power on, no torque')
     enable_operation: Word = Field(default=0x0F, description='torque')
     fault_reset: Word = Field(default=0x80, description='acts on its rising bit')

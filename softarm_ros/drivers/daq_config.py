@@ -23,9 +23,11 @@ class AnalogInput(ConfigBlock):
     """A sensor with a linear characteristic: value = scale * V + zero."""
 
     name: Name
-    channel: Channel = Field(description='as NI MAX shows it, Dev1/ai0')
+    channel: Channel = Field(description='name in NI MAX, such as Dev1/ai0')
     terminal: Terminal = 'default'
-    min_V: Finite = Field(default=-10.0, description='range of the device is chosen from it')
+    min_V: Finite = Field(
+        default=-10.0, description='with max_V, selects the input range of the device'
+    )
     max_V: Finite = 10.0
     scale: Finite = Field(default=1.0, description='SI units per volt')
     zero: Finite = Field(default=0.0, description='SI value at 0 V')
@@ -34,13 +36,13 @@ class AnalogInput(ConfigBlock):
     high: Finite | None = Field(default=None, description='a value above stops the outputs')
     open_below_V: Finite | None = Field(
         default=None,
-        description='less than a sound sensor with live zero ever gives: open circuit',
+        description='a lower voltage means an open circuit, for a sensor with live zero',
     )
     open_above_V: Finite | None = Field(
-        default=None, description='more than a sound sensor ever gives: open circuit or short'
+        default=None, description='a higher voltage means an open circuit or a short'
     )
     stuck_after_s: Positive | None = Field(
-        default=None, description='not one bit of noise for so long: stuck'
+        default=None, description='constant voltage for this time means that the sensor is stuck'
     )
 
     @model_validator(mode='after')
@@ -79,7 +81,7 @@ class ForceSensorConfig(ConfigBlock):
     )
     bias_V: Row = Field(default=(0.0,) * 6, description='voltages without load')
     limits: tuple[Positive, Positive, Positive, Positive, Positive, Positive] = Field(
-        description='rated forces [N] and torques [N m]; beyond, outputs are stopped'
+        description='rated forces [N] and torques [N m]; a larger load stops the outputs'
     )
 
     @field_validator('calibration')
@@ -102,13 +104,13 @@ class AnalogOutput(ConfigBlock):
     scale: Finite = Field(default=1.0, description='SI units per volt')
     zero: Finite = Field(default=0.0, description='SI value at 0 V')
     unit: str = 'V'
-    low: Finite = Field(description='least value that may be commanded')
-    high: Finite = Field(description='greatest value that may be commanded')
+    low: Finite = Field(description='lowest allowed command')
+    high: Finite = Field(description='highest allowed command')
     safe: Finite | None = Field(
-        description='value while not enabled and after any problem; null: it keeps its last'
+        description='value while not enabled and after any problem; null: keeps its last value'
     )
     streamed: bool = Field(
-        default=True, description='commanded all the time, and stopped when commands stop coming'
+        default=True, description='needs a stream of commands, and is stopped when they cease'
     )
 
     @model_validator(mode='after')
@@ -155,10 +157,11 @@ class DigitalOutput(ConfigBlock):
     """A switching valve."""
 
     name: Name
-    line: Line = Field(description='as NI MAX shows it, Dev1/port0/line0')
-    inverted: bool = Field(default=False, description='on is the low level')
+    line: Line = Field(description='name in NI MAX, such as Dev1/port0/line0')
+    inverted: bool = Field(default=False, description='low level switches on')
     safe: bool | None = Field(
-        default=False, description='while not enabled and after any problem; null: keeps its last'
+        default=False,
+        description='state while not enabled and after any problem; null: keeps its last state',
     )
 
 
@@ -172,34 +175,42 @@ class DaqHost(ConfigBlock):
 class DaqConfig(ConfigBlock):
     """One NI DAQ device with all its sensors and outputs."""
 
-    host: DaqHost | None = Field(default=None, description='none: the driver of this computer')
-    session: Name = Field(default='softarm', description='prefix of the names of its tasks')
+    host: DaqHost | None = Field(
+        default=None, description='remote computer of the device; none: this computer'
+    )
+    session: Name = Field(default='softarm', description='prefix of the task names')
     inputs: tuple[AnalogInput, ...] = ()
     force_sensor: ForceSensorConfig | None = None
     outputs: tuple[AnalogOutput, ...] = ()
     lines: tuple[DigitalOutput, ...] = ()
     sample_rate_hz: Positive = Field(default=1000.0, description='sample clock of the device')
     block_samples: int = Field(
-        default=10, ge=1, description='read together; values are means of a block'
+        default=10, ge=1, description='samples per read; values are means of a block'
     )
     buffer_samples: int = Field(
-        default=1000, ge=2, description='kept for each channel; more unread ones are an overrun'
+        default=1000,
+        ge=2,
+        description='buffer size per channel; more unread samples are an overrun',
     )
     read_margin_s: Positive = Field(
-        default=0.08, description='a block may be so late before that is reported'
+        default=0.08, description='largest delay of a block before it is reported'
     )
     call_timeout_s: Positive = Field(
-        default=0.1, description='for the host to answer, beyond what it waits for samples'
+        default=0.1, description='time for the host to answer, in addition to its wait for samples'
     )
-    open_after_s: NonNegative = Field(default=0.05, description='outside the window for so long')
+    open_after_s: NonNegative = Field(
+        default=0.05, description='time of open-circuit voltages before it is reported'
+    )
     output_rate_hz: Positive = Field(
-        default=50.0, description='outputs are written at least so often'
+        default=50.0, description='minimum rate at which outputs are written'
     )
     command_timeout_s: Positive = Field(
         default=0.1, description='older streamed outputs count as stale'
     )
-    tare_s: Positive = Field(default=0.5, description='over which the bias is measured')
-    reopen_s: Positive = Field(default=0.25, description='pause between attempts')
+    tare_s: Positive = Field(default=0.5, description='duration of the bias measurement')
+    reopen_s: Positive = Field(
+        default=0.25, description='pause between attempts to open the device'
+    )
 
     @model_validator(mode='after')
     def _consistent(self) -> DaqConfig:

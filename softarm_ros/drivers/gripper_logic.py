@@ -20,19 +20,21 @@ class GripperDriveConfig(ConfigBlock):
     pressure_output: Name = Field(description='DAQ output in Pa gauge; not streamed')
     vacuum_line: Name | None = Field(default=None, description='DAQ line of the vacuum valve')
     vacuum_output: Name | None = Field(
-        default=None, description='or DAQ output in Pa gauge, negative; not streamed'
+        default=None, description='or DAQ output of the vacuum in Pa gauge, negative; not streamed'
     )
     pressure_input: Name | None = Field(
         default=None, description='DAQ input in Pa gauge; none: actions end after settle_s'
     )
-    open_pressure_Pa: Finite = Field(description='gauge; negative is vacuum')
-    close_pressure_Pa: Finite = Field(description='gauge')
-    tolerance_Pa: Positive = Field(default=5e3, description='of the pressure at the end')
+    open_pressure_Pa: Finite = Field(description='gauge pressure; negative for vacuum')
+    close_pressure_Pa: Finite = Field(description='gauge pressure')
+    tolerance_Pa: Positive = Field(
+        default=5e3, description='tolerance of the pressure at the end of an action'
+    )
     settle_s: Positive = Field(default=0.5, description='duration of an action without sensor')
     changeover_s: NonNegative = Field(
         default=0.05, description='both valves off between pressure and vacuum'
     )
-    action_timeout_s: Positive = Field(default=2.0, description='for an action to succeed')
+    action_timeout_s: Positive = Field(default=2.0, description='time for an action to succeed')
 
     @model_validator(mode='after')
     def _consistent(self) -> GripperDriveConfig:

@@ -35,9 +35,12 @@ class Register(ConfigBlock):
     address: Address = Field(description='counted from 0, relative to the base of the axis')
     type: NumberType = 'int16'
     word_order: WordOrder = Field(
-        default='high_first', description='of 32-bit numbers; bytes in a word are big-endian'
+        default='high_first',
+        description='word order of 32-bit numbers; bytes in a word are big-endian',
     )
-    scale: Finite = Field(default=1.0, description='SI units per count; negative turns the sign')
+    scale: Finite = Field(
+        default=1.0, description='SI units per count; negative reverses the sign'
+    )
     zero: Finite = Field(default=0.0, description='SI value of the number 0')
     table: Table = Field(default='holding', description='input registers cannot be written')
 

@@ -19,14 +19,17 @@ class PressureServoConfig(ServoConfig):
         default=0.1, description='measured pressures older than this are a problem'
     )
     sensor_low_Pa: Finite = Field(
-        default=-1.3e5, description='a sound sensor says no less; less is not used'
+        default=-1.3e5, description='lowest reading of a sound sensor; lower ones are rejected'
     )
-    sensor_high_Pa: Finite = Field(description='a sound sensor says no more; more is not used')
+    sensor_high_Pa: Finite = Field(
+        description='highest reading of a sound sensor; higher ones are rejected'
+    )
     home_tolerance_Pa: Positive = Field(
-        default=2.0e4, description='of all pressures, when the preload counts as reached'
+        default=2.0e4,
+        description='largest deviation of any pressure from the preload at the end of homing',
     )
     home_timeout_s: Positive = Field(
-        default=10.0, description='for that; seals that bind, a hose that leaks take longer'
+        default=10.0, description='time for homing; sticking seals or a leaking hose take longer'
     )
 
     @model_validator(mode='after')

@@ -40,12 +40,15 @@ class SerialConfig(ConfigBlock):
     )
     baud: int = Field(gt=0, description='steppers 250000, valves 115200')
     rate_hz: float = Field(
-        default=100.0, ge=20.0, le=200.0, description='how often the board is told what to do'
+        default=100.0, ge=20.0, le=200.0, description='rate of commands to the board'
     )
     link_timeout_s: float = Field(
-        default=0.15, ge=0.05, le=0.25, description='without a state of the board, it is lost'
+        default=0.15,
+        ge=0.05,
+        le=0.25,
+        description='time without a state after which the board counts as lost',
     )
     answer_timeout_s: Positive = Field(
-        default=0.25, description='for one answer; a question is asked three times'
+        default=0.25, description='time for one answer; a request is sent three times'
     )
-    reconnect_s: Positive = Field(default=0.25, description='pause between attempts')
+    reconnect_s: Positive = Field(default=0.25, description='pause between attempts to connect')

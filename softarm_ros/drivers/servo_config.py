@@ -42,8 +42,8 @@ class SetupWrite(ConfigBlock):
     """A raw number that is written after each connection and read back."""
 
     register_: Register = Field(alias='register')
-    value: Finite = Field(description='as the device has it, no scale')
-    comment: str = Field(default='', description='what it sets')
+    value: Finite = Field(description='raw number of the device, without scale')
+    comment: str = Field(default='', description='meaning of the number')
 
 
 class ServoAxis(ConfigBlock):
@@ -53,8 +53,10 @@ class ServoAxis(ConfigBlock):
     unit: int = Field(default=1, ge=0, le=255, description='Modbus unit identifier')
     base: Address = Field(default=0, description='added to the addresses of all registers')
     torque_limit_N_m: Positive
-    speed_limit_rad_s: Positive = Field(description='faster than this, all drives are disabled')
-    reversed: bool = Field(default=False, description='turns the sign of torque, speed, position')
+    speed_limit_rad_s: Positive = Field(description='a higher speed disables all drives')
+    reversed: bool = Field(
+        default=False, description='reverses the sign of torque, speed and position'
+    )
 
 
 class ServoConfig(ConfigBlock):
@@ -65,17 +67,19 @@ class ServoConfig(ConfigBlock):
     axes: tuple[ServoAxis, ...] = Field(min_length=1)
     registers: ServoRegisters
     setup: tuple[SetupWrite, ...] = Field(
-        default=(), description='torque mode, watchdog of the drive; for each axis'
+        default=(),
+        description='written to each axis, such as torque mode and watchdog of the drive',
     )
     status_words: StatusWords = StatusWords()
     control_words: ControlWords = ControlWords()
     fault_names: dict[int, str] = Field(
-        default={}, description='of the drive, over those of the profile CiA 402'
+        default={},
+        description='fault names of the drive, in addition to those of the profile CiA 402',
     )
     holding_brakes: bool = Field(
         default=False,
-        description='the motors have brakes that the drives close: what switches them off leaves '
-        'the torque command as it is, for the drive to hold it until they have closed',
+        description='the motors have brakes that the drives close: when switched off, the torque '
+        'command is kept, so that the drive holds it until the brakes have closed',
     )
     max_gap: int = Field(
         default=0,
@@ -83,18 +87,20 @@ class ServoConfig(ConfigBlock):
         le=100,
         description='unused registers that a read may cross; some drives refuse any',
     )
-    rate_hz: Positive = Field(default=100.0, description='of exchanges with all axes')
-    response_timeout_s: Positive = Field(default=0.06, description='of one request')
+    rate_hz: Positive = Field(default=100.0, description='rate of exchanges with all axes')
+    response_timeout_s: Positive = Field(
+        default=0.06, description='time for the answer to one request'
+    )
     link_timeout_s: Positive = Field(
-        default=0.15, description='an axis not heard for so long counts as lost'
+        default=0.15, description='time without an answer after which an axis counts as lost'
     )
     command_timeout_s: Positive = Field(
         default=0.1, description='an older torque command stops all axes'
     )
     transition_timeout_s: Positive = Field(
-        default=2.0, description='for enabling, and for a fault to clear after a reset'
+        default=2.0, description='time for enabling, and for a fault to clear after a reset'
     )
-    reconnect_s: Positive = Field(default=0.25, description='pause between attempts')
+    reconnect_s: Positive = Field(default=0.25, description='pause between attempts to connect')
 
     @model_validator(mode='after')
     def _consistent(self) -> ServoConfig:

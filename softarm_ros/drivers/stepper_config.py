@@ -30,14 +30,16 @@ class MotorConfig(ConfigBlock):
     """One motor and the pulley on it."""
 
     name: Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')] = Field(
-        description='of the actuator it drives'
+        description='name of the actuator that it drives'
     )
     motor: int = Field(
-        ge=0, lt=MOTORS, description='0 and 1 at M1/M2 and M3/M4 of the first shield, 2 ...'
+        ge=0,
+        lt=MOTORS,
+        description='0 and 1: M1/M2 and M3/M4 of the first shield; 2 and 3: of the second ...',
     )
-    pulley_radius_m: Positive = Field(description='to the middle of the cable')
+    pulley_radius_m: Positive = Field(description='radius to the middle of the cable')
     full_steps_per_turn: int = Field(default=200, ge=4, le=1000, description='200: 1.8 degrees')
-    reversed: bool = Field(default=False, description='counting up pays the cable out')
+    reversed: bool = Field(default=False, description='counting up pays out the cable')
 
     @property
     def step_m(self) -> float:
@@ -49,9 +51,9 @@ class MotorConfig(ConfigBlock):
 class SteppersConfig(SerialConfig):
     """A stepper board that winds the cables (firmware/steppers)."""
 
-    baud: int = Field(default=250_000, gt=0, description='of the firmware')
+    baud: int = Field(default=250_000, gt=0, description='baud rate of the firmware')
     acceleration_m_s2: Positive = Field(
-        description='of the motors; what they can, not less than commands ask for'
+        description='acceleration of the motors, within their ability; at least that of commands'
     )
     command_timeout_s: float = Field(
         default=0.15, ge=0.02, le=1.0, description='an older command stops all motors'

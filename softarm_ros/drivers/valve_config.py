@@ -20,7 +20,9 @@ class ValveTableConfig(ConfigBlock):
     (`GasSprings`).
     """
 
-    times_s: tuple[NonNegative, ...] = Field(min_length=2, description='from the end, rising')
+    times_s: tuple[NonNegative, ...] = Field(
+        min_length=2, description='opening times from the start of the curve, rising'
+    )
     lengths_m: tuple[Positive, ...]
 
     @model_validator(mode='after')
@@ -40,20 +42,26 @@ class ValveDriveConfig(ConfigBlock):
     tick of 1 ms.
     """
 
-    deflating: ValveTableConfig = Field(description='from full, falling')
-    inflating: ValveTableConfig = Field(description='from empty, rising')
-    shortest_pulse_s: float = Field(ge=1e-3, description='less does not open a valve reliably')
-    longest_pulse_s: Positive = Field(description='a longer way takes several commands')
-    empty_length_m: Positive = Field(description='to which the pump brings a muscle without load')
-    full_length_m: Positive = Field(description='of a vented muscle without load')
-    max_pull_N: Positive = Field(description='of a full muscle; zero for an empty one')
-    supply_push_N: NonNegative = Field(description='supply pressure by cross-section of a bag')
+    deflating: ValveTableConfig = Field(description='lengths from full, falling')
+    inflating: ValveTableConfig = Field(description='lengths from empty, rising')
+    shortest_pulse_s: float = Field(
+        ge=1e-3, description='shortest pulse that opens a valve reliably'
+    )
+    longest_pulse_s: Positive = Field(
+        description='longest pulse; larger changes take several pulses'
+    )
+    empty_length_m: Positive = Field(
+        description='length to which the pump contracts an unloaded muscle'
+    )
+    full_length_m: Positive = Field(description='length of a vented, unloaded muscle')
+    max_pull_N: Positive = Field(description='pull at full length; zero at empty length')
+    supply_push_N: NonNegative = Field(description='supply pressure times cross-section of a bag')
     guard_s: Positive = Field(
-        description='all off between two pulses of a muscle: longer than relay and valve take'
+        description='pause between two pulses of a muscle, longer than relay and valve need'
     )
     leak_time_s: Positive | None = Field(
         default=None,
-        description='of a muscle with closed valves, which is counted; none: it keeps its gas',
+        description='time constant of the leak with closed valves; none: no leak',
     )
 
     @model_validator(mode='after')
@@ -100,13 +108,13 @@ class ValveDriveConfig(ConfigBlock):
 class ValveBoardConfig(SerialConfig):
     """The board that times the valves, and its outputs for each muscle."""
 
-    baud: int = Field(default=115200, gt=0, description='of the firmware in firmware/valves')
+    baud: int = Field(default=115200, gt=0, description='baud rate of firmware/valves')
     rate_hz: float = Field(
-        default=50.0, ge=20.0, le=200.0, description='how often the board is told what to do'
+        default=50.0, ge=20.0, le=200.0, description='rate of commands to the board'
     )
     pairs: tuple[int, ...] = Field(
         min_length=1,
-        description='of each muscle, in the order of the actuators: pair p is output 2 p '
+        description='output pair of each muscle, in actuator order; pair p: output 2 p '
         '(inflates) and output 2 p + 1 (deflates)',
     )
 

@@ -20,16 +20,17 @@ Vector = tuple[Finite, Finite, Finite]
 class SeenPoint(ConfigBlock):
     """A single marker: its name in the sensor's software and its place on the arm."""
 
-    name: Seen = Field(description='that the sensor has for it')
+    name: Seen = Field(description="name in the sensor's software")
     section: str = Field(description='name of a section, or base')
     fraction: float = Field(
         default=1.0,
         ge=0.0,
         le=1.0,
-        description='along the section: 1 its tip, 0 its base, which is the tip of the one before',
+        description='place on the section: 1 its tip, 0 its base, the tip of the previous section',
     )
     offset_m: Vector = Field(
-        default=(0.0, 0.0, 0.0), description='from the backbone, in the frame of the cross-section'
+        default=(0.0, 0.0, 0.0),
+        description='offset from the backbone, in the frame of the cross-section',
     )
 
     def place(self, sections: tuple[str, ...]) -> Place:
@@ -74,48 +75,53 @@ class SeenBody(SeenPoint):
 class PlausibilityConfig(ConfigBlock):
     """Limits of the speed, turn and reach of a body on a soft arm."""
 
-    max_speed_m_s: Positive = Field(default=2.0, description='of a body against the base')
+    max_speed_m_s: Positive = Field(
+        default=2.0, description='speed of a body relative to the base'
+    )
     margin_m: NonNegative = Field(
-        default=0.02, description='that a position may jump beyond that; a flip moves it, too'
+        default=0.02,
+        description='allowed jump of a position in addition to that; a flip also moves it',
     )
     max_turn_deg: Positive = Field(
-        default=45.0, le=60.0, description='between neighbouring samples of a body'
+        default=45.0, le=60.0, description='turn between consecutive samples of a body'
     )
     max_twist_deg: Positive = Field(
         default=100.0,
         le=180.0,
-        description='of a body against the base, about the axis of its own cross-section; a soft '
-        'arm bends far and twists little, a flip of a symmetric marker pattern twists by 180',
+        description='twist of a body relative to the base, about the axis of its cross-section; a '
+        'soft arm twists little, but a flip of a symmetric marker pattern twists by 180',
     )
     max_bend_deg: Positive = Field(
         default=180.0,
         le=180.0,
-        description="between the axis of a body's cross-section and that of the base, for arms "
-        'that cannot bend so far; 180: no limit',
+        description="bend between the axes of a body's cross-section and of the base, for arms "
+        'that cannot bend far; 180: no limit',
     )
     reach_m: Positive | None = Field(
-        default=None, description='no body is farther from the base; no limit without it'
+        default=None, description='largest distance of a body from the base; none: no limit'
     )
     recover_s: Positive = Field(
         default=0.3,
-        description='a position that is steady elsewhere for so long is believed again; a body '
-        'that was not seen for so long may have turned',
+        description='a steady new position is accepted after this time; a body that was not '
+        'seen for this time may have any orientation',
     )
 
 
 class PoseSensorConfig(ConfigBlock):
     """A sensor that sees bodies or points of the arm."""
 
-    rate_hz: Positive = Field(description='how many exposures a second to expect')
+    rate_hz: Positive = Field(description='expected exposures per second')
     timeout_s: Positive = Field(
-        default=0.25, description='without a frame for so long, the device counts as gone'
+        default=0.25, description='time without a frame after which the device counts as lost'
     )
-    bodies: tuple[SeenBody, ...] = Field(default=(), description='what has a pose')
-    points: tuple[SeenPoint, ...] = Field(default=(), description='what has a position alone')
+    bodies: tuple[SeenBody, ...] = Field(default=(), description='bodies with a pose')
+    points: tuple[SeenPoint, ...] = Field(
+        default=(), description='single markers, with a position only'
+    )
     base_from: Literal['body', 'calibration', 'sensor'] = Field(
         default='body',
-        description='where the base frame is: at the body whose section is base, as in a '
-        "calibration file, or at the origin of the sensor's own frame",
+        description='source of the base frame: the body whose section is base, a calibration '
+        "file, or the origin of the sensor's own frame",
     )
     base_calibration: str | None = Field(
         default=None, description="file with the pose of the base in the sensor's frame"
@@ -127,7 +133,7 @@ class PoseSensorConfig(ConfigBlock):
         default=2.0e-3, description='standard deviation of the rotation about each axis'
     )
     plausibility: PlausibilityConfig = Field(
-        default=PlausibilityConfig(), description='what poses are rejected'
+        default=PlausibilityConfig(), description='limits beyond which poses are rejected'
     )
 
     @model_validator(mode='after')

@@ -26,14 +26,14 @@ class DynamixelServo(ConfigBlock):
     """One servo and the pulley on its horn."""
 
     name: Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')] = Field(
-        description='of the actuator it drives'
+        description='name of the actuator that it drives'
     )
-    id: int = Field(ge=0, le=MAX_ID, description='on the bus')
-    pulley_radius_m: Positive = Field(description='to the middle of the cable')
+    id: int = Field(ge=0, le=MAX_ID, description='id on the bus')
+    pulley_radius_m: Positive = Field(description='radius to the middle of the cable')
     zero_deg: float = Field(
-        default=180.0, gt=0.0, lt=360.0, description='of its encoder where the arm is at rest'
+        default=180.0, gt=0.0, lt=360.0, description='encoder angle of the arm at rest'
     )
-    reversed: bool = Field(default=False, description='counting up pays the cable out')
+    reversed: bool = Field(default=False, description='counting up pays out the cable')
 
     @property
     def step_m(self) -> float:
@@ -50,20 +50,25 @@ class DynamixelServo(ConfigBlock):
 class DynamixelConfig(SerialConfig):
     """Dynamixel servos (X series, protocol 2.0) on one bus, which wind the cables."""
 
-    baud: int = Field(default=1_000_000, gt=0, description='that all servos are set to')
+    baud: int = Field(default=1_000_000, gt=0, description='baud rate of all servos')
     answer_timeout_s: float = Field(
         default=0.03,
         ge=0.002,
         le=0.1,
-        description='for the next answer; set the latency timer of the USB adapter to 1 ms',
+        description='time for the next answer; set the latency timer of the USB adapter to 1 ms',
     )
     acceleration_m_s2: Positive = Field(
-        description='of the servos; what they can, not less than commands ask for'
+        description='acceleration of the servos, within their ability; at least that of commands'
     )
-    current_limit_A: Positive = Field(description='of each servo, as it holds its position')
-    current_unit_A: Positive = Field(default=2.69e-3, description='one count; XL330: 1.0e-3')
+    current_limit_A: Positive = Field(
+        description='current limit of each servo in position control'
+    )
+    current_unit_A: Positive = Field(
+        default=2.69e-3, description='current of one count; XL330: 1.0e-3'
+    )
     torque_per_current_N_m_A: Positive | None = Field(
-        default=None, description='from current to pull; pull is not reported without it'
+        default=None,
+        description='torque per current, for the tension; without it, no tension is reported',
     )
     command_timeout_s: float = Field(
         default=0.15, ge=0.02, le=1.0, description='an older command stops all servos'
@@ -72,7 +77,7 @@ class DynamixelConfig(SerialConfig):
         default=0.2,
         ge=0.04,
         le=2.54,
-        description='without a packet for so long each servo stops by itself',
+        description='time without a packet after which each servo stops by itself',
     )
     servos: tuple[DynamixelServo, ...] = Field(
         min_length=1, description='one for each actuator, in the same order'

@@ -13,7 +13,7 @@ class EmTrackerConfig(PoseSensorConfig):
 
     port: str = Field(min_length=1, description='/dev/serial/by-id/...')
     device_latency_s: NonNegative = Field(
-        default=0.025, le=1.0, description='from the exposure to when its frame can be read'
+        default=0.025, le=1.0, description='delay from the exposure until its frame can be read'
     )
 
     @model_validator(mode='after')

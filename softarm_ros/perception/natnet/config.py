@@ -22,15 +22,16 @@ class NatNetConfig(PoseSensorConfig):
         default='0.0.0.0', description='address of this computer in the network of the cameras'
     )
     mode: Literal['unicast', 'multicast'] = Field(
-        default='unicast', description='as in Motive, settings, streaming'
+        default='unicast', description='as in the streaming settings of Motive'
     )
     command_port: int = Field(default=COMMAND_PORT, gt=0, lt=65536)
-    data_port: int = Field(default=DATA_PORT, gt=0, lt=65536, description='of multicast')
+    data_port: int = Field(default=DATA_PORT, gt=0, lt=65536, description='port of multicast data')
     multicast_group: MulticastGroup = MULTICAST
     up_axis: Literal['y', 'z'] = Field(
-        default='y', description="of Motive's streaming settings; counts with base_from: sensor"
+        default='y',
+        description="as in Motive's streaming settings; relevant for base_from: sensor",
     )
-    unit: Literal['m', 'mm'] = Field(default='m', description='of positions in the stream')
+    unit: Literal['m', 'mm'] = Field(default='m', description='unit of positions in the stream')
 
     @property
     def address(self) -> str:

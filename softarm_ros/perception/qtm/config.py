@@ -14,12 +14,14 @@ class QtmConfig(PoseSensorConfig):
     """Qualisys Track Manager (QTM), over its RT protocol."""
 
     host: Host = Field(description='address of the computer that runs QTM')
-    port: int = Field(default=PORT, gt=0, lt=65536, description='of the little-endian protocol')
+    port: int = Field(
+        default=PORT, gt=0, lt=65536, description='port of the little-endian protocol'
+    )
     device_latency_s: NonNegative = Field(
         default=0.0,
         le=1.0,
-        description='from the exposure to the sending, which the stream does not tell: what QTM '
-        'shows as real-time latency',
+        description='delay from exposure to sending, which the stream does not contain; QTM '
+        'shows it as real-time latency',
     )
 
     @property

@@ -73,9 +73,11 @@ class CameraBlock(ConfigBlock):
     size_px: Pixels = Field(description='width, height')
     matrix: tuple[Vector, Vector, Vector] = Field(description='fx, skew, cx; 0, fy, cy; 0, 0, 1')
     distortion: list[Finite] = Field(description='k1 k2 p1 p2 k3 (k4 k5 k6), as in OpenCV')
-    rms_px: NonNegative = Field(description='of this camera by itself')
+    rms_px: NonNegative = Field(description='reprojection error of this camera alone')
     focal_sd_px: NonNegative = 0.0
-    coverage_percent: NonNegative = Field(description='cells of the image that saw a corner')
+    coverage_percent: NonNegative = Field(
+        description='share of the cells of the image that contain a corner'
+    )
     largest_tilt_deg: NonNegative = 0.0
     image_errors_px: dict[str, NonNegative] = Field(default_factory=dict)
     outliers: list[str] = Field(default_factory=list)
@@ -92,7 +94,9 @@ class StereoBlock(ConfigBlock):
     left_in_right: PoseBlock
     baseline_mm: Positive
     rms_px: NonNegative
-    board_misfit_mm: NonNegative = Field(description='of triangulated corners, rms')
+    board_misfit_mm: NonNegative = Field(
+        description='root-mean-square misfit of triangulated corners'
+    )
     pair_errors_px: dict[str, NonNegative] = Field(default_factory=dict)
     outliers: list[str] = Field(default_factory=list)
     dropped: list[str] = Field(default_factory=list)
@@ -111,12 +115,16 @@ class WindowBlock(ConfigBlock):
     """A flat window between both cameras and the arm."""
 
     normal_in_left: Vector = Field(description='unit vector from the air into the water')
-    distance_m: NonNegative = Field(description="of the dry face from the left camera's centre")
+    distance_m: NonNegative = Field(
+        description="distance of the dry face from the left camera's centre"
+    )
     thickness_m: NonNegative
     air: float = 1.0003
     glass: float = 1.49
     water: float = 1.333
-    rms_px: NonNegative | None = Field(default=None, description='where it was calibrated')
+    rms_px: NonNegative | None = Field(
+        default=None, description='reprojection error, if calibrated'
+    )
 
 
 class CalibrationFile(ConfigBlock):
@@ -126,7 +134,7 @@ class CalibrationFile(ConfigBlock):
     version: Literal[1] = VERSION
     created: str = ''
     made_up: bool = Field(
-        default=False, description='what emulated cameras are like; no real camera is read with it'
+        default=False, description='describes emulated cameras; not valid for real ones'
     )
     board: BoardBlock | None = None
     cameras: dict[Literal['left', 'right'], CameraBlock] = Field(default_factory=dict)

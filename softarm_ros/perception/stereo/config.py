@@ -19,7 +19,7 @@ class MarkedBody(SeenBody):
     """A rigid disk with markers on the arm; its pose follows from three visible markers."""
 
     markers: tuple[Vector, ...] = Field(
-        description='where each is in the frame of the body [m]; they are NAME:1, NAME:2, ...'
+        description='positions in the frame of the body [m]; their names are NAME:1, NAME:2, ...'
     )
 
     @field_validator('markers')
@@ -50,28 +50,29 @@ class StereoCamerasConfig(PoseSensorConfig):
         'rtsp://..., ros:/left/image_raw (or .../compressed), a video, or a folder or pattern of '
         'images'
     )
-    right: Source = Field(description='the same, of the right camera')
+    right: Source = Field(description='source of the right camera, as for left')
     base_from: Literal['calibration'] = 'calibration'
     base_calibration: str = Field(
         min_length=1, description='file of softarm calibrate stereo, base (and window)'
     )
     max_skew_s: Positive = Field(
-        default=0.004, description='between two exposures of a pair; less than half a period'
+        default=0.004,
+        description='time between the two exposures of a pair; less than half a period',
     )
     markers: MarkerLooks = Field(default_factory=MarkerLooks)
     marker_diameter_m: Positive | None = Field(
-        default=None, description='of balls; a ball that looks smaller is partly hidden'
+        default=None, description='diameter of balls; a ball that appears smaller is partly hidden'
     )
     spacing_m: Positive = Field(
         default=0.1,
-        description='of single points: largest distance of neighbours, and of the first from the '
-        'base',
+        description='largest distance between neighbouring single points, and of the first from '
+        'the base',
     )
     mounted_within_m: NonNegative = Field(
-        default=2.0e-4, description='standard deviation of where markers are on their body'
+        default=2.0e-4, description='standard deviation of the positions of markers on their body'
     )
     expected_within_m: Positive = Field(
-        default=0.01, description='standard deviation of where a marker is expected'
+        default=0.01, description='standard deviation of the expected position of a marker'
     )
 
     @model_validator(mode='after')

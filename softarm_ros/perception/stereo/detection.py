@@ -32,30 +32,37 @@ class MarkerLooks(ConfigBlock):
 
     kind: Literal['bright', 'dark', 'colour', 'aruco'] = Field(
         default='bright',
-        description='bright: retro-reflective balls or lamps; dark: black dots; colour: of a hue; '
-        'aruco: where the arm is stiff enough to keep them flat',
+        description='bright: retro-reflective balls or lamps; dark: black dots; colour: dots of '
+        'one hue; aruco: only if the arm is stiff enough to keep them flat',
     )
     threshold: Level = Field(
         default=128, description='grey level (bright, dark) or saturation (colour) of its edge'
     )
     hue_deg: tuple[Degrees, Degrees] | None = Field(
-        default=None, description='of colour: from, to; red is 340 to 20'
+        default=None, description='hue range for colour: from, to; red is 340 to 20'
     )
-    smallest_px: Positive = Field(default=12.0, description='area; less is noise')
+    smallest_px: Positive = Field(
+        default=12.0, description='smallest area; smaller blobs are noise'
+    )
     largest_px: Positive = Field(
-        default=4000.0, description='area; more is a lamp or a reflection'
+        default=4000.0, description='largest area; larger blobs are lamps or reflections'
     )
     elongation: Annotated[float, Field(ge=1.0)] = Field(
-        default=1.35, description='longest by shortest width; more is partly hidden or no marker'
+        default=1.35,
+        description='largest ratio of length to width; beyond, a blob is partly hidden',
     )
     fullness: Annotated[float, Field(gt=0.0, le=1.0)] = Field(
         default=0.9,
-        description='area by that of the ellipse of its moments; less is partly hidden',
+        description='smallest ratio of area to that of the ellipse of its moments; below, a '
+        'blob is partly hidden',
     )
     noise_px: Positive = Field(
-        default=0.1, description='standard deviation of a centre beyond that of the grey levels'
+        default=0.1,
+        description='standard deviation of a centre in addition to that from the grey levels',
     )
-    dictionary: str = Field(default='4X4_50', description='of aruco, as in OpenCV without DICT_')
+    dictionary: str = Field(
+        default='4X4_50', description='dictionary of aruco markers, as in OpenCV without DICT_'
+    )
 
     @model_validator(mode='after')
     def _fits(self) -> MarkerLooks:

@@ -15,7 +15,7 @@ class TfConfig(PoseSensorConfig):
     """
 
     frame: Seen = Field(
-        description='that the bodies are given in, directly or through other frames: map, world'
+        description='frame of the bodies, directly or through other frames: map, world'
     )
 
     @model_validator(mode='after')

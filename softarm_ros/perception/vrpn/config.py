@@ -21,14 +21,15 @@ class VrpnConfig(PoseSensorConfig):
     """
 
     host: Ipv4Host = Field(description='address of the computer that runs the server')
-    port: int = Field(default=PORT, gt=0, lt=65536, description='of the server, UDP')
+    port: int = Field(default=PORT, gt=0, lt=65536, description='UDP port of the server')
     unit: Literal['m', 'mm'] = Field(
-        default='m', description='of positions; VRPN says m, and not every server keeps to it'
+        default='m',
+        description='unit of positions; VRPN prescribes m, but not every server complies',
     )
     device_latency_s: NonNegative = Field(
         default=0.0,
         le=1.0,
-        description='from the exposure to the stamp of the server, which VRPN does not tell',
+        description="delay from the exposure to the server's stamp, which VRPN does not report",
     )
 
     @property
