@@ -76,6 +76,6 @@ class BoardWitness:
         if abs(off_s) <= limit_s:
             return ''
         return (
-            f'another board is at its port: its clock is {off_s:+.3f} s off that of the board of '
-            f'before (limit {limit_s:.3f} s)'
+            f'another board is at its port: its clock differs by {off_s:+.3f} s from that of the '
+            f'previous board (limit {limit_s:.3f} s)'
         )

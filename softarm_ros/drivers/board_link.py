@@ -274,7 +274,7 @@ class BoardLink:
         if self._hello is None:
             return  # its sender is unknown before the handshake
         if state.state is State.BOOT:
-            raise RebootedError('the board was started anew')
+            raise RebootedError('the board has restarted')
         self._heard_s = now_s
         while self._controls and (state.control_sequence - self._controls[0][0]) & 0xFF < 128:
             sequence, sent_s = self._controls.popleft()

@@ -127,7 +127,7 @@ class _Conversation:
                     if message.version != messages.PROTOCOL_VERSION:
                         raise DriverError(
                             f'{self._name}: the board speaks protocol {message.version}, '
-                            f'this driver {messages.PROTOCOL_VERSION}: flash it anew'
+                            f'this driver {messages.PROTOCOL_VERSION}: flash its firmware'
                         )
                     return message
         return None
@@ -149,7 +149,7 @@ class _Conversation:
             if self._state is not None:
                 break
         if self._state is None:
-            raise DriverError(f'{self._name}: the board answers, but sends no states')
+            raise DriverError(f'{self._name}: the board answers but sends no states')
         damaged = counters.corrupt + counters.malformed - before
         return BoardReport(baud, identity, self._state, record.summary(), damaged)
 
@@ -167,7 +167,7 @@ class _Conversation:
                 try:
                     message = messages.parse(frame)
                 except MessageError as error:
-                    raise DriverError(f'{self._name}: not understood: {error}') from error
+                    raise DriverError(f'{self._name}: unknown message: {error}') from error
                 if isinstance(message, StepperState | ValveState):
                     self._state = message
                 yield message

@@ -253,7 +253,7 @@ class CableSteppers:
             self._log.report(
                 BOARD,
                 f'reset {reply.reset_cause.value}',
-                f'the board was started anew ({reply.reset_cause.name.lower()}), or another is at '
+                f'the board has restarted ({reply.reset_cause.name.lower()}), or another is at '
                 'its port',
                 self._clock.now_s(),
             )
@@ -285,7 +285,7 @@ class CableSteppers:
             self._reset(link, state)
             return
         if target is not None and age > self.config.command_timeout_s:
-            self._problem(COMMAND, 'stale', f'the newest is {1e3 * age:.0f} ms old')
+            self._problem(COMMAND, 'stale', f'the newest command is {1e3 * age:.0f} ms old')
             target = None
         if target is None:
             if self._armed or self._arming is not None:

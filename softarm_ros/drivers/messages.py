@@ -80,8 +80,8 @@ class Cause(IntEnum):
 
 _CAUSES = {
     Cause.NONE: 'no reason given',
-    Cause.STOP_FRAME: 'told to stop',
-    Cause.WATCHDOG: 'no command reached it for 200 ms',
+    Cause.STOP_FRAME: 'a STOP frame was received',
+    Cause.WATCHDOG: 'no command received for 200 ms',
     Cause.NEW_HOST: 'another host, or a restarted one, said hello',
     Cause.COIL_BUS: 'a motor shield does not answer',
 }

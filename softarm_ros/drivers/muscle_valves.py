@@ -198,7 +198,7 @@ class MuscleValves:
         if self._board.trouble:
             return self._board.trouble
         if not self._homed:
-            return 'not homed: vent the muscles, let the arm hang straight, then home'
+            return 'not homed: vent the muscles, let the arm hang straight, then call home'
         return ''
 
     def problems(self) -> tuple[Problem, ...]:

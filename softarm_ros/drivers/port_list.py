@@ -83,7 +83,7 @@ def access_trouble(device: str) -> str:
     except (ImportError, KeyError, OSError):
         return 'this user may not open it'
     user = getpass.getuser()
-    return f'{user} may not open it: sudo usermod -aG {group} {user}, then log in anew'
+    return f'{user} may not open it: sudo usermod -aG {group} {user}, then log in again'
 
 
 def _links() -> dict[str, tuple[str, ...]]:

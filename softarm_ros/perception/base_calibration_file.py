@@ -40,12 +40,14 @@ def read_base(path: str | Path) -> BaseCalibration:
         if not isinstance(data, dict):
             raise ValueError(f'expected version: {VERSION}, X_sensor_base, ...')
         if 'format' in data:
-            raise ValueError(f'it is one of cameras: expected version: {VERSION}, X_sensor_base')
+            raise ValueError(
+                f'it is a calibration of cameras: expected version: {VERSION}, X_sensor_base'
+            )
         fields = _Fields.model_validate(data)
         pose = finite_array(fields.X_sensor_base, (4, 4), 'X_sensor_base')
         covariance = finite_array(fields.covariance, (6, 6), 'covariance')
         if not np.allclose(pose[:3, :3].T @ pose[:3, :3], np.eye(3), atol=1e-6):
-            raise ValueError('X_sensor_base: its rotation is none (limit 1e-6)')
+            raise ValueError('X_sensor_base: not a rotation (limit 1e-6)')
         if np.linalg.det(pose[:3, :3]) < 0.0:
             raise ValueError('X_sensor_base: it mirrors: expected right-handed axes')
         if not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):

@@ -32,11 +32,11 @@ LATE_FRAMES = ('late-frames', 'network')
 
 # Advice to the user for each fault of a body.
 ADVICE = {
-    'flip': 'make its marker pattern less symmetric, define the body anew, and look for a hidden '
+    'flip': 'make its marker pattern less symmetric, define the body again, and look for a hidden '
     'marker',
-    'swap': 'give the two bodies marker patterns that differ more, and define them anew',
-    'jump': 'look for reflections, and for another body of a like pattern',
-    'reach': 'look which body has its name, and where the base is taken to be',
+    'swap': 'give the two bodies marker patterns that differ more, and define them again',
+    'jump': 'look for reflections, and for another body with a similar pattern',
+    'reach': 'check which body has this name, and the pose of the base',
 }
 
 
@@ -112,7 +112,7 @@ class FrameIntake:
                 'clock-jump',
                 'clock',
                 f'the clock of the device was set by {-self.clock_offset.last_jump_s:+.3f} s; '
-                'estimated anew',
+                'the offset is estimated again',
                 'switch off whatever sets the clock of that computer while the arm runs',
             )
         if not mapped.trusted:
@@ -141,9 +141,9 @@ class FrameIntake:
             )
             return
         what = (
-            f'{ahead_s:.3f} s after it came (limit {JUMP_S:g} s)'
+            f'{ahead_s:.3f} s after its arrival (limit {JUMP_S:g} s)'
             if ahead_s > 0.0
-            else f'{back_s:.3f} s before the frame before it'
+            else f'{back_s:.3f} s before the previous frame'
         )
         self._report(
             frame.arrived_s,
@@ -227,7 +227,7 @@ class FrameIntake:
                     'base-moved',
                     self._base_name or '',
                     f'the base of the arm {self._base.stray}',
-                    'fix the base, and start anew',
+                    'fix the base, and restart',
                 )
             elif wrong:
                 verdict = Verdict(fault=wrong, text=self._base.stray)
@@ -245,11 +245,15 @@ class FrameIntake:
                 continue
             if name in frame.lost:
                 text = f'not seen for {now - since:.1f} s'
-                advice = 'look whether it is hidden, outside the measured volume, or has come off'
+                advice = 'check whether it is hidden, out of the measured volume, or has come off'
             else:
                 known = ', '.join(sorted({*seen, *frame.lost})) or 'nothing'
-                text = f'for {now - since:.1f} s the device has not had this name; it has {known}'
-                advice = 'write the name as the device has it, or define it there'
+                text = (
+                    f'the device has not sent this name for {now - since:.1f} s; it sends {known}'
+                )
+                advice = (
+                    'write the name that the device sends into the rig file, or define it there'
+                )
             code = 'body-lost' if name in frame.lost else 'wrong-name'
             self._report(now, 2, code, name, text, advice)
 
@@ -307,7 +311,7 @@ class FrameIntake:
                 SensorProblem(
                     'slow',
                     'device',
-                    f'{rate:.0f} frames a second come (expected {self.config.rate_hz:g})',
+                    f'{rate:.0f} frames per second arrive (expected {self.config.rate_hz:g})',
                     'set the frame rate of the cameras, and look at the load of the network',
                 ),
             )

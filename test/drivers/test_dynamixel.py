@@ -184,7 +184,7 @@ def test_an_error_that_persists_stays_after_reset(running):
 
 def test_a_servo_that_lost_its_power_for_a_moment_stops_all(running):
     said = broken(running, f'dynamixel restart {SERVO}', 'torque off', 0.3)
-    assert 'middle_1: torque off it was switched off, or started anew' in said
+    assert 'middle_1: torque off it was switched off, or has restarted' in said
     recovered(running)
 
 

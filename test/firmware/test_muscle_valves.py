@@ -298,7 +298,7 @@ def test_a_board_that_starts_anew_has_to_be_homed(board):
     wait(lambda: open_now(bench) == 0, bench)
     wait(lambda: driver.values()['connected'] == 'true', bench)
     closed = len(bench.valves)
-    assert 'anew' in driver.not_ready()
+    assert 'restarted' in driver.not_ready()
     driver.reset()
     assert 'not homed' in driver.not_ready()
     assert 'not homed' in driver.follow(REST)
@@ -421,7 +421,7 @@ def test_another_board_that_was_started_equally_often_knows_nothing_of_these_mus
         time.until(lambda: driver.not_ready() == '', 10.0)
         assert driver.reading() is not None
     else:
-        says(f'another board is at its port: its clock is {-off_s:+.1f}')
+        says(f'another board is at its port: its clock differs by {-off_s:+.1f}')
         assert driver.reading() is None
         driver.reset()
         says('not homed')

@@ -229,7 +229,7 @@ def test_a_clock_that_was_set_is_told_as_nothing_else(step_s: float) -> None:
 
 @pytest.mark.parametrize(
     ('wrong_s', 'what'),
-    [(0.7, 'dated 0.700 s after it came'), (-3.0e6, 's before the frame before it')],
+    [(0.7, 'dated 0.700 s after its arrival'), (-3.0e6, 's before the previous frame')],
 )
 def test_a_garbled_time_is_not_told_as_a_slow_network(wrong_s: float, what: str) -> None:
     clock = ManualTime()

@@ -183,7 +183,7 @@ def test_other_robots_disturb_nothing():
         ({'position': (np.nan, 0.0, 0.0)}, 'corrupt', 'tip: at (nan'),
         ({'position': (1e3, 0.0, 0.0)}, 'corrupt', 'limit 100 m'),
         ({'quaternion': (0.0, 0.0, 0.0, 0.0)}, 'corrupt', 'quaternion of norm 0'),
-        ({'parent': 'odom'}, 'wrong-frame', "tip: is given in 'odom', from where nothing leads"),
+        ({'parent': 'odom'}, 'wrong-frame', "tip: is given in 'odom', which no transform ties"),
     ],
 )
 def test_a_transform_that_is_wrong_is_named_and_not_used(change, code, said):
@@ -231,10 +231,10 @@ def test_two_programs_that_publish_the_same_frames_are_noticed():
 
 def test_silence_is_named():
     room = Room()
-    assert 'no transforms come' in room.problems()['no-server']
+    assert 'no transforms arrive' in room.problems()['no-server']
     room.send([transform(0.0, 'robot', 'wheel', np.eye(4))])
     room.sensor.read(0.005)
-    assert 'there are wheel' in room.problems()['no-frames']
+    assert 'published: wheel' in room.problems()['no-frames']
     room.run(10)
     assert 'no-frames' not in room.problems()
     room.clock.sleep(1.0)
@@ -244,7 +244,7 @@ def test_silence_is_named():
 def test_an_unknown_body_is_named_with_what_there_is():
     room = Room(bodies=[*BODIES, {'name': 'elbow', 'section': 'proximal'}])
     room.run(40, change=lambda sent: sent[:3])
-    assert 'it has base, middle, tip' in room.problems()['wrong-name']
+    assert 'it sends base, middle, tip' in room.problems()['wrong-name']
 
 
 def test_frames_in_a_circle_lead_nowhere():

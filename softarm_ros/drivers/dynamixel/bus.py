@@ -172,7 +172,7 @@ class DynamixelBus:
         self.reader.clear()
         self._counter.requests += 1
         if not self._port.write(encode(request)):
-            raise PortError('the line does not take bytes')
+            raise PortError('the serial line accepts no bytes')
 
 
 def _pair(address: int, length: int) -> bytes:

@@ -97,7 +97,7 @@ class DynamixelConfig(SerialConfig):
         if self.watchdog_s <= self.link_timeout_s:
             raise ValueError(
                 f'watchdog_s = {self.watchdog_s:g}: expected more than link_timeout_s = '
-                f'{self.link_timeout_s:g}, else a servo stops before anybody knows why'
+                f'{self.link_timeout_s:g}, or a servo stops before the loss is reported'
             )
         return self
 
@@ -158,7 +158,7 @@ def profiles(config: DynamixelConfig, limits: CableLimits) -> list[tuple[int, in
                 i,
                 'zero_deg',
                 f'the cable takes the servo from {turned[0]:.0f} to {turned[1]:.0f} deg; beyond '
-                '0..360 its position is another one after its power was off',
+                '0..360 its position would be ambiguous after a power cut',
             )
         found.append((min(max(acceleration, 1), MAX_PROFILE), max(velocity, 1)))
     return found

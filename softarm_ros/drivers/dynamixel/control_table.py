@@ -57,18 +57,18 @@ MAX_PROFILE = 32_767
 
 ALERT = 0x80  # in the error byte of an answer: HARDWARE_ERROR is not 0
 REFUSALS = {
-    1: 'it failed',
+    1: 'the instruction failed',
     2: 'no such instruction',
-    3: 'CRC of the packet',
+    3: 'CRC error in the packet',
     4: 'value out of range',
-    5: 'too few bytes',
-    6: 'beyond its limits',
-    7: 'not now, or read only',
+    5: 'too few bytes of data',
+    6: 'value beyond the limits of the servo',
+    7: 'not allowed now, or read only',
 }
 HARDWARE_ERRORS = {
     0x01: 'input voltage out of range: look at the power supply',
-    0x04: 'overheated: let it cool down, and look for what it works against',
-    0x08: 'encoder of the motor',
+    0x04: 'overheated: let it cool down, and check what it pulls against',
+    0x08: 'fault of the motor encoder',
     0x10: 'electrical shock, or too little power to run',
     0x20: 'overload: look for a jammed tendon, then reset',
 }

@@ -333,7 +333,7 @@ class DynamixelServos:
             target, stamp = self._target, self._target_s
             self._sent = True
         if target is not None and now - stamp > self.config.command_timeout_s:
-            self._stop(COMMAND, 'stale', f'the newest is {1e3 * (now - stamp):.0f} ms old')
+            self._stop(COMMAND, 'stale', f'the newest command is {1e3 * (now - stamp):.0f} ms old')
             target = None
         if target is not None and not self._torque:
             self._switch_on(bus)

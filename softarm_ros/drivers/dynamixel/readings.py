@@ -139,7 +139,7 @@ class ServoReadings:
         if bits:
             self._stop(name, f'hardware 0x{bits:02X}', table.hardware_error_text(bits))
         elif torque and not table.TORQUE_ENABLE.of(data, start):
-            self._stop(name, 'torque off', 'it was switched off, or started anew')
+            self._stop(name, 'torque off', 'it was switched off, or has restarted')
         elif table.BUS_WATCHDOG.of(data, start) == table.WATCHDOG_TRIPPED:
             limit_ms = 1e3 * self.config.watchdog_s
             self._stop(name, 'watchdog', f'no packet reached it for {limit_ms:.0f} ms')

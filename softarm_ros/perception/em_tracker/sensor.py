@@ -77,7 +77,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
             return SensorProblem(
                 'no-frames',
                 'device',
-                f'the NDI tracker at {self.config.port} answers and counts no frames',
+                f'the NDI tracker at {self.config.port} answers but counts no frames',
                 'look at its field generator and at its coils, or switch it off and on',
             )
         return SensorProblem(
@@ -124,7 +124,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         readable, _, _ = select.select([process.stdout], [], [], timeout_s)
         if not readable:
             if self._clock.now_s() - self._heard_s > SILENT_S:
-                self._said = self._said or 'the library says nothing new'
+                self._said = self._said or 'the library is silent'
                 self._end()
             return []
         data = os.read(process.stdout.fileno(), LONGEST_LINE)

@@ -177,7 +177,7 @@ def read_frame(
     )
     names = [body.name for body in bodies] + lost
     if len(set(names)) < len(names):
-        raise CorruptFrameError('a body twice')
+        raise CorruptFrameError('a body occurs twice')
     frame.check()
     return ReadFrame(frame, bool(flags & _MODELS_CHANGED), tuple(unnamed))
 

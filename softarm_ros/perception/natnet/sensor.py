@@ -166,7 +166,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
             SensorProblem(
                 'second-sender',
                 'network',
-                f'{sender[0]} port {sender[1]} sends NatNet as well; it is not listened to',
+                f'{sender[0]} port {sender[1]} sends NatNet as well; its data are ignored',
                 'end the second Motive (or replay), or give it another multicast group',
             ),
         )
@@ -195,7 +195,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
                 'no-server',
                 'server',
                 self._trouble,
-                'it is tried again; look whether the network of the cameras is up here',
+                'it is tried again; check whether the network of the cameras is up here',
             )
         where = f'{self.config.server} port {self.config.command_port}'
         server = self._server
@@ -219,7 +219,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         return SensorProblem(
             'no-frames',
             'server',
-            f'{server.name} at {where} answers and sends no frames',
+            f'{server.name} at {where} answers but sends no frames',
             f'press live (or play) in Motive, and set its streaming to {self.config.mode} '
             'and to the interface of this network',
         )

@@ -166,7 +166,9 @@ def _quaternion(name: str, matrix: tuple[float, ...]) -> tuple[float, float, flo
         + a[2] * (b[0] * c[1] - b[1] * c[0])
     )
     if not (max(map(abs, products)) <= _ROTATION_ERROR and volume > 0.0):
-        raise CorruptFrameError(f'{name}: its matrix is no rotation (limit {_ROTATION_ERROR:g})')
+        raise CorruptFrameError(
+            f'{name}: its matrix is not a rotation (limit {_ROTATION_ERROR:g})'
+        )
     # Use the row of the largest component, to avoid division by a small number.
     trace = a[0] + b[1] + c[2]
     squares = (1 + 2 * a[0] - trace, 1 + 2 * b[1] - trace, 1 + 2 * c[2] - trace, 1 + trace)

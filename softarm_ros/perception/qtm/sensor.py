@@ -75,7 +75,7 @@ class QtmSensor(FrameSensor[QtmConfig]):
         if readable:
             return self._read_socket(sock)
         if self._clock.now_s() - self._heard_s > 4.0 * max(self.config.timeout_s, ASK_S):
-            self._hang_up('QTM keeps the connection and says nothing')
+            self._hang_up('QTM keeps the connection but sends nothing')
         return []
 
     def _bodies_of_device(self) -> Iterable[str] | None:
@@ -157,7 +157,7 @@ class QtmSensor(FrameSensor[QtmConfig]):
                     found.append(sighting)
         except CorruptFrameError as error:
             self._leave_out(arrived_s, error)
-            self._hang_up(f'what came is no RT protocol: {error}')
+            self._hang_up(f'received data are not RT protocol: {error}')
         return found
 
     def _take(self, kind: int, content: bytes, arrived_s: float) -> Sighting | None:
@@ -206,6 +206,6 @@ class QtmSensor(FrameSensor[QtmConfig]):
         return SensorProblem(
             'no-frames',
             'server',
-            f'QTM at {self.config.host} answers and sends no frames{said}',
+            f'QTM at {self.config.host} answers but sends no frames{said}',
             'start a measurement or a preview with real-time 6DOF tracking in QTM',
         )

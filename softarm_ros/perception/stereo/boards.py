@@ -183,7 +183,7 @@ class Board:
         number = getattr(cv2.aruco, f'DICT_{self.dictionary}', None)
         if number is None:
             raise CameraError(
-                f'board: dictionary = {self.dictionary!r}: OpenCV has none of this name; '
+                f'board: dictionary = {self.dictionary!r}: OpenCV has no dictionary of this name; '
                 'expected 4X4_50 to 7X7_1000, ARUCO_ORIGINAL or APRILTAG_36h11'
             )
         return cv2.aruco.CharucoBoard(

@@ -154,7 +154,7 @@ def _require_still(
             raise CameraError(
                 f'the board lies {1e3 * moved:.1f} mm elsewhere in pair {name} than in pair '
                 f'{first[0]} (limit {1e3 * limit:.1f} mm): it must lie still on the base; take '
-                'the pairs of one place alone'
+                'only the pairs of one place'
             )
 
 

@@ -238,7 +238,7 @@ def _require_fit(fit: StereoFit, apart_px: Array) -> None:
         )
     if bad:
         raise CameraError(
-            f'no two cameras fit to all pairs; {", ".join(bad)} from where the others have it: '
+            f'no two cameras fit to all pairs; {", ".join(bad)} from its place by the others: '
             'the board moved between the two exposures, or they are not one pair; leave it out, '
             'or let --drop-outliers do it'
         )

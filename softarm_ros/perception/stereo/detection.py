@@ -222,7 +222,9 @@ def _aruco(image: Image, looks: MarkerLooks) -> Marks:
     cv2 = opencv()
     number = getattr(cv2.aruco, f'DICT_{looks.dictionary}', None)
     if number is None:
-        raise CameraError(f'dictionary = {looks.dictionary!r}: OpenCV has none of this name')
+        raise CameraError(
+            f'dictionary = {looks.dictionary!r}: OpenCV has no dictionary of this name'
+        )
     settings = cv2.aruco.DetectorParameters()
     settings.cornerRefinementMethod = cv2.aruco.CORNER_REFINE_SUBPIX
     detector = cv2.aruco.ArucoDetector(cv2.aruco.getPredefinedDictionary(number), settings)
@@ -232,7 +234,7 @@ def _aruco(image: Image, looks: MarkerLooks) -> Marks:
     for name, corner in zip(found, corners):
         quad = np.asarray(corner, dtype=np.float64).reshape(4, 2)
         if found.count(name) > 1:
-            rejected.append(f'marker {name} is there more than once')
+            rejected.append(f'marker {name} occurs more than once')
             continue
         # In any perspective, the diagonals of a square cross at its centre.
         a, b = quad[2] - quad[0], quad[3] - quad[1]

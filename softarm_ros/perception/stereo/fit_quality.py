@@ -68,11 +68,11 @@ def warnings(camera: str, images: int, seen: Mask, tilts_deg: Sequence[float]) -
         cells = f'{int(seen.sum())} of {seen.size}'
         found.append(
             f'{camera}: corners in {cells} cells of the image: expected {LEAST_COVERAGE:.0%}; '
-            'move the board into edges and corners, else the lens is guessed there'
+            'move the board into edges and corners, otherwise the lens is unknown there'
         )
     if max(tilts_deg) < LEAST_TILT_DEG:
         found.append(
             f'{camera}: largest tilt {max(tilts_deg):.0f} deg: expected {LEAST_TILT_DEG:.0f}; '
-            'tilt the board, else focal length and distance cannot be told apart'
+            'tilt the board, otherwise focal length and distance cannot be separated'
         )
     return found

@@ -46,7 +46,9 @@ def as_8_bit(image: NDArray[Any], what: str) -> Image:
     if image.dtype == np.uint16:
         image = image >> 8
     if image.dtype not in (np.uint8, np.uint16) or image.ndim not in (2, 3):
-        raise CameraError(f'{what}: {image.dtype} of shape {image.shape} is no 8 or 16 bit image')
+        raise CameraError(
+            f'{what}: {image.dtype} of shape {image.shape} is not an 8 or 16 bit image'
+        )
     if image.ndim == 3:
         image = image[..., 0] if image.shape[2] == 1 else image[..., :3]
     return np.ascontiguousarray(image, dtype=np.uint8)

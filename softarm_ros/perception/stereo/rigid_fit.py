@@ -69,7 +69,7 @@ def unordered_fit(known: ArrayLike, measured: ArrayLike) -> tuple[Array, Array, 
     if len(source) != len(target):
         raise CameraError(
             f'{len(target)} markers are seen by both cameras, {len(source)} are listed: '
-            'hide what else is bright, or what reflects'
+            'hide other bright objects and reflections'
         )
     if len(source) > _LARGEST_SET:
         raise CameraError(f'{len(source)} base markers: expected {_LARGEST_SET} at most')

@@ -84,7 +84,7 @@ class StereoCameraSensor:
             calibration = read_calibration(file)
             if calibration.made_up:
                 raise CameraError(
-                    f'{file}: says what emulated cameras are like, not yours: run softarm '
+                    f'{file}: describes emulated cameras, not yours: run softarm '
                     'calibrate stereo and base, and name that file as base_calibration'
                 )
             self._cameras = calibration.stereo_cameras()
@@ -259,8 +259,8 @@ class StereoCameraSensor:
             SensorProblem(
                 'other-lens',
                 f'{side} camera',
-                f'its driver states a lens (camera_info) by which points are up to {apart_px:.1f} '
-                f'px from where the calibration has them; expected at most {most_px:.1f}',
+                'its driver states a lens (camera_info) that projects points up to '
+                f'{apart_px:.1f} px from their calibrated place; expected at most {most_px:.1f}',
                 'calibrate the camera anew, or give its driver the calibration that is valid',
             ),
         )
@@ -348,7 +348,7 @@ class StereoCameraSensor:
                         f'{side} camera',
                         'shows no marker: '
                         + ('; '.join(marks.rejected[:2]) or 'nothing stands out'),
-                        'look at light, exposure, lens cap, and markers.threshold',
+                        'check light, exposure, lens cap, and markers.threshold',
                     ),
                 )
         self._judge_markers(now_s, seen, names)
@@ -363,7 +363,7 @@ class StereoCameraSensor:
                     SensorProblem(
                         'marker-missing',
                         name,
-                        'is not seen by both cameras, or not told from another',
+                        'is not seen by both cameras, or is ambiguous',
                         'look whether something hides it, and at the calibration if it lasts',
                     ),
                 )
@@ -379,7 +379,7 @@ class StereoCameraSensor:
                         'look whether something hides them, and at the calibration if it lasts',
                     ),
                 )
-        doubted = [f'{name} is not where its body has it' for name in seen.doubted]
+        doubted = [f'{name} is not at its place on its body' for name in seen.doubted]
         doubted += [f'a bright spot at {_millimetres(place)} mm' for place in seen.strangers]
         if doubted:
             self._problems.report(
@@ -389,7 +389,7 @@ class StereoCameraSensor:
                     'reflection',
                     'cameras',
                     f'{"; ".join(doubted)}: not used',
-                    'cover what shines there, or look whether a marker has come loose',
+                    'cover what reflects there, or check whether a marker has come loose',
                 ),
             )
 
@@ -410,8 +410,8 @@ class StereoCameraSensor:
         return SensorProblem(
             'not-together',
             'cameras',
-            f'both send images, and none of {silent_s:.1f} s were exposed within '
-            f'{1e3 * self.config.max_skew_s:.1f} ms of one another',
+            f'both send images, but for {silent_s:.1f} s no two were exposed within '
+            f'{1e3 * self.config.max_skew_s:.1f} ms of each other',
             'trigger both by one signal, set their computers to one clock (chrony), or raise '
             'max_skew_s as far as the arm is slow',
         )
@@ -420,7 +420,7 @@ class StereoCameraSensor:
         return SensorProblem(
             'slow',
             'cameras',
-            f'{pairs} pairs of images a second come (expected {self.config.rate_hz:g})',
+            f'{pairs} pairs of images per second arrive (expected {self.config.rate_hz:g})',
             'set the frame rate of both cameras, and look at the load of their network and of '
             'this computer',
         )

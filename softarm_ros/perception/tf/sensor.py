@@ -217,8 +217,8 @@ class TfSensor(FrameSensor[TfConfig]):
                     SensorProblem(
                         'wrong-frame',
                         name,
-                        f'is given in {end!r}, from where nothing leads to {self.config.frame!r}',
-                        'write that frame in the rig file, or publish how the two lie',
+                        f'is given in {end!r}, which no transform ties to {self.config.frame!r}',
+                        'write that frame into the rig file, or publish a transform between them',
                     ),
                 )
 
@@ -229,13 +229,13 @@ class TfSensor(FrameSensor[TfConfig]):
             return SensorProblem(
                 'no-frames',
                 '/tf',
-                f'transforms come, none of {names} in {self.config.frame}; there are '
+                f'transforms arrive, but none of {names} in {self.config.frame}; published: '
                 f'{", ".join(sorted(self._parents)[:8])}',
                 'write the names as they are published (ros2 run tf2_tools view_frames)',
             )
         return SensorProblem(
             'no-server',
             '/tf',
-            'no transforms come',
+            'no transforms arrive',
             'start the driver that publishes them; ROS_DOMAIN_ID and namespace must be the same',
         )

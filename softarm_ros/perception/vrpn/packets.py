@@ -96,7 +96,7 @@ def check_cookie(cookie: bytes) -> None:
     """Raise VersionError unless the cookie is that of VRPN 7."""
     shown = cookie.rstrip(b'\0 ').decode('ascii', 'replace')
     if not cookie.startswith(_MAGIC):
-        raise VersionError(f'it greets with {shown!r}, not as VRPN')
+        raise VersionError(f'it greets with {shown!r}, which is not VRPN')
     if not cookie.startswith(_MAGIC + _MAJOR):
         raise VersionError(f'{shown!r}: expected version 07')
 
@@ -112,7 +112,7 @@ def read_name(content: bytes) -> str:
     try:
         return text.decode()
     except UnicodeDecodeError as error:
-        raise CorruptFrameError(f'a name that is no text: {text!r}') from error
+        raise CorruptFrameError(f'a name that is not text: {text!r}') from error
 
 
 def read_pose(content: bytes) -> TrackerPose:

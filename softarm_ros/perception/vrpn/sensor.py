@@ -182,7 +182,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
         where = f'{self.config.host} port {self.config.port}'
         if self._version:
             return SensorProblem(
-                'version', 'server', f'{where}: {self._version}', 'ask for VRPN 7 there'
+                'version', 'server', f'{where}: {self._version}', 'use a server of VRPN 7'
             )
         if self._connection is not None and self._connection.connected:
             if self._known and not self._known & self._expected:
@@ -196,8 +196,8 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
             return SensorProblem(
                 'no-frames',
                 'server',
-                f'the VRPN server at {where} is connected and sends no poses',
-                'go live in its program, and choose which bodies it offers',
+                f'the VRPN server at {where} is connected but sends no poses',
+                'start live mode in its program, and select the bodies that it sends',
             )
         trouble = '' if self._connection is None else self._connection.trouble
         return SensorProblem(

@@ -201,7 +201,7 @@ def test_cameras_that_send_fewer_images_than_expected_are_named(tmp_path, rate_h
         clock.sleep(0.1)
     slow = [p for p in sensor.health().problems if p.code == 'slow']
     assert tuple(p.code for p in slow) == told
-    assert all('5 pairs of images a second come (expected 10)' in p.text for p in slow)
+    assert all('5 pairs of images per second arrive (expected 10)' in p.text for p in slow)
     sensor.close()
 
 
