@@ -245,7 +245,9 @@ class FrameIntake:
                 continue
             if name in frame.lost:
                 text = f'not seen for {now - since:.1f} s'
-                advice = 'check whether it is hidden, out of the measured volume, or has come off'
+                advice = (
+                    'check whether it is hidden, outside the measured volume, or has lost markers'
+                )
             else:
                 known = ', '.join(sorted({*seen, *frame.lost})) or 'nothing'
                 text = (
@@ -312,7 +314,7 @@ class FrameIntake:
                     'slow',
                     'device',
                     f'{rate:.0f} frames per second arrive (expected {self.config.rate_hz:g})',
-                    'set the frame rate of the cameras, and look at the load of the network',
+                    'set the frame rate of the cameras, and check the load of the network',
                 ),
             )
         return SensorHealth(

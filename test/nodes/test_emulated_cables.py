@@ -88,7 +88,7 @@ def test_a_pulled_plug_stops_the_cables_until_told_otherwise(cable):
     ('fault', 'said', 'advice'),
     [
         ('flip', 'degrees against the base', 'less symmetric'),
-        ('hide', 'tip: not seen', 'markers are hidden'),
+        ('hide', 'tip: not seen', 'whether it is hidden'),
         ('second', 'sends NatNet as well', 'end the second Motive'),
         ('die', 'no NatNet server answers', 'start Motive'),
     ],

@@ -66,7 +66,7 @@ REFUSALS = {
     7: 'not allowed now, or read only',
 }
 HARDWARE_ERRORS = {
-    0x01: 'input voltage out of range: look at the power supply',
+    0x01: 'input voltage out of range: check the power supply',
     0x04: 'overheated: let it cool down, and check what it pulls against',
     0x08: 'fault of the motor encoder',
     0x10: 'electrical shock, or too little power to run',

@@ -56,7 +56,7 @@ def probe_servos(
             found = bus.find()
             if not found:
                 raise DriverError(
-                    f'{config.port}: no servo answers at {config.baud} baud: look at the power of '
+                    f'{config.port}: no servo answers at {config.baud} baud: check the power of '
                     'the bus, and at the baud rate of the servos'
                 )
             for servo in config.servos:

@@ -157,8 +157,8 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
                 self._clock.now_s(),
                 'device',
                 f'a reply was not used: {error}',
-                'look at the cable, and keep it away from those of motors; a device that was '
-                'switched off and on is begun anew',
+                'check the cable, and keep it away from cables of motors; a device that was '
+                'switched off and on is started again',
             )
             return None
         self._said = ''

@@ -123,7 +123,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
                 arrived_s,
                 'network',
                 f'a packet from {sender[0]} was not used: {error}',
-                'look at the network, and which program sends to this port',
+                'check the network, and which program sends to this port',
             )
         return None
 

@@ -85,7 +85,7 @@ def base_from_board(
         given = 1e3 * board.square_m
         raise CameraError(
             f'the board is seen with squares of {scale * given:.1f} mm: {given:g} mm given; '
-            'measure them, and look whether both images are one pair of the calibrated cameras'
+            'measure them, and check that both images are one pair of the calibrated cameras'
         )
     _require_still(names, known, by_pair)
     X_LB, misses = rigid_fit(corners, measured)

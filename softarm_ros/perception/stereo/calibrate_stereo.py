@@ -234,7 +234,7 @@ def _require_fit(fit: StereoFit, apart_px: Array) -> None:
     if (errors <= _NO_PAIR_PX).all():
         raise CameraError(
             f'the cameras are {1e3 * fit.cameras.baseline_m:.3g} mm apart: expected two cameras '
-            'at two places; look whether left and right images are those of one camera'
+            'at two places; check whether left and right images come from one camera'
         )
     if bad:
         raise CameraError(

@@ -364,7 +364,7 @@ class StereoCameraSensor:
                         'marker-missing',
                         name,
                         'is not seen by both cameras, or is ambiguous',
-                        'look whether something hides it, and at the calibration if it lasts',
+                        'check whether something hides it; check the calibration if it lasts',
                     ),
                 )
         for body in self.config.bodies:
@@ -376,7 +376,7 @@ class StereoCameraSensor:
                         'marker-missing',
                         body.name,
                         'fewer than three of its markers are seen by both cameras and agree',
-                        'look whether something hides them, and at the calibration if it lasts',
+                        'check whether something hides them; check the calibration if it lasts',
                     ),
                 )
         doubted = [f'{name} is not at its place on its body' for name in seen.doubted]
@@ -421,7 +421,7 @@ class StereoCameraSensor:
             'slow',
             'cameras',
             f'{pairs} pairs of images per second arrive (expected {self.config.rate_hz:g})',
-            'set the frame rate of both cameras, and look at the load of their network and of '
+            'set the frame rate of both cameras, and check the load of their network and of '
             'this computer',
         )
 

@@ -198,7 +198,7 @@ class TfSensor(FrameSensor[TfConfig]):
             now_s,
             '/tf',
             f'a transform was not used: {error}',
-            'look at the program that publishes it; the clocks of both computers must agree',
+            'check the program that publishes it; the clocks of both computers must agree',
         )
 
     def _note_loose(self, chains: dict[str, Chain]) -> None:

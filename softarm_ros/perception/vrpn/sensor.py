@@ -109,7 +109,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
                 arrived_s,
                 'network',
                 f'a message of {self.config.host} was not used: {error}',
-                'look at the network, and at the server',
+                'check the network and the server',
             )
             connection.drop()  # the start of the next message is unknown
             self._begin()
@@ -145,7 +145,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
                 arrived_s,
                 sender,
                 f'a pose was not used: {error}',
-                'look whether its markers are hidden, and at the network',
+                'check whether its markers are hidden, and check the network',
             )
             return []
         seen: list[Sighting] = []
