@@ -16,9 +16,9 @@ from softarm_ros.cli.measured_run import (
     MeasurementError,
     Mount,
     measured_axes,
-    other_lengths,
 )
 from softarm_ros.cli.recorded_rig import recorded_rig
+from softarm_ros.cli.recording_warnings import other_lengths
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.nodes.bag_messages import (
     JOINTS,

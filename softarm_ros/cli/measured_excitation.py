@@ -19,9 +19,8 @@ from softarm_ros.cli.measured_run import (
     MeasurementError,
     Mount,
     measured_axes,
-    other_commands,
-    other_lengths,
 )
+from softarm_ros.cli.recording_warnings import other_commands, other_lengths
 from softarm_ros.control.excited_rows import ExcitedRows
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import quaternion_from_matrix

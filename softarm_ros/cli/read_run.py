@@ -7,11 +7,11 @@ from dataclasses import replace
 from pathlib import Path
 
 from softarm_ros.cli.measured_bag import read_bag_run
+from softarm_ros.cli.measured_csv import read_csv_run
 from softarm_ros.cli.measured_excitation import AROUND, read_excitation, sections_seen
 from softarm_ros.cli.measured_run import (
     MeasuredRun,
     MeasurementError,
-    read_csv_run,
     with_memory,
     without_flips,
 )

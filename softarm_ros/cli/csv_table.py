@@ -1,0 +1,103 @@
+"""A CSV file with a heading, as columns of numbers."""
+
+from __future__ import annotations
+
+import csv
+import math
+import re
+from array import array
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+
+from softarm_ros.cli.measured_run import MeasurementError
+from softarm_ros.geometry.arrays import Array
+
+_LARGEST = 1e100  # larger numbers are marks of a missing reading, and their squares overflow
+
+
+class CsvTable:
+    """
+    A CSV file with a heading; empty cells and `nan` are missing values, empty lines are skipped.
+
+    Cells are kept as numbers: text would take fifteen times the file's size in memory.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._heading: list[str] = []
+        self._columns: list[array[float]] = []
+        self._no_number: dict[int, tuple[int, str]] = {}  # first bad line and cell by column
+        try:
+            with path.open(newline='', encoding='utf-8-sig') as file:
+                reader = csv.reader(file, skipinitialspace=True)
+                for row in reader:
+                    if row and self._heading:
+                        self._add(reader.line_num, row)
+                    elif row:
+                        self._begin(row)
+        except (OSError, UnicodeDecodeError, csv.Error) as error:
+            raise MeasurementError(f'{path}: cannot be read ({error})') from None
+        if not len(self):
+            raise MeasurementError(f'{path}: expected a heading and rows of numbers')
+
+    def _begin(self, heading: list[str]) -> None:
+        self._heading = [name.strip() for name in heading]
+        if len(heading) == 1 and re.search('[;\t]', heading[0]):
+            raise MeasurementError(
+                f'{self._path}: the heading is {heading[0]!r}: expected cells divided by commas, '
+                'and points in numbers'
+            )
+        self._columns = [array('d') for _ in heading]
+
+    def _add(self, line: int, row: list[str]) -> None:
+        width = len(self._heading)
+        if any(cell.strip() for cell in row[width:]):
+            # A comma in a number, or a first column without a name, would shift the cells.
+            raise MeasurementError(
+                f'{self._path}:{line}: {len(row)} cells; expected {width}, as the heading has'
+            )
+        for index, column in enumerate(self._columns):
+            text = row[index].strip() if index < len(row) else ''
+            try:
+                column.append(float(text) if text else math.nan)
+            except ValueError:
+                column.append(math.nan)
+                self._no_number.setdefault(index, (line, text))
+
+    def __len__(self) -> int:
+        return len(self._columns[0]) if self._columns else 0
+
+    def has(self, names: Sequence[str]) -> bool:
+        """Return whether all of these columns exist."""
+        return set(names) <= set(self._heading)
+
+    def columns(self, names: Sequence[str]) -> Array:
+        """Return columns (n, k) by their names."""
+        missing = [name for name in names if name not in self._heading]
+        if missing:
+            raise MeasurementError(
+                f'{self._path}: no column {", ".join(missing)}; there are '
+                f'{", ".join(self._heading)}'
+            )
+        several = sorted({name for name in names if self._heading.count(name) > 1})
+        if several:
+            raise MeasurementError(
+                f'{self._path}: several columns {", ".join(several)}: expected one of each name'
+            )
+        return np.stack([self._column(name) for name in names], axis=1)
+
+    def _column(self, name: str) -> Array:
+        index = self._heading.index(name)
+        if index in self._no_number:
+            line, text = self._no_number[index]
+            raise MeasurementError(f'{self._path}:{line}: {name} = {text!r}: expected a number')
+        values = np.array(self._columns[index])
+        beyond = np.flatnonzero(np.isfinite(values) & (np.abs(values) > _LARGEST))
+        if len(beyond):
+            raise MeasurementError(
+                f'{self._path}: {name} = {values[beyond[0]]:g} at row {beyond[0]} (the first is '
+                f'0): expected at most {_LARGEST:g}; leave a field empty that was not measured'
+            )
+        return values

@@ -1,0 +1,86 @@
+"""Notes about a recording that is probably in other units, or incomplete."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+
+from softarm_ros.cli.measured_run import ROUNDING_S, MeasuredRun
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.rigs.recording import RecordingConfig
+from softarm_ros.rigs.schema import Rig
+
+_OTHER_LENGTH = 4.0  # times the length of the arm: beyond it, probably a mistaken unit
+_AT_ORIGIN = 0.01  # of the length of the arm: below it, probably lengths in m read as mm
+_OTHER_COMMAND = 0.0175  # of the range: below it, probably another unit; a radian for a degree
+_FAR_COMMAND = 4.0  # times the range: beyond it, probably another unit
+_GAP = 10.0  # times the median time between rows
+_SLOW_S = 1.0  # between rows of a moving arm: above it, probably a mistaken unit
+_FAST_S = 2e-4  # between rows: below it, probably a mistaken unit
+
+
+def suspicious_values(
+    config: RecordingConfig, time_s: Array | None, seen: Mapping[str, Array]
+) -> Iterator[str]:
+    """Yield notes about suspicious times (n,) or points (n, 3), as recorded."""
+    if time_s is not None and len(time_s) > 1 and config.settled_s == 0.0:
+        step_s = float(np.nanmedian(np.diff(time_s)))
+        if step_s >= _SLOW_S or 0.0 < step_s < _FAST_S:
+            yield (
+                f'rows are {step_s:g} s apart by {config.time} in {config.time_unit}; if that is '
+                'another unit, name it in recording.time_unit'
+            )
+    for name, points in seen.items():
+        lost = int(np.count_nonzero(np.all(points == 0.0, axis=1)))
+        if 0 < lost < len(points):
+            yield (
+                f'{name} is at 0, 0, 0 in {lost} of {len(points)} rows; if it was not seen there, '
+                'leave these fields empty'
+            )
+
+
+def other_lengths(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
+    """Yield a note if the points of a run do not fit the size of the arm in the stated unit."""
+    length_m = rig.physics().rest_length_m
+    far = [np.linalg.norm(points - run.mount.position, axis=1) for points in run.points.values()]
+    far_m = max((float(np.max(d[np.isfinite(d)], initial=0.0)) for d in far), default=0.0)
+    # Points a thousandth as far away lie at the origin; the mount's offset may hide this.
+    all_m = [np.linalg.norm(points, axis=1) for points in run.points.values()]
+    most_m = max((float(np.max(d[np.isfinite(d)], initial=0.0)) for d in all_m), default=0.0)
+    place, seen_m = 'the mount', far_m
+    if 0.0 < most_m < _AT_ORIGIN * length_m:
+        place, seen_m = 'its origin', most_m
+    if seen_m > 0.0 and not length_m / _OTHER_LENGTH < seen_m < length_m * _OTHER_LENGTH:
+        yield (
+            f'what was measured is at most {1e3 * seen_m:.3g} mm from {place} {unit}; the arm is '
+            f'{1e3 * length_m:.3g} mm long'
+        )
+
+
+def other_commands(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
+    """Yield a note if the commands of a run do not fit the actuators in the stated unit."""
+    limits = rig.actuator_limits()
+    most = np.maximum(np.abs(limits.position_min), np.abs(limits.position_max))
+    share = float(np.max(np.abs(run.commands) / most, initial=0.0))
+    if 0.0 < share < _OTHER_COMMAND or share > _FAR_COMMAND:
+        yield f'commands reach {100 * share:.2g} % of what the actuators can {unit}'
+
+
+def missing_commands(config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:
+    """Yield notes about rows with commands in effect that the file does not contain."""
+    if run.time_s is None or run.commanded is not None or config.settled_s > 0.0:
+        return
+    early = int(np.count_nonzero(run.time_s < run.time_s[0] + config.delay_s - ROUNDING_S))
+    if np.ptp(run.commands[: early + 1], axis=0).any():  # else probably constant before
+        yield (
+            f'{early} rows are of the first {config.delay_s:g} s (recording.delay_s): what was '
+            'commanded before is not recorded; the first command is used'
+        )
+    steps = np.diff(run.time_s)
+    gaps = steps[steps > _GAP * np.median(steps)] if len(steps) else steps
+    if len(gaps):
+        yield (
+            f'{len(gaps)} gaps of up to {gaps.max():.3g} s between rows: what was commanded there '
+            'is not recorded, and interpolated'
+        )
