@@ -60,7 +60,7 @@ def provided_commands() -> dict[str, LazyCommand]:
 
     return {
         entry.name: LazyCommand(
-            entry.name, f'Of the package {entry.dist.name if entry.dist else "?"}.', entry.load
+            entry.name, f'From the package {entry.dist.name if entry.dist else "?"}.', entry.load
         )
         for entry in sorted(entry_points(group=PROVIDED), key=lambda entry: entry.name)
     }

@@ -64,7 +64,7 @@ def call(tmp_path):
 def test_help_lists_it_without_importing_it(call):
     done = call('--help')
     assert done.returncode == 0
-    assert 'greet ' in done.stdout and done.stdout.count('Of the package greetings.') == 1
+    assert 'greet ' in done.stdout and done.stdout.count('From the package greetings.') == 1
     assert done.stdout.endswith('not imported\n')
 
 
