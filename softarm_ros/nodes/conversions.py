@@ -111,7 +111,7 @@ def load_values(estimate: Estimate | None) -> dict[str, str]:
     return {
         'tip_load_N': ' '.join(f'{value:.3f}' for value in load.force),
         'tip_load_sd_N': ' '.join(f'{value:.3f}' for value in sd),
-        'tip_load': load.problem or 'told',
+        'tip_load': load.problem or 'estimated',
     }
 
 
