@@ -118,6 +118,20 @@ def test_a_server_that_starts_anew_may_number_its_bodies_otherwise() -> None:
     assert max(running.errors_m(found)) < 8e-3
 
 
+def test_a_lost_frame_may_have_reported_that_bodies_are_numbered_otherwise() -> None:
+    with streaming() as running:
+        settle(running)
+        base, middle, tip = running.sensor.config.bodies
+        settings = running.sensor.config.model_copy(update={'bodies': (tip, middle, base)})
+        scene = TrackedScene(settings, SECTIONS, 0, OWN_FAULTS)
+        running.device._names = list(scene.names)  # as if the frame that says so had been sent
+        running.device.scene = scene
+        running.read(0.2)
+        found = running.read(0.3)
+    assert len(found) > 10
+    assert max(running.errors_m(found)) < 8e-3
+
+
 def test_a_program_that_takes_over_a_stream_that_stopped_is_told() -> None:
     with streaming(timeout_s=0.2) as running:
         settle(running)

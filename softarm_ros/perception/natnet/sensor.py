@@ -49,6 +49,9 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         self._model: Model | None = None
         self._answered_s = -float('inf')
         self._model_s = -float('inf')  # when the model was read
+        self._number: int | None = None  # of the last frame
+        self._missing = False  # frames since the model was requested
+        self._next_model_s = 0.0
 
     def close(self) -> None:
         """See `PoseSensor`."""
@@ -58,7 +61,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
             receiver.close()
 
     def _listen(self) -> None:
-        self._server, self._model = None, None
+        self._server, self._model, self._number = None, None, None
         self._open, self._next_try_s, self._trouble = True, 0.0, ''
 
     def _listening(self) -> bool:
@@ -155,7 +158,16 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         )
         if read.model_changed or read.unnamed:
             self._model = None  # requested again; this frame still uses the old one
+        self._request_model_after_loss(receiver, read.frame.number, arrived_s)
         return self._intake.take(read.frame)
+
+    def _request_model_after_loss(self, receiver: Receiver, number: int, arrived_s: float) -> None:
+        """Request the model if frames are missing: one may have reported that it changed."""
+        self._missing |= self._number is not None and number != self._number + 1
+        self._number = number
+        if self._missing and arrived_s >= self._next_model_s:
+            self._missing, self._next_model_s = False, arrived_s + RETRY_S
+            receiver.ask(REQUEST_MODEL)
 
     # -- problems
 
