@@ -54,7 +54,7 @@ def test_air_follows_as_in_simulation_and_every_chamber_is_measured(pneumatic):
     ('fault', 'text'),
     [
         ('daq open distal_chamber_2', 'distal_chamber_2: open'),
-        ('daq kill', 'grpc UNAVAILABLE'),
+        ('daq kill', 'DAQ host: '),  # grpc says UNAVAILABLE, or CANCELLED of a call under way
     ],
 )
 def test_a_fault_in_motion_empties_the_chambers(pneumatic, fault, text):
