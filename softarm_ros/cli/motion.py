@@ -136,7 +136,7 @@ def film_of_bag(bag: Path, rig: Rig) -> Motion:
 
 
 def _reference(states: BagStates, moments: Sequence[ViewState]) -> Array:
-    """Return the reference (p, 3) [m]: its path, or the way that one goal after another led it."""
+    """Return the reference (p, 3) [m]: its path, or its positions if there were several goals."""
     path = states.path_at(0.0)
     if states.paths > 1:
         path = np.array([m.reference for m in moments if m.reference is not None])

@@ -26,7 +26,7 @@ from softarm_ros.nodes.wire import TrajectoryValues, status_bytes
 from softarm_ros.runtime.goal_loop import GoalLoop
 
 STATUS = 'goal/status'
-_HEARD_S = 0.5  # for the last reports of a node that ends, at most
+_HEARD_S = 0.5  # longest wait for delivery of the last reports of a node that ends
 _LEVELS = {
     GoalState.REACHED: OK,
     GoalState.ACTIVE: OK,
@@ -110,7 +110,7 @@ class GoalIntake:
         return given_up
 
     def end(self) -> None:
-        """Give up all goals as the node ends, and let those who listen hear it."""
+        """Cancel all goals as the node ends, and wait until subscribers have the reports."""
         if self._loop.cancel('the tracker has ended'):
             self.publish()
             self._status.wait_for_all_acked(Duration(seconds=_HEARD_S))

@@ -21,7 +21,7 @@ from softarm_ros.nodes.conversions import Health
 from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest, set_up_dds
 from softarm_ros.nodes.wire import listen, read_status
 
-# Nodes that may live where no arm runs: whoever else does follows what is said or played.
+# Nodes that may run without an arm; every other node follows live or played messages.
 ONLOOKERS = ('player', 'recorder', 'markers')
 ListenerT = TypeVar('ListenerT', bound='GraphListener')
 

@@ -78,7 +78,7 @@ class ViewFeed(GraphListener):
         self._position: Array | None = None
         self._effort: Array | None = None
         self._latency_ms: float | None = None
-        self._command_ns = 0  # stamp of the newest
+        self._command_ns = 0  # stamp of the newest command
         self._sections: Array | None = None
         for name in [known for known in self.health if not self.fresh(known, _SILENT_S)]:
             del self.health[name]
@@ -117,7 +117,7 @@ class ViewFeed(GraphListener):
         )
 
     def _unsupervised(self) -> str:
-        """Return the state of a graph whose supervisor is not heard; empty without any graph."""
+        """Return the state of a graph whose supervisor is silent; empty if there is no graph."""
         alive = any(self.fresh(name, _SILENT_S) for name in self.health.keys() - {*ONLOOKERS})
         return NO_SUPERVISOR if alive else ''
 

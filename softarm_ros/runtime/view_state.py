@@ -8,7 +8,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.led_to_tip import configuration_at_tip
 
-NO_SUPERVISOR = 'no supervisor'  # the state of a graph that lives without one
+NO_SUPERVISOR = 'no supervisor'  # state of a graph whose supervisor is silent
 _NO_LATENCY_MS = 1e4
 
 

@@ -179,24 +179,24 @@ def view_graph(
 
 
 def in_order(asked: list[str]) -> list[str]:
-    """Return what is to be asked of a supervisor: an emergency stop voids all before it."""
+    """Return the requests to the supervisor that count: an emergency stop cancels earlier ones."""
     stops = [place for place, name in enumerate(asked) if name == 'estop']
     return asked[stops[-1] :] if stops else asked
 
 
 def _taken(asked: queue.SimpleQueue[str]) -> list[str]:
-    """Return all that is in a queue, oldest first."""
+    """Take all entries from a queue; return them, oldest first."""
     return [asked.get() for _ in range(asked.qsize())]
 
 
 class Place:
     """
-    Where a recorded run of a duration [s] is looked at, from its beginning; after its end, again.
+    Playing position in a recorded run of a duration [s]; starts again after the end.
 
     Attributes
     ----------
     shown_s : float
-        As the slider shows it, in hundredths.
+        Position on the slider, rounded to hundredths of a second.
 
     """
 
@@ -205,7 +205,7 @@ class Place:
         self._place_s = self.shown_s = 0.0
 
     def go_on(self, slider_s: float, passed_s: float) -> None:
-        """Go to where the slider was moved, if it was, and on by what passed while playing [s]."""
+        """Adopt the slider if the user moved it, then advance by the time played [s]."""
         if slider_s != self.shown_s:
             self._place_s = slider_s
         self._place_s += passed_s

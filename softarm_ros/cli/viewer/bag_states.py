@@ -155,12 +155,12 @@ class BagStates:
 
     @property
     def paths(self) -> int:
-        """How many reference paths there were: one of a trajectory, one more with each goal."""
+        """Number of reference paths: one for a trajectory, one for each goal."""
         return len(self._paths.values)
 
     def path_at(self, time_s: float) -> Array | None:
-        """Return the reference path (n, 3) [m] of a time [s]; None without any."""
-        # The first is older than what a recorder that comes later receives before it.
+        """Return the reference path (n, 3) [m] at a time [s]; None if there is none."""
+        # A recorder that starts late receives the first path after messages that are newer.
         path: Array | None = self._paths.at(time_s)
         return paths[0] if path is None and (paths := self._paths.values) else path
 

@@ -174,7 +174,7 @@ def _words(name: str, argument: str, state: ViewState, reached: Sequence[str]) -
     title = state.state or 'no graph is running'
     lines = [state.reason] if state.reason and state.state != 'running' else []
     if state.state == NO_SUPERVISOR:
-        lines = ['nodes of a graph live, but no supervisor is heard: the arm may not move']
+        lines = ['nodes of a graph run, but the supervisor is silent: the arm may not move']
     if state.phase:
         lines.append(f'{state.phase}, lap {state.lap + 1}, {100.0 * state.progress:.0f} %')
     if state.error_m is not None:

@@ -119,7 +119,7 @@ def test_state_in_words_and_health(viewer):
     assert 'softarm run cable_arm' in viewer.panel._state.content
     viewer.show(ViewState(state=NO_SUPERVISOR), 2.0)
     words = viewer.panel._state.content
-    assert 'no supervisor is heard' in words and 'softarm run' not in words
+    assert 'the supervisor is silent' in words and 'softarm run' not in words
 
 
 def test_plots_leave_out_what_is_not_known(viewer, rig):
