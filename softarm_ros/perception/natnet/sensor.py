@@ -196,7 +196,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
                 'network',
                 f'frames come from {sender[0]} port {sender[1]}; until they stopped they came '
                 f'from port {before[1]}',
-                'if Motive was not started anew, end the program there that sends NatNet as well',
+                'if Motive was not restarted, end the other program there that sends NatNet',
             ),
         )
 

@@ -236,7 +236,7 @@ class StereoCameraSensor:
                 'wrong-size',
                 f'{side} camera',
                 f'images of {size[0]} x {size[1]} px: calibrated with {wanted[0]} x {wanted[1]}',
-                'set the size that the camera was calibrated with, or calibrate it anew',
+                'set the size that the camera was calibrated with, or calibrate it again',
             ),
         )
         return True
@@ -261,7 +261,7 @@ class StereoCameraSensor:
                 f'{side} camera',
                 'its driver states a lens (camera_info) that projects points up to '
                 f'{apart_px:.1f} px from their calibrated place; expected at most {most_px:.1f}',
-                'calibrate the camera anew, or give its driver the calibration that is valid',
+                'calibrate the camera again, or give its driver the valid calibration',
             ),
         )
 
