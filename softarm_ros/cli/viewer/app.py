@@ -245,7 +245,7 @@ def view_bag(
             if not shown <= now_s <= shown + 1.0:
                 viewer.scene.forget_trail()
             shown = now_s
-            if states.path_at(now_s) is not path:
-                path = states.path_at(now_s)
+            before, path = path, states.path_at(now_s)
+            if path is not before:
                 viewer.scene.show_path(path)
             viewer.show(states.at(now_s), now_s)
