@@ -18,7 +18,8 @@ from softarm_ros.cli.identification.fit import chosen, fit
 from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.measured_excitation import write_excitation
-from softarm_ros.cli.score import predict, score
+from softarm_ros.cli.prediction import predict
+from softarm_ros.cli.score import score
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.loader import load_rig

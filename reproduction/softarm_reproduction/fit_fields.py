@@ -24,9 +24,10 @@ from typing import Any
 import numpy as np
 from scipy.optimize import least_squares
 
+from softarm_ros.cli.chosen_rows import chosen_rows
 from softarm_ros.cli.measured_run import MeasuredRun
+from softarm_ros.cli.prediction import predict
 from softarm_ros.cli.read_run import read_run
-from softarm_ros.cli.score import chosen_rows, predict
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.loader import find_rig, load_rig
 from softarm_ros.rigs.schema import Rig

@@ -23,7 +23,8 @@ from softarm_ros.cli.identification.fit import chosen
 from softarm_ros.cli.identification.identified import identified
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.measured_excitation import write_excitation
-from softarm_ros.cli.score import predict, score
+from softarm_ros.cli.prediction import predict
+from softarm_ros.cli.score import score
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct

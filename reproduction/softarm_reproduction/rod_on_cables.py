@@ -43,7 +43,8 @@ from softarm_ros.cli.identification.fit import chosen
 from softarm_ros.cli.identification.identified import identified
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.measured_excitation import write_excitation
-from softarm_ros.cli.score import distances, predict
+from softarm_ros.cli.prediction import predict
+from softarm_ros.cli.score import distances
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.cable_driven.heavy_cable_statics import HeavyCableStaticsArm

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from softarm_ros.cli import score as scoring
+from softarm_ros.cli.chosen_rows import chosen_rows
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.rigs.loader import load_rig
 
@@ -54,7 +55,7 @@ CASES = (
 def run_case(case: Case, data: Path, report: Path | None = None) -> list[scoring.Score]:
     """Return the scores of one case, baselines first."""
     rig = load_rig(RIGS / f'{case.rig}.yaml')
-    run = scoring.chosen_rows(read_run(rig, data / case.file), case.rows, case.every)
+    run = chosen_rows(read_run(rig, data / case.file), case.rows, case.every)
     models = scoring.check_models(rig, case.models)
     predictions = scoring.predictions(rig, models, run)
     if report is not None:

@@ -18,7 +18,7 @@ import numpy as np
 from softarm_reproduction.data_folder import folder_of
 from softarm_reproduction.identification_table import CASES, Case, from_all_rows
 from softarm_ros.cli.measured_run import MeasuredRun
-from softarm_ros.cli.score import predict
+from softarm_ros.cli.prediction import predict
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 

@@ -21,7 +21,7 @@ from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen, fit
 from softarm_ros.cli.identification.misfit import ERROR_SHARE
 from softarm_ros.cli.identification.recordings import Recorded, Rows, read_recordings
-from softarm_ros.cli.score import predict
+from softarm_ros.cli.prediction import predict
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.errors import RigError

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 from softarm_reproduction.score_table import CASES, RIGS, rows_of, run_case
-from softarm_ros.cli.score import MEAN, STRAIGHT, loaded
+from softarm_ros.cli.baselines import MEAN, STRAIGHT
+from softarm_ros.cli.prediction import loaded
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.rigs.loader import load_rig
 

@@ -11,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.measured_run import MeasuredRun
+from softarm_ros.cli.prediction import Prediction
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, new_figure, save
-from softarm_ros.cli.score import Prediction
 from softarm_ros.cli.text_output import printable
 from softarm_ros.geometry.arrays import Array
 

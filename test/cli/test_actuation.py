@@ -12,8 +12,9 @@ from softarm_ros.cli.identification.command import Asked, run
 from softarm_ros.cli.identification.drives import drives_of
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.measured_run import mount_of
+from softarm_ros.cli.prediction import predict
 from softarm_ros.cli.read_run import read_run
-from softarm_ros.cli.score import predict, score
+from softarm_ros.cli.score import score
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.recording import RecordingConfig

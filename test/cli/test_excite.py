@@ -13,8 +13,9 @@ from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_excitation import heading_of
 from softarm_ros.cli.measured_run import MeasurementError
+from softarm_ros.cli.prediction import predict
 from softarm_ros.cli.read_run import read_run
-from softarm_ros.cli.score import predict, predictions, score
+from softarm_ros.cli.score import predictions, score
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.excite import plan_excitation

@@ -18,8 +18,9 @@ from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.identification.written import updated_text
 from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_run import mount_of
+from softarm_ros.cli.prediction import corrected_by, predict
 from softarm_ros.cli.read_run import read_run
-from softarm_ros.cli.score import corrected_by, predict, predictions, score
+from softarm_ros.cli.score import predictions, score
 from softarm_ros.models.command_features import through_valve, with_play
 from softarm_ros.models.identifiable import moved_by, parameters_of
 from softarm_ros.rigs.errors import RigError

@@ -14,9 +14,12 @@ from typer.testing import CliRunner
 
 from softarm_ros.cli import score as scoring
 from softarm_ros.cli import score_figures
+from softarm_ros.cli.baselines import MEAN, STRAIGHT
+from softarm_ros.cli.chosen_rows import chosen_rows
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_run import MeasuredRun, MeasurementError, Mount
+from softarm_ros.cli.prediction import Prediction, predict, within_limits
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.cli.work_bar import WorkBar
 from softarm_ros.control.controller import AnswerError
@@ -89,7 +92,7 @@ def test_the_share_of_rows_predicted_is_shown_as_it_grows(rig):
     model, rows = rig.model(), commands_of(rig, 120)
     run = MeasuredRun('r', None, rows, {}, {}, {}, Mount(np.zeros(3), np.eye(3)))
     shown = []
-    scoring.predict(rig, model, run, show=shown.append)
+    predict(rig, model, run, show=shown.append)
     assert shown == [0.0, 50 / 110, 100 / 110]  # the ten first are one, the arm stands
 
 
@@ -99,7 +102,7 @@ def test_a_figure_shows_any_name_of_a_file(tmp_path):
         'a\udce9 $b^$.csv', None, points, {'tip': points}, {'tip': place}, {},
         Mount(np.zeros(3), np.eye(3)),
     )  # fmt: skip
-    predicted = scoring.Prediction('m', {'tip': 1.1 * points}, {})
+    predicted = Prediction('m', {'tip': 1.1 * points}, {})
     (figure,) = score_figures.draw(tmp_path, run, [predicted])
     assert figure.stat().st_size > 0
 
@@ -273,7 +276,7 @@ def test_commands_barely_beyond_a_limit_are_taken_at_it_others_refused(rig):
             limits.position_max + 0.02 * span,
         ]
     )
-    taken, clipped = scoring.within_limits(commands, limits)
+    taken, clipped = within_limits(commands, limits)
     assert clipped == 1
     np.testing.assert_array_equal(taken[1], limits.position_max)
     np.testing.assert_array_equal(taken[2], commands[2])
@@ -284,13 +287,13 @@ def test_rows_that_a_model_refuses_are_counted_with_the_reason(rig, tmp_path):
     beyond = run.commands.copy()
     beyond[5:8, 0] = 1.0
     run = replace(run, commands=beyond)
-    found = scoring.predict(rig, rig.model(), run)
+    found = predict(rig, rig.model(), run)
     assert len(found.notes) == 1
     assert found.notes[0].startswith('3 rows refused, as: ')
     assert scoring.score(found, run).errors[0].rows == 57
     run = replace(run, commands=np.ones_like(beyond))
     with pytest.raises(ValueError, match='refuses every row'):
-        scoring.predict(rig, rig.model(), run)
+        predict(rig, rig.model(), run)
 
 
 @pytest.mark.parametrize('wrong', [lambda tips: tips[:1], lambda tips: np.nan * tips])
@@ -304,7 +307,7 @@ def test_a_model_that_answers_what_is_no_shape_is_told(rig, tmp_path, wrong):
     model.__class__ = Own
     run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig, 4)))
     with pytest.raises(AnswerError, match=r'model .* returned section_tips \[.*2 x 4 x 4 finite'):
-        scoring.predict(rig, model, run)
+        predict(rig, model, run)
 
 
 def test_rows_beyond_the_limits_of_actuators_are_predicted_and_told():
@@ -314,7 +317,7 @@ def test_rows_beyond_the_limits_of_actuators_are_predicted_and_told():
     tips = {'tip': model.section_tips_of(commands)[:, -1, :3, 3]}
     place = {'tip': MarkerConfig(columns=('', '', ''), section='tip')}
     run = MeasuredRun('a', None, commands, tips, place, {}, Mount(np.zeros(3), np.eye(3)))
-    found = scoring.predict(trunk, model, run)
+    found = predict(trunk, model, run)
     clipped, beyond = found.notes
     assert clipped.startswith('1 rows up to 1 % of its range beyond')
     assert beyond == (
@@ -330,14 +333,14 @@ def test_rows_beyond_the_limits_of_actuators_are_predicted_and_told():
 )
 def test_rows_are_chosen(rig, tmp_path, rows, count):
     run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig)))
-    assert len(scoring.chosen_rows(run, rows, 1)) == count
+    assert len(chosen_rows(run, rows, 1)) == count
 
 
 @pytest.mark.parametrize('rows', ['a', '1:2:3', '70:', '5x:'])
 def test_rows_that_mean_nothing_are_refused(rig, tmp_path, rows):
     run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig)))
     with pytest.raises(UsageError, match='--rows'):
-        scoring.chosen_rows(run, rows, 1)
+        chosen_rows(run, rows, 1)
 
 
 def test_settled_rows_and_units_and_zero(tmp_path):
@@ -395,7 +398,7 @@ def test_a_bag_is_scored_with_its_own_poses_and_the_pretension_taken_off(rig, tm
     )
     assert done.exit_code == 0, done.output
     scores = json.loads(json_file.read_text())['scores']
-    assert [s['by'] for s in scores] == [scoring.STRAIGHT, scoring.MEAN, 'cable_statics']
+    assert [s['by'] for s in scores] == [STRAIGHT, MEAN, 'cable_statics']
     assert all(e['rms'] < 1e-3 and e['rows'] == 20 for e in scores[-1]['errors']), scores[-1]
     assert len(scores[-1]['errors']) == 4
     written = sorted(p.name for p in figures.iterdir())
@@ -746,7 +749,7 @@ def test_errors_where_a_model_refuses_every_row(rig, tmp_path):
     run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig, 8)))
     nothing = {name: np.full_like(values, np.nan) for name, values in run.points.items()}
     axes = {name: np.full_like(values, np.nan) for name, values in run.axes.items()}
-    found = scoring.score(scoring.Prediction('refuses', nothing, axes), run)
+    found = scoring.score(Prediction('refuses', nothing, axes), run)
     assert all(e.rows == 0 and np.isnan(e.rms) for e in found.errors)
     written = tmp_path / 'score.json'
     scoring.save_json(written, rig, [found], {'a.csv': ('left out: 3 incomplete rows',)})

@@ -44,6 +44,7 @@ def score(
     from dataclasses import replace
 
     from softarm_ros.cli import score as scoring
+    from softarm_ros.cli.chosen_rows import chosen_rows
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.read_run import read_run
@@ -67,7 +68,7 @@ def score(
             whole = read_run(arm, path)
             if whole.source in notes:
                 whole = replace(whole, source=str(path))  # same name, but another folder or weight
-            run = scoring.chosen_rows(whole, rows, every)
+            run = chosen_rows(whole, rows, every)
             predictions = scoring.predictions(arm, models, run, bar.show)
             found = [scoring.score(prediction, run) for prediction in predictions]
         scores += found

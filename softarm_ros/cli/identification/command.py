@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.cli.baselines import baselines
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.common import all_parameters, spelled_out, usual_groups
 from softarm_ros.cli.identification.drives import describe as describe_drives
@@ -22,18 +23,9 @@ from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
 from softarm_ros.cli.measured_excitation import require_writable
 from softarm_ros.cli.measured_run import MeasuredRun, commands_followed
+from softarm_ros.cli.prediction import Prediction, corrected_by, ignored_load, predict
 from softarm_ros.cli.read_run import file_of
-from softarm_ros.cli.score import (
-    Errors,
-    Prediction,
-    Score,
-    baselines,
-    corrected_by,
-    distances,
-    ignored_load,
-    predict,
-    score,
-)
+from softarm_ros.cli.score import Errors, Score, distances, score
 from softarm_ros.cli.work_bar import Show, show_nothing
 from softarm_ros.models.identifiable import Parameter
 from softarm_ros.rigs.field_values import values_of

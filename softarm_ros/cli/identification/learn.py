@@ -18,7 +18,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.misfit import CORRELATION_S
 from softarm_ros.cli.identification.recordings import Recorded
 from softarm_ros.cli.measured_run import MeasuredRun, commands_followed
-from softarm_ros.cli.score import predict
+from softarm_ros.cli.prediction import predict
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.command_features import (
     command_features,

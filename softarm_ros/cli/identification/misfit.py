@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from softarm_ros.cli.identification.jumping_commands import jump_period_s, spread_rows
 from softarm_ros.cli.identification.recordings import Recorded, Rows
 from softarm_ros.cli.identification.robust_loss import RobustLoss
-from softarm_ros.cli.score import predict
+from softarm_ros.cli.prediction import predict
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.identifiable import Parameter, moved_by

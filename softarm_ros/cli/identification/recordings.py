@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.actuation import shares_reached
+from softarm_ros.cli.chosen_rows import chosen_rows
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.measured_run import MeasuredRun, commands_followed, in_effect, mount_of
 from softarm_ros.cli.read_run import read_run
@@ -92,8 +93,6 @@ def read_recordings(
         If `hold_out` is unknown or does not suit the files; MeasurementError as `read_run`.
 
     """
-    from softarm_ros.cli.score import chosen_rows
-
     if hold_out not in HOLD_OUT:
         raise UsageError(f'--hold-out {hold_out!r}: expected {", ".join(HOLD_OUT)}')
     if not paths:
