@@ -1,4 +1,4 @@
-"""The one decorator of compiled functions; each test compiles files of its own."""
+"""The decorator `kernel` of compiled functions; each test compiles its own files."""
 
 import fcntl
 import os
@@ -180,46 +180,48 @@ def python(forked, tmp_path):
     return run
 
 
-def test_constants_in_calls_do_not_compile_a_kernel_again(python, tmp_path):
+def test_constant_arguments_do_not_recompile_a_kernel(python, tmp_path):
     (tmp_path / 'constants.py').write_text(CONSTANTS)
     assert python('constants.py') == (-8.0 + 12.0 + 20.0, 1, 1)
 
 
-def test_a_kernel_that_allocates_nothing_may_call_one_that_does(python, tmp_path):
+def test_allocates_false_permits_allocating_callees_but_refuses_own_allocations(python, tmp_path):
     (tmp_path / 'allocating.py').write_text(ALLOCATING)
-    assert python('allocating.py') == (6.0, 1)  # and what it says of itself is checked
+    assert python('allocating.py') == (6.0, 1)  # 1: `careless` is refused
 
 
-def test_scipy_is_imported_by_linear_algebra_alone(python, tmp_path):
+def test_only_kernels_with_linear_algebra_import_scipy(python, tmp_path):
     (tmp_path / 'linear.py').write_text(LINEAR)
     for kept in (0, 1):  # compiled, then read from disk
         assert python('linear.py') == (3.0, 0, 4.0, 5.0, kept)
 
 
-def test_an_array_of_another_size_is_refused_without_text_in_each_kernel(python, tmp_path):
+def test_slice_size_mismatch_raises_without_compiling_unicode_functions(python, tmp_path):
     (tmp_path / 'slices.py').write_text(SLICES)
     assert python('slices.py') == (3.0, 1, 0)
 
 
-def test_what_kernels_call_has_no_wrapper_and_python_may_call_it_too(python, tmp_path):
+def test_a_kernel_called_by_kernels_has_no_cpython_wrapper_but_python_can_call_it(
+    python, tmp_path
+):
     (tmp_path / 'both.py').write_text(BOTH)
     assert python('both.py') == (3.0, 0, 1, 4.0, 8.0, 8.0, 0)
-    assert python('both.py') == (3.0, 0, 0, 4.0, 8.0, 8.0, 0)  # from disk, and callees not at all
+    assert python('both.py') == (3.0, 0, 0, 4.0, 8.0, 8.0, 0)  # from disk, without the callee
 
 
-def test_a_callee_or_number_of_another_file_that_changes_is_compiled_anew(python, tmp_path):
+def test_a_changed_callee_or_constant_in_another_file_recompiles_the_caller(python, tmp_path):
     (tmp_path / 'caller.py').write_text(CALLER)
     callee = tmp_path / 'callee.py'
     callee.write_text(CALLEE.format(factor='2.0', offset='1.0'))
     assert python('caller.py') == (21.0, 0)
-    assert python('caller.py') == (21.0, 1)  # what has not changed is not compiled again
+    assert python('caller.py') == (21.0, 1)  # unchanged: read from disk
     callee.write_text(CALLEE.format(factor='3.00', offset='1.0'))
     assert python('caller.py') == (31.0, 0)
     callee.write_text(CALLEE.format(factor='3.00', offset='5.00'))
     assert python('caller.py') == (35.0, 0)
 
 
-def test_processes_read_and_write_what_is_kept_one_at_a_time(python, tmp_path):
+def test_a_process_waits_for_the_lock_on_the_kernel_cache(python, tmp_path):
     (tmp_path / 'caller.py').write_text(CALLER)
     (tmp_path / 'callee.py').write_text(CALLEE.format(factor='2.0', offset='1.0'))
     assert python('caller.py') == (21.0, 0)
@@ -243,7 +245,7 @@ def test_processes_read_and_write_what_is_kept_one_at_a_time(python, tmp_path):
 
 
 def waits_for(lock, pid):
-    """Return whether a process waits for the lock on a file, as Linux has it."""
+    """Return whether a process waits for the lock on a file, according to /proc/locks."""
     lines = (line.split() for line in Path('/proc/locks').read_text().splitlines())
     file = f':{lock.stat().st_ino}'
     return any(

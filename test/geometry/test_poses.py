@@ -1,4 +1,4 @@
-"""Poses as messages carry them, against the rotations they are made of."""
+"""Poses as rows of position and quaternion, compared with single rotations."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_round_trip_with_quaternions_of_any_length(transforms):
     np.testing.assert_allclose(back[:, :3, :3], expected, atol=1e-15)
 
 
-def test_no_poses_are_no_transforms():
+def test_empty_input_converts_to_empty_arrays():
     assert transforms_from_rows([]).shape == (0, 4, 4)
     assert rows_from_transforms(np.zeros((0, 4, 4))).shape == (0, 7)
 
@@ -47,7 +47,7 @@ def test_no_poses_are_no_transforms():
         ([0, 0, 0, 0, 0, 0, 0], 'quaternion .* has length zero'),
     ],
 )
-def test_what_is_no_pose_is_refused(row, message):
+def test_a_row_that_is_not_a_pose_is_refused_with_the_reason(row, message):
     with pytest.raises(ValueError, match=message):
         transforms_from_rows([[0, 0, 0, 0, 0, 0, 1], row])
 

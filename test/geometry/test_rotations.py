@@ -1,4 +1,4 @@
-"""Rotations and poses against scipy, closed forms and the cases where formulas usually break."""
+"""Rotations and poses compared with scipy and closed forms, also where formulas often break."""
 
 import math
 
@@ -32,8 +32,8 @@ def axis_of(values):
 
 
 @pytest.mark.parametrize('u', [0.0, 1e-30, 1e-8, 0.3, 0.999999, 1.0, 1.000001, 7.0, 40.0])
-def test_stumpff_functions_keep_all_digits(u):
-    """Reference: power series in extended precision."""
+def test_stumpff_functions_match_extended_precision(u):
+    """The reference is the power series."""
     value = np.longdouble(u)
     for n, computed in enumerate(stumpff(u), start=1):
         term = np.longdouble(1.0) / math.factorial(n)
@@ -66,7 +66,7 @@ def test_log_keeps_relative_precision_near_the_identity(angle):
 
 @pytest.mark.parametrize('axis', [(1, 0, 0), (0, 1, 0), (0, 0, 1), (1, 1, 0), (-1, 2, 3)])
 @pytest.mark.parametrize('below', [0.0, 1e-12, 1e-9, 1e-6])
-def test_log_is_right_at_and_near_pi(axis, below):
+def test_log_is_accurate_at_and_near_pi(axis, below):
     rotation = Rotation.from_rotvec((math.pi - below) * axis_of(axis)).as_matrix()
     vector = log_so3(rotation)
     assert np.linalg.norm(vector) == pytest.approx(math.pi - below, abs=1e-9)
@@ -75,7 +75,7 @@ def test_log_is_right_at_and_near_pi(axis, below):
 
 @quick
 @given(unit_axes, st.floats(0.0, math.pi))
-def test_quaternions_agree_with_scipy_and_return(axis, angle):
+def test_quaternions_equal_scipy_and_convert_back_to_the_matrix(axis, angle):
     rotation = exp_so3(angle * axis_of(axis))
     quaternion = quaternion_from_matrix(rotation)
     reference = Rotation.from_matrix(rotation).as_quat()
@@ -95,7 +95,7 @@ def test_elementary_rotations_are_exponentials():
     assert angle_between(rotation_x(0.2), rotation_x(1.0)) == pytest.approx(0.8)
 
 
-def test_inverse_pose_and_displacement():
+def test_inverse_pose_and_displacement_recover_identity_and_twist():
     start = pose(rotation_x(0.4) @ rotation_z(1.1), (0.1, -0.2, 0.3))
     np.testing.assert_allclose(inverse_pose(start) @ start, np.eye(4), atol=1e-15)
     twist = 1e-3 * np.array([1.0, 2.0, 3.0, -1.0, 0.5, 0.2])
@@ -112,6 +112,6 @@ def test_inverse_pose_and_displacement():
         (lambda: matrix_from_quaternion([0.0] * 4), 'length zero'),
     ],
 )
-def test_bad_input_is_named(call, message):
+def test_invalid_input_raises_an_error_that_names_the_problem(call, message):
     with pytest.raises(ValueError, match=message):
         call()
