@@ -1,4 +1,4 @@
-"""Runs `ros2 launch` as a child process, in a ROS graph of its own."""
+"""Runs `ros2 launch` as a child process, in its own ROS graph."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-sys.path.insert(0, str(Path(__file__).parents[1]))  # launch_test reads no conftest
+sys.path.insert(0, str(Path(__file__).parents[1]))  # launch_test does not read conftest.py
 from ros_domain import own_domain
 
 # Background processes of a shell without job control ignore Ctrl-C, and so do their children.
@@ -33,7 +33,7 @@ def why_not():
         import launch_ros  # noqa: F401
     except ImportError as error:
         return f'needs a ROS installation ({error})'
-    except (LookupError, OSError):  # OSError: the command is there, its environment is not
+    except (LookupError, OSError):  # OSError: ros2 is found, its environment is not
         return 'needs this package built by colcon and sourced'
     return ''
 
@@ -50,7 +50,7 @@ def environment(**more):
 
 
 def short_trajectory(rig_name, folder):
-    """Write the first tenth of a rig's own path as a trajectory; return the file."""
+    """Write the first tenth of a rig's default path as a trajectory; return the file."""
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.runtime.assembly import build_loop
 
@@ -76,7 +76,7 @@ class RealLaunch:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
-            start_new_session=True,  # a process group of its own, as in a terminal
+            start_new_session=True,  # its own process group, as in a terminal
             env=environment(**more),
         )
         self._reader = threading.Thread(target=self._read, daemon=True)

@@ -1,7 +1,7 @@
 """
-Every rig through the shipped launch file; pytest and `launch_test` both take this.
+Runs every rig with the shipped launch file, under pytest or `launch_test`.
 
-It needs a ROS installation with the package built and sourced.
+Needs a ROS installation with the package built and sourced.
 """
 
 import os
@@ -29,14 +29,14 @@ from launch.launch_description_sources import PythonLaunchDescriptionSource
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-sys.path.insert(0, str(Path(__file__).parent))  # launch_test does not
+sys.path.insert(0, str(Path(__file__).parent))  # launch_test does not do this
 from real_launch import environment, short_trajectory
 
 os.environ.update(environment())
 
 START_S = 300.0  # a cold cache on a busy machine
 DRIVE_S = 90.0
-# One more has emulated devices: the firmware of its boards, compiled here.
+# The last run uses emulated devices.
 RUNS = (
     ('cable_arm', 'sim'),
     ('cable_arm_single', 'sim'),
@@ -66,7 +66,7 @@ def generate_test_description(rig, backend):
 
 
 class TestRunningArm(unittest.TestCase):
-    """It starts by itself, moves, is stopped and reset in motion, and drives to the end."""
+    """The arm starts by itself; after an emergency stop and a reset it completes the run."""
 
     @classmethod
     def setUpClass(cls):
@@ -106,7 +106,7 @@ class TestRunningArm(unittest.TestCase):
         """Return how far the actuators have moved, in their own unit."""
         return np.ptp(self.states, axis=0).max() if self.states else 0.0
 
-    def test_drives_stops_and_drives_on(self, rig):
+    def test_arm_runs_stops_on_estop_and_completes_the_run_after_reset(self, rig):
         from softarm_ros.rigs.loader import load_rig
 
         limits = load_rig(rig).actuator_limits()
@@ -139,7 +139,7 @@ class TestRunningArm(unittest.TestCase):
 
 @launch_testing.post_shutdown_test()
 class TestAfterShutdown(unittest.TestCase):
-    """Every node ends with status 0 after Ctrl-C."""
+    """The processes have ended after Ctrl-C."""
 
-    def test_exit_codes(self, proc_info):
+    def test_all_processes_exit_with_status_0(self, proc_info):
         launch_testing.asserts.assertExitCodes(proc_info)

@@ -1,4 +1,4 @@
-"""What can be said about the launch file without a ROS installation."""
+"""Checks of the launch file that need no ROS installation."""
 
 import ast
 import inspect
@@ -13,7 +13,7 @@ from softarm_ros.rigs.loader import load_rig
 
 ROOT = Path(__file__).parents[2]
 LAUNCH = ROOT / 'launch' / 'arm.launch.py'
-# What belongs to the command line alone, and to the launch file alone.
+# Arguments of the command line only, and of the launch file only.
 ONLY_COMMAND_LINE = {'direct', 'report', 'json_file', 'settings', 'view'}
 ONLY_LAUNCH = {'rviz', 'autostart', 'set', 'exit_on_done'}
 
@@ -32,7 +32,7 @@ def declared_arguments(tree):
     return {row.elts[0].value: row.elts for row in table.elts}
 
 
-def test_arguments_are_those_of_the_command_line(tree):
+def test_launch_arguments_match_the_options_of_softarm_run(tree):
     command_line = set(inspect.signature(run).parameters) - ONLY_COMMAND_LINE
     assert set(declared_arguments(tree)) - ONLY_LAUNCH == command_line
 
@@ -43,7 +43,7 @@ def test_every_argument_has_a_default_and_a_description(tree):
         assert len(description.value) > 10, name
 
 
-def test_every_argument_reaches_the_plan(tree):
+def test_graph_plan_gets_all_its_parameters_and_every_argument_is_read(tree):
     (call,) = (
         node
         for node in ast.walk(tree)
@@ -61,7 +61,7 @@ def test_every_argument_reaches_the_plan(tree):
     assert read == set(declared_arguments(tree))
 
 
-def test_controller_estimator_and_machine_of_the_run_reach_every_node(tree):
+def test_controller_estimator_and_machine_arguments_reach_every_node(tree):
     (call,) = (
         node
         for node in ast.walk(tree)
@@ -82,13 +82,13 @@ def test_controller_estimator_and_machine_of_the_run_reach_every_node(tree):
     assert {spec.parameters['settings'] for spec in graph_plan(rig)} == {wanted}
 
 
-def test_backends_are_those_of_the_rigs(tree):
+def test_backend_argument_accepts_exactly_the_known_backends(tree):
     choices = declared_arguments(tree)['backend'][3]
     assert ast.unparse(choices) == 'list(BACKENDS)'
     assert 'sim' in BACKENDS
 
 
-def test_the_folder_of_a_bag_is_looked_at_before_anything_starts(tree):
+def test_the_bag_folder_is_checked_before_the_nodes_are_created(tree):
     (function,) = (
         node
         for node in tree.body
@@ -100,7 +100,7 @@ def test_the_folder_of_a_bag_is_looked_at_before_anything_starts(tree):
     assert checked < started
 
 
-def test_rviz_shows_the_rig_s_own_configuration(tree):
+def test_rviz_uses_the_configuration_of_the_rig(tree):
     (function,) = (
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == 'rviz'
     )

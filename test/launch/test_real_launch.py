@@ -1,4 +1,4 @@
-"""What a laboratory meets in its first hour, with the real `ros2 launch`."""
+"""Wrong arguments, Ctrl-C, failures and the end of a run with the real `ros2 launch`."""
 
 import os
 import signal
@@ -12,7 +12,7 @@ pytestmark = [pytest.mark.skipif(bool(why_not()), reason=why_not()), pytest.mark
 
 COLD_S = 300.0  # to compile everything on a busy machine
 START_S = 60.0
-# Green to white; what is wrong is none of these.
+# Texts of errors; a clean end prints none of them.
 RED = ('[ERROR]', '[FATAL]', 'Traceback', 'process has died', 'leaked', 'Exception')
 
 
@@ -32,7 +32,7 @@ RED = ('[ERROR]', '[FATAL]', 'Traceback', 'process has died', 'leaked', 'Excepti
         (f'bag:={Path(__file__).parent}', 'is not empty; expected a new or empty folder'),
     ],
 )
-def test_a_wrong_argument_is_refused_before_anything_starts(argument, expected):
+def test_a_wrong_argument_is_refused_before_any_node_starts(argument, expected):
     with RealLaunch(argument) as launch:
         status, text = launch.end(START_S)
     assert status == 1
@@ -40,7 +40,7 @@ def test_a_wrong_argument_is_refused_before_anything_starts(argument, expected):
     assert not launch.nodes()
 
 
-def test_a_missing_viewer_is_told_before_anything_starts():
+def test_a_missing_rviz2_is_reported_before_any_node_starts():
     from ament_index_python.packages import get_packages_with_prefixes
 
     if 'rviz2' in get_packages_with_prefixes():
@@ -61,7 +61,7 @@ def test_no_node_survives_when_the_launch_is_killed():
         wait_until(lambda: not any(map(alive, nodes.values())), 6.0, 'all nodes have ended')
 
 
-def test_ctrl_c_ends_a_running_arm_without_a_word_in_red():
+def test_ctrl_c_ends_a_run_without_error_output():
     with RealLaunch('laps:=50') as launch:
         launch.until('supervisor]: running', COLD_S)
         launch.ctrl_c()
@@ -71,7 +71,7 @@ def test_ctrl_c_ends_a_running_arm_without_a_word_in_red():
         assert not any(map(alive, launch.nodes().values()))
 
 
-def test_ctrl_c_while_kernels_are_compiled_ends_it_at_once(tmp_path):
+def test_ctrl_c_during_kernel_compilation_ends_the_launch_within_5_s(tmp_path):
     with RealLaunch('rig:=cable_arm_single', NUMBA_CACHE_DIR=str(tmp_path)) as launch:
         launch.until('preparing cable_arm_single', START_S)
         wait_until(lambda: list(tmp_path.rglob('*.nbi')), COLD_S, 'the first kernel')
@@ -82,7 +82,7 @@ def test_ctrl_c_while_kernels_are_compiled_ends_it_at_once(tmp_path):
         assert set(launch.nodes()) == {'prepare_kernels'}
 
 
-def test_ctrl_c_while_nodes_start_ends_them_at_once():
+def test_ctrl_c_during_node_startup_ends_the_launch_within_5_s():
     with RealLaunch() as launch:
         launch.until('supervisor]: starting', COLD_S)
         launch.ctrl_c()
@@ -91,7 +91,7 @@ def test_ctrl_c_while_nodes_start_ends_them_at_once():
         assert not [line for line in text.splitlines() if any(word in line for word in RED)]
 
 
-def test_exit_on_done_ends_with_the_run_and_its_bag(tmp_path):
+def test_exit_on_done_ends_the_launch_with_the_run_and_writes_the_bag(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from rosbags.highlevel import AnyReader
 
@@ -108,7 +108,7 @@ def test_exit_on_done_ends_with_the_run_and_its_bag(tmp_path):
     assert all(topics.get(topic) for topic in wanted), topics
 
 
-def test_another_controller_drives_a_run(tmp_path):
+def test_controller_argument_is_accepted_and_an_unknown_controller_is_refused(tmp_path):
     short = short_trajectory('cable_arm', tmp_path)
     arguments = ('exit_on_done:=true', f'trajectory:={short}')
     with RealLaunch('controller:=damped_inverse', *arguments) as launch:
@@ -120,7 +120,7 @@ def test_another_controller_drives_a_run(tmp_path):
     assert "no such controller (did you mean 'damped_inverse'?)" in text
 
 
-def test_exit_on_done_tells_that_a_run_failed():
+def test_exit_on_done_reports_a_held_run_with_exit_status_1():
     with RealLaunch('exit_on_done:=true', 'laps:=50') as launch:
         launch.until('supervisor]: running', COLD_S)
         estop = ('service', 'call', '/cable_arm/supervisor/estop', 'std_srvs/srv/Trigger')
@@ -134,7 +134,7 @@ def test_exit_on_done_tells_that_a_run_failed():
     ('processes', 'executable', 'name'),
     [('each', 'inverse_kinematics_node', 'inverse_kinematics'), ('one', 'node_group', 'control')],
 )
-def test_a_process_that_fails_ends_the_launch_with_an_error(processes, executable, name):
+def test_a_killed_process_ends_the_launch_and_all_nodes_with_status_1(processes, executable, name):
     with RealLaunch('laps:=50', f'processes:={processes}') as launch:
         launch.until('supervisor]: running', COLD_S)
         os.kill(launch.nodes()[executable], signal.SIGKILL)
