@@ -1,8 +1,8 @@
 """
 Runs the commands in the documentation pages: `make commands`, too slow for `make test`.
 
-Every command that needs no device, no ROS graph and no file of the reader runs once. Every other
-command has a reason listed here, so that none is left out unnoticed.
+Every command that needs no device, no ROS graph and no file of the reader runs once. For every
+other command this file lists the reason why it does not run.
 """
 
 import re
@@ -68,7 +68,7 @@ def gathered():
 
 
 def brings_a_file(words):
-    """Return whether the command reads a file or a bag of the reader."""
+    """Return whether the command reads a file or a bag that the reader provides."""
     for before, word in zip(['', *words], words):
         if before in ('--output', '--image', '--json', '--report') or word.startswith('-'):
             continue
@@ -91,12 +91,12 @@ def folder(tmp_path_factory):
     return path
 
 
-def test_every_command_of_every_page_runs_or_has_a_reason():
+def test_every_documented_command_runs_or_has_a_reason_why_not():
     assert [line for line, reason in LEFT.items() if reason is None] == []
     assert {words[1] for _, words in RUNS.values()} >= ALONE - {'urdf', 'rviz'} | {'run'}
 
 
-def test_the_tests_that_are_named_exist():
+def test_tests_named_in_the_reasons_exist():
     root = Path(__file__).parents[2]
     for reason in ELSEWHERE.values():
         for name in re.findall(r'test/[\w/.]+', reason):
@@ -105,7 +105,7 @@ def test_the_tests_that_are_named_exist():
 
 @pytest.mark.timeout(1200)
 @pytest.mark.parametrize('line', RUNS)
-def test_it_runs(line, folder):
+def test_documented_command_runs(line, folder):
     page, words = RUNS[line]
     done = subprocess.run(
         [sys.executable, '-m', 'softarm_ros.cli', *words[1:]],

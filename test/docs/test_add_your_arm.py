@@ -1,4 +1,4 @@
-"""docs/add_your_arm.md, followed to the letter: its yaml is written, its commands are typed."""
+"""Follows docs/add_your_arm.md literally: writes its yaml and runs its commands."""
 
 import os
 import re
@@ -19,13 +19,13 @@ PAGE = (REPOSITORY / 'docs' / 'add_your_arm.md').read_text(encoding='utf-8')
 BLOCKS = re.findall(r'^```(\w+)\n(.*?)^```$', PAGE, flags=re.MULTILINE | re.DOTALL)
 DATA = Path(os.environ.get('SOFTARM_DATA', REPOSITORY.parent / 'shared' / 'data')).resolve()
 NEEDS_DATA = '$SOFTARM_DATA'
-# Shown numbers may differ by rounding in the last of many steps, no more.
+# Numbers on the page may differ from printed ones by rounding after many steps.
 RELATIVE, ABSOLUTE = 0.02, 0.03
 
 
 @pytest.fixture(scope='module')
 def shell(tmp_path_factory):
-    """Return a function that types one command, of `softarm` alone, in an empty folder."""
+    """Return a function that runs one `softarm` command in an empty folder."""
     folder = tmp_path_factory.mktemp('page')
     environment = os.environ | {
         'PYTHONPATH': str(Path(softarm_ros.__file__).parents[1]),
@@ -51,7 +51,7 @@ def write_yaml(folder):
 
 
 def words(line):
-    """Return the words of a line, without the rules of a table."""
+    """Return the words of a line, without the borders of a table."""
     return re.sub(r'[^\w\s.,:;()%\'-]', ' ', line).split()
 
 
@@ -94,7 +94,7 @@ def seen_tips(rig, commands):
     return mount.position + tips @ mount.rotation.T
 
 
-def test_every_block_is_followed():
+def test_page_blocks_are_yaml_followed_by_commands_with_output():
     assert {kind for kind, _ in BLOCKS} == {'yaml', 'sh', 'text'}
     assert [kind for kind, _ in BLOCKS].index('sh') > max(
         k for k, (kind, _) in enumerate(BLOCKS) if kind == 'yaml'
@@ -102,7 +102,7 @@ def test_every_block_is_followed():
     assert all(shown for _, shown in steps()), 'a command without its outcome proves nothing'
 
 
-def test_a_wrong_outcome_is_noticed():
+def test_is_printed_detects_a_wrong_number_or_label():
     printed = '│ all laps │ 0.92 │ 1.30 │'
     assert is_printed('all laps  0.92  1.30', printed)
     assert not is_printed('all laps  0.92  1.40', printed)
@@ -111,7 +111,7 @@ def test_a_wrong_outcome_is_noticed():
 
 @pytest.fixture(scope='module')
 def needing_data(shell):
-    """Follow the page up to the first command that needs data; return the steps from there on."""
+    """Follow the page up to the first command that needs data; return the remaining steps."""
     write_yaml(shell.folder)
     left = list(steps())
     while left and not any(NEEDS_DATA in command for command in left[0][0]):
@@ -119,7 +119,7 @@ def needing_data(shell):
     return left
 
 
-def test_page_up_to_the_first_command_that_needs_data(needing_data):
+def test_page_can_be_followed_up_to_the_first_command_that_needs_data(needing_data):
     assert needing_data, 'the page never uses a recording'
 
 
@@ -127,13 +127,13 @@ def test_page_up_to_the_first_command_that_needs_data(needing_data):
     not (DATA / 'asl_trunk').is_dir(),
     reason=f'no recordings of the trunk in {DATA} (set SOFTARM_DATA)',
 )
-def test_rest_of_the_page(shell, needing_data):
+def test_rest_of_the_page_ends_with_the_shipped_trunk_rig(shell, needing_data):
     for commands, shown in needing_data:
         follow(shell, commands, shown)
-    # What comes with the package is what the page ends with.
+    # The page ends with the rig file of the package.
     ours = load_rig_of(CableArm, REPOSITORY / 'config' / 'rigs' / 'trunk.yaml')
     theirs = load_rig_of(CableArm, shell.folder / 'identified.yaml')
-    # Its servos, its cameras and how machines of its drawing differ: other pages are about them.
+    # Other pages cover its servos, its cameras and the spreads between machines.
     unidentified = {
         'arm': {'sections', 'actuators'},
         'recording': True,
@@ -142,9 +142,9 @@ def test_rest_of_the_page(shell, needing_data):
         'plant': {'machine'},
     }
     assert ours.model_dump(exclude=unidentified) == theirs.model_dump(exclude=unidentified)
-    # Single gains are known to a fifth; what they predict together must be the same.
+    # Single gains are determined to within a fifth; their joint predictions must agree.
     largest = 0.6 * ours.actuator_limits().position_max
     commands = np.random.default_rng(0).uniform(-1.0, 1.0, (500, 6)) * largest
     mine, found = (seen_tips(rig, commands) for rig in (ours, theirs))
-    # The file was identified when the loss was one of coordinates: up to 2.9 mm apart.
+    # The file was identified with an earlier loss, per coordinate: up to 2.9 mm apart.
     assert np.linalg.norm(mine - found, axis=2).max() < 4e-3

@@ -1,4 +1,4 @@
-"""Every page: what it links to, calls, and names exists."""
+"""Links, commands, files, tests and classes on the documentation pages exist."""
 
 import ast
 import builtins
@@ -29,7 +29,7 @@ PAGES = sorted(
         ROOT / 'reproduction' / 'README.md',
     ]
 )
-# Where a page may start when it names a file of the source tree.
+# Folders to which the path of a source file on a page may be relative.
 SOURCES = ('', 'softarm_ros', 'reproduction/softarm_reproduction')
 RIGS = {rig.name for rig in list_rigs()}
 
@@ -54,7 +54,7 @@ def anchors(path):
 
 
 @pytest.mark.parametrize('page', PAGES)
-def test_links_lead_somewhere(page):
+def test_links_point_to_existing_files_and_headings(page):
     for link in re.findall(r'\]\(([^)\s]+)\)', without_code(text_of(page))):
         if re.match(r'\w+:', link):
             continue
@@ -65,7 +65,7 @@ def test_links_lead_somewhere(page):
             assert anchor in anchors(target.resolve()), f'{page}: {link}'
 
 
-def test_every_page_of_docs_is_reached_from_the_readme():
+def test_every_docs_page_can_be_reached_from_the_readme():
     reached, todo = set(), [ROOT / 'README.md']
     while todo:
         page = todo.pop()
@@ -81,7 +81,7 @@ def test_every_page_of_docs_is_reached_from_the_readme():
 
 
 def calls(page):
-    """Yield (line of the shell, its words) of everything the page says to type."""
+    """Yield (shell line, its words) of every command on the page."""
     text = text_of(page)
     blocks = re.findall(r'^```(?:bash|sh|shell)?\n(.*?)^```$', text, re.MULTILINE | re.DOTALL)
     lines = [line for block in blocks for line in block.splitlines()]
@@ -110,11 +110,11 @@ def options(command):
 
 
 @pytest.mark.parametrize('page', PAGES)
-def test_commands_exist_with_their_options_rigs_and_trajectories(page):
+def test_documented_commands_options_trajectories_and_actuators_exist(page):
     for line, words in calls(page):
         if words[0] != 'softarm' or len(words) == 1 or words[1].startswith(('-', '.')):
             continue
-        # A few commands in one: `softarm rigs|check`; a sentence may stand for any: `softarm X`.
+        # `softarm rigs|check` names several commands.
         for name in words[1].split('|'):
             assert name in COMMANDS, f'{page}: {line}'
             used = {word.partition('=')[0] for word in words[2:] if word.startswith('--')}
@@ -128,7 +128,7 @@ def test_commands_exist_with_their_options_rigs_and_trajectories(page):
 
 
 @pytest.mark.parametrize('page', PAGES)
-def test_targets_of_make_and_modules_of_python_exist(page):
+def test_documented_make_targets_and_python_modules_exist(page):
     makefiles = {folder: (ROOT / folder / 'Makefile').read_text() for folder in ('', 'firmware')}
     for line, words in calls(page):
         if words[0] == 'make':
@@ -142,7 +142,7 @@ def test_targets_of_make_and_modules_of_python_exist(page):
                 assert find_spec(module) is not None, f'{page}: {line}'
 
 
-# -- what the README shows
+# -- examples in the README
 
 
 def shown(kind):
@@ -150,14 +150,14 @@ def shown(kind):
     return block
 
 
-def test_the_python_of_the_readme_runs():
+def test_readme_python_example_runs():
     names = {}
     exec(shown('python'), names)
     assert names['solution'].converged
     assert names['model'].jacobian(names['solution'].actuation).shape == (6, 6)
 
 
-def test_the_trajectory_of_the_readme_is_one_and_within_reach(tmp_path):
+def test_readme_trajectory_loads_and_is_within_reach(tmp_path):
     file = tmp_path / 'my.yaml'
     file.write_text(shown('yaml'), encoding='utf-8')
     rig = load_rig('cable_arm')
@@ -170,15 +170,15 @@ def test_the_trajectory_of_the_readme_is_one_and_within_reach(tmp_path):
 
 
 @pytest.mark.parametrize('page', PAGES)
-def test_files_of_the_tree_that_are_named_exist(page):
-    """Names with a folder, `control/tracker.py`; one that stands alone needs its folder's page."""
+def test_source_files_named_on_pages_exist(page):
+    """Checks names with a folder, such as `control/tracker.py`, but no bare file names."""
     for name in re.findall(r'`([\w./*]+/[\w.*{},-]+\.(?:py|c|h|md|yaml|toml|sh))`', text_of(page)):
         starts = [(ROOT / page).parent, *(ROOT / start for start in SOURCES)]
         assert any(any(start.glob(name)) for start in starts), f'{page}: {name}'
 
 
 @pytest.mark.parametrize('page', PAGES)
-def test_tests_that_are_named_exist(page):
+def test_test_files_named_on_pages_exist(page):
     names = set(re.findall(r'`(?:[\w/]+/)?(test_\w+\.py)`', text_of(page)))
     found = {path.name for path in ROOT.glob('test/**/test_*.py')}
     found |= {path.name for path in ROOT.glob('reproduction/test/test_*.py')}
@@ -189,7 +189,7 @@ def test_tests_that_are_named_exist(page):
 
 
 def members(node):
-    """Return the names that a class has: methods, fields, and attributes it sets."""
+    """Yield the names of the members of a class: methods, fields and attributes it sets."""
     for inner in ast.walk(node):
         if isinstance(inner, (ast.FunctionDef, ast.AsyncFunctionDef)):
             yield inner.name
@@ -203,7 +203,7 @@ def members(node):
 
 @cache
 def classes():
-    """Return the classes of the source tree, with the names that each has."""
+    """Return the names of the members of each class of the source tree."""
     found = {}
     for folder in ('softarm_ros', 'reproduction', 'test', 'launch'):
         for path in (ROOT / folder).rglob('*.py'):
@@ -213,13 +213,13 @@ def classes():
     return found
 
 
-# Classes of others: of Python, and of ROS messages.
+# Classes of Python and of ROS messages.
 NOT_OURS = {*dir(builtins), 'CompressedImage'}
 
 
 @pytest.mark.parametrize('page', PAGES)
-def test_classes_that_are_named_exist_with_what_they_are_said_to_have(page):
-    """Names of two words or more, `ArmModel`, alone or as `ArmModel.inverse`."""
+def test_classes_and_members_named_on_pages_exist(page):
+    """Checks names of at least two words, `ArmModel`, alone or as `ArmModel.inverse`."""
     text = re.sub(r'^```.*?^```$', '', text_of(page), flags=re.MULTILINE | re.DOTALL)
     for code in re.findall(r'(?<!`)`([^`\n]+)`(?!`)', text):
         named = re.fullmatch(r'([A-Z][a-z]+(?:[A-Z]\w*)+)(?:\.(\w+))?(?:\(.*\))?', code)
@@ -235,7 +235,7 @@ def test_classes_that_are_named_exist_with_what_they_are_said_to_have(page):
 @pytest.mark.parametrize(
     'path', sorted((ROOT / 'docs' / 'images').iterdir()), ids=lambda p: p.name
 )
-def test_pictures_are_shown_by_a_page_and_are_what_they_are_called(path):
+def test_images_match_their_suffix_are_legible_and_are_shown_on_a_page(path):
     head = path.read_bytes()[:24]
     start = {'.png': b'\x89PNG\r\n\x1a\n', '.gif': b'GIF89a'}[path.suffix]
     assert head.startswith(start)
@@ -244,14 +244,14 @@ def test_pictures_are_shown_by_a_page_and_are_what_they_are_called(path):
     assert any(f'images/{path.name})' in text_of(page) for page in PAGES)
 
 
-def test_the_readme_and_records_of_decisions_stay_short():
+def test_readme_has_at_most_200_lines_and_decision_records_at_most_50():
     assert len(text_of('README.md').splitlines()) <= 200
     for page in PAGES:
         if page.startswith('docs/decisions/'):
             assert len(text_of(page).splitlines()) <= 50, page
 
 
-def test_every_decision_is_listed():
+def test_every_decision_record_is_listed_in_the_decisions_readme():
     folder = ROOT / 'docs' / 'decisions'
     listed = re.findall(r'^\| \[[^]]+\]\((\w+\.md)\)', text_of('docs/decisions/README.md'), re.M)
     assert sorted(listed) == sorted({path.name for path in folder.glob('*.md')} - {'README.md'})

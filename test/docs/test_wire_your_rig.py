@@ -1,7 +1,7 @@
 """
-docs/wire_your_rig.md: options, services, fields and messages exist; tables are true.
+docs/wire_your_rig.md: options, services, fields and messages exist; tables match the rigs.
 
-Commands and links are those of every page (test_every_page.py).
+test_every_page.py checks its commands and links.
 """
 
 import re
@@ -36,7 +36,7 @@ def section(title):
 
 
 def table(text, heading):
-    """Return the rows of the table whose first heading is this one, as lists of cells."""
+    """Return the rows of the table whose first column has this heading, as lists of cells."""
     lines = text[text.index(f'| {heading} |') :].splitlines()
     rows = []
     for line in lines[2:]:
@@ -47,10 +47,10 @@ def table(text, heading):
     return rows
 
 
-# -- what is typed
+# -- options, services and rules
 
 
-def test_options_named_alone_exist():
+def test_options_named_without_a_command_exist():
     commands = typer.main.get_command(app).commands
     known = {
         option
@@ -63,7 +63,7 @@ def test_options_named_alone_exist():
     assert set(found) <= known
 
 
-def test_services_exist():
+def test_services_named_on_the_page_exist():
     found = set(re.findall(r'/([a-z_]+_arm)/([a-z]+)/([a-z]+)\b', PAGE))
     found.remove(('cable_arm', 'tip', 'pose'))
     assert {name for _, _, name in found} == {'home', 'reset', 'start', 'tare'}
@@ -79,19 +79,19 @@ def test_services_exist():
     assert f'/cable_arm/{load_rig("cable_arm").feedback.pose_topic}' in PAGE
 
 
-def test_the_rules_are_installed():
+def test_udev_rules_are_installed_by_setup_py():
     assert 'udev/70-softarm.rules' in PAGE
     assert "installed('udev', '*.rules')" in (REPOSITORY / 'setup.py').read_text()
 
 
-# -- what is named
+# -- fields, messages and codes
 
 
 def fields(model, seen=None):
-    """Return the names of all fields of a model's values, and of those within."""
+    """Return the names of all fields of a model and of the models in it."""
     seen = set() if seen is None else seen
     named = {name: field.alias or name for name, field in type(model).model_fields.items()}
-    # Devices are named by the file, not by their class.
+    # The names of devices are those of the file, not of their class.
     for name, shown in (named | {name: name for name in model.model_extra or {}}).items():
         seen.add(shown)
         value = getattr(model, name)
@@ -101,7 +101,7 @@ def fields(model, seen=None):
     return seen
 
 
-def test_fields_exist():
+def test_rig_file_fields_named_on_the_page_exist():
     names = ('cable', 'hydraulic', 'pneumatic', 'pam', 'fishbone')
     rigs = [load_rig(f'{name}_arm') for name in names] + [load_rig('trunk')]
     known = set.union(*(fields(rig) for rig in rigs))
@@ -128,12 +128,12 @@ def test_fields_exist():
         }
     ),
 )
-def test_messages_are_those_that_are_printed(phrase):
-    text = re.sub(r"'\s*\n\s*f?'", '', sources())  # strings that go on in the next line
+def test_quoted_messages_occur_in_the_source(phrase):
+    text = re.sub(r"'\s*\n\s*f?'", '', sources())  # joins strings continued on the next line
     assert phrase.removesuffix(':502').strip(' ,') in text
 
 
-def test_codes_are_those_that_are_printed():
+def test_codes_on_the_page_match_the_drivers():
     from softarm_ros.drivers.cia402 import FAULT_NAMES
     from softarm_ros.drivers.messages import Cause, State, StepperState
 
@@ -144,10 +144,10 @@ def test_codes_are_those_that_are_printed():
     assert FAULT_NAMES[0x8130] == 'communication watchdog'
 
 
-# -- what is wired
+# -- wiring tables
 
 
-def test_motors():
+def test_motor_table_matches_the_cable_arm():
     motors = load_rig('cable_arm').devices.steppers.motors
     rows = table(section('cable_arm'), 'actuator')
     assert [row[0] for row in rows] == [motor.name for motor in motors]
@@ -158,7 +158,7 @@ def test_motors():
         assert motor.pulley_radius_m == 0.015
 
 
-def test_registers():
+def test_register_table_matches_the_hydraulic_arm():
     servo = load_rig('hydraulic_arm').devices.servo
     text = section('hydraulic_arm')
     headings = text[text.index('| axis |') :].splitlines()[0].strip('|').split('|')[1:]
@@ -177,13 +177,13 @@ def test_registers():
     assert set(written) == {200, 201}
 
 
-def test_pressure_sensors_of_the_hydraulic_arm():
+def test_pressure_sensor_table_matches_the_hydraulic_arm():
     inputs = load_rig('hydraulic_arm').devices.daq.inputs
     rows = table(section('hydraulic_arm'), 'sensor of')
     assert rows == [[part.name, part.channel, part.terminal] for part in inputs]
 
 
-def test_regulators():
+def test_regulator_table_matches_the_pneumatic_arm():
     rig = load_rig('pneumatic_arm')
     daq = rig.devices.daq
     rows = table(section('pneumatic_arm'), 'regulator of')
@@ -198,7 +198,7 @@ def test_regulators():
     assert daq.outputs[0].scale * 10.0 == 0.5e6
 
 
-def test_winches():
+def test_winch_table_matches_the_fishbone_arm():
     rig = load_rig('fishbone_arm')
     daq = rig.devices.daq
     rows = table(section('fishbone_arm'), 'winch of')
@@ -209,14 +209,14 @@ def test_winches():
     assert {output.scale * 10.0 for output in daq.outputs} == {50.0}
 
 
-def test_servos_of_the_trunk():
+def test_servo_table_matches_the_trunk():
     servos = load_rig('trunk').devices.dynamixel.servos
     rows = table(section('trunk'), 'actuator')
     assert rows == [[s.name, str(s.id), f'{s.zero_deg:g}'] for s in servos]
     assert {servo.pulley_radius_m for servo in servos} == {0.010}
 
 
-def test_pins_of_the_valve_board():
+def test_pin_table_matches_the_firmware_readme_and_the_pam_arm():
     firmware = (REPOSITORY / 'firmware' / 'README.md').read_text()
     ours = table(section('pam_arm'), 'outputs')[:-1]
     theirs = table(firmware, 'outputs')[:-1]
@@ -229,7 +229,7 @@ def test_pins_of_the_valve_board():
 # -- udev
 
 
-def test_rules_are_well_formed_and_name_the_port_of_the_rig():
+def test_udev_rules_are_well_formed_and_link_the_serial_port_of_the_cable_arm():
     rules = [line.lstrip('#') for line in RULES.splitlines() if 'SUBSYSTEM' in line]
     part = re.compile(r'[A-Z_]+(\{\w+\})?(==|\+=|=)"[^"]*"')
     for rule in rules:
