@@ -1,4 +1,4 @@
-"""What a model answers depends on what it is asked, not on what it was asked before."""
+"""The results of a model depend on the query only, not on earlier queries."""
 
 import sys
 import threading
@@ -31,20 +31,20 @@ def tip_of(arm, actuation):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
-def test_an_answer_does_not_depend_on_what_was_asked_before(name, model):
+def test_results_do_not_depend_on_earlier_queries(name, model):
     arm = model_of(name, model)
     a, b, c = postures(name, model)[:3]
     first = {what: ask(arm, a) for what, ask in QUESTIONS.items()}
     for between in (b, c):
         for ask in QUESTIONS.values():
             ask(arm, between)
-        # In the other order too: each question comes after another one than before.
+        # In reverse order, so that each query follows a different one than before.
         for what in reversed(QUESTIONS):
             assert np.array_equal(QUESTIONS[what](arm, a), first[what]), what
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
-def test_a_model_that_was_asked_before_answers_like_a_new_one(name, model):
+def test_a_used_model_returns_the_same_results_as_a_new_one(name, model):
     used, new = model_of(name, model), rig_of(name).model(model)
     a, b = postures(name, model)[:2]
     for what, ask in QUESTIONS.items():
@@ -53,7 +53,7 @@ def test_a_model_that_was_asked_before_answers_like_a_new_one(name, model):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
-def test_models_of_two_threads_do_not_disturb_each_other(name, model):
+def test_models_in_two_threads_return_the_same_results_as_one_alone(name, model):
     places = postures(name, model)[:2]
     alone = [(tip_of(model_of(name, model), a), model_of(name, model).jacobian(a)) for a in places]
     wrong = []
@@ -69,7 +69,7 @@ def test_models_of_two_threads_do_not_disturb_each_other(name, model):
                 wrong.append((own, turn))
 
     interval = sys.getswitchinterval()
-    sys.setswitchinterval(1e-5)  # as if many threads were at work
+    sys.setswitchinterval(1e-5)  # frequent switches, as with many threads
     try:
         with ThreadPoolExecutor(2) as threads:
             list(threads.map(ask, (0, 1)))
@@ -79,7 +79,7 @@ def test_models_of_two_threads_do_not_disturb_each_other(name, model):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
-def test_a_posture_says_what_the_model_says_and_its_neighbour_changes_nothing(name, model):
+def test_posture_equals_the_model_and_a_neighbour_changes_it_within_tolerance(name, model):
     arm = model_of(name, model)
     a, b = postures(name, model)[:2]
     there, other = arm.configuration_of(a), arm.configuration_of(b)
@@ -91,7 +91,7 @@ def test_a_posture_says_what_the_model_says_and_its_neighbour_changes_nothing(na
         np.testing.assert_array_equal(one, two)
     for start in (other, there + 0.02 * (other - there)):
         neighbour = arm.posture_of(start)
-        # Solved for, so that it is a start.
+        # Reading its tip solves the neighbour, so that it can serve as a start.
         np.testing.assert_array_equal(neighbour.tip, arm.tip_and_jacobian(start)[0])
         beside = arm.posture_of(there, neighbour)
         assert np.linalg.norm(beside.tip - tip) < 1e-8 * arm.rest_length_m

@@ -1,4 +1,4 @@
-"""A package of a laboratory's own parts and rig, installed by pip, works without a line here."""
+"""A pip-installed package with a laboratory's own parts and rig works without changes here."""
 
 import json
 
@@ -22,8 +22,8 @@ PARTS = {
 
 @pytest.fixture(scope='module')
 def lab(tmp_path_factory):
-    """Yield a function that runs Python beside the installed package, and its rig."""
-    # The first that builds wheels without the package of that name.
+    """Yield a function that runs Python with the package installed, and the package's rig."""
+    # The first version that builds wheels without the package `wheel`.
     pytest.importorskip('setuptools', minversion='70.1')
     with installed_lab(tmp_path_factory.mktemp('lab')) as lab:
         yield lab
@@ -31,7 +31,7 @@ def lab(tmp_path_factory):
 
 @pytest.fixture
 def short(tmp_path):
-    """Return the file of a path of two seconds."""
+    """Return the file of a trajectory of two seconds."""
     path = tmp_path / 'short.yaml'
     path.write_text(
         'type: line\nstart: [0.04, -0.02, 0.0885]\nend: [0.04, 0.02, 0.0885]\nspeed: 0.02\n'
@@ -39,7 +39,7 @@ def short(tmp_path):
     return path
 
 
-def test_its_parts_are_listed(lab):
+def test_softarm_parts_lists_the_outside_parts(lab):
     listed = softarm(lab, 'parts')
     assert listed.returncode == 0 and listed.stderr == ''
     for name, summary in PARTS.items():
@@ -49,7 +49,7 @@ def test_its_parts_are_listed(lab):
     assert 'of the arc behind its cables' in fields
 
 
-def test_its_rig_is_checked_by_its_own_parts_too(lab):
+def test_softarm_check_accepts_the_outside_rig_and_refuses_wrong_fields(lab):
     checked = softarm(lab, 'check', lab[1])
     assert checked.returncode == 0, checked.stderr
     assert 'model         thick_cables' in checked.stdout
@@ -80,7 +80,7 @@ def test_its_rig_is_checked_by_its_own_parts_too(lab):
     assert_refused(lab, [*bad, (two, 'expected an arm of one section')])
 
 
-def test_check_tries_its_parts_and_names_one_that_fails(lab):
+def test_try_parts_names_the_outside_part_that_fails(lab):
     code = """
 import numpy as np
 from lab_arm import arcs_that_lag, near_sighted, transposed_jacobian
@@ -114,7 +114,7 @@ for owner, method, wrong in (
     assert 'LinAlgError: Singular matrix' in told[3]
 
 
-def test_it_runs_in_one_process_exactly_repeatably(lab, short, tmp_path):
+def test_a_direct_run_of_the_outside_rig_is_repeatable_for_a_seed(lab, short, tmp_path):
     found = []
     for seed in (0, 0, 1):
         path = tmp_path / 'run.json'
@@ -125,17 +125,17 @@ def test_it_runs_in_one_process_exactly_repeatably(lab, short, tmp_path):
     first, again, other = (record['tracking_error_m'] for record in found)
     assert first == again != other
     assert found[0]['completed'] and found[0]['model'] == 'thick_cables'
-    # The arc is a lag late and a hundredth longer than the controller has it.
+    # The arc lags, and is 1 % longer than the controller assumes.
     assert 1e-4 < first['mean'] < 0.02 * 0.1 and first['max'] < 0.05 * 0.1
 
 
-def test_other_models_of_its_mechanics_drive_it_too(lab, short):
+def test_built_in_models_of_the_same_mechanics_drive_the_outside_rig(lab, short):
     for model in ('cable_statics', 'constant_curvature'):
         done = softarm(lab, 'run', lab[1], '--direct', '--model', model, '--trajectory', short)
         assert done.returncode == 0, done.stderr
 
 
-def test_its_controller_drives_it_too(lab, tmp_path):
+def test_the_outside_controller_completes_a_run_and_a_misspelt_name_is_refused(lab, tmp_path):
     path = tmp_path / 'run.json'
     arguments = ('--direct', '--controller', 'transposed_jacobian', '--json', path)
     done = softarm(lab, 'run', lab[1], *arguments)
@@ -147,7 +147,7 @@ def test_its_controller_drives_it_too(lab, tmp_path):
     assert wrong.returncode == 2 and "did you mean 'transposed_jacobian'" in wrong.stderr
 
 
-def test_its_driver_is_built_and_moves_its_winches(lab):
+def test_the_outside_driver_commands_its_winches_and_reads_their_positions(lab):
     code = """
 import socket
 import numpy as np
@@ -186,7 +186,7 @@ driver.close()
     ]
 
 
-def test_its_driver_has_a_node_that_stops_the_winches_until_somebody_permits_motion(lab):
+def test_the_outside_driver_has_a_node_that_first_stops_the_winches(lab):
     pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
     code = """
 import os
@@ -213,7 +213,7 @@ with NodeProcesses([alone]):
     assert heard == '? stop'
 
 
-def test_its_driver_moves_its_emulated_winches_and_they_the_arm(lab):
+def test_the_outside_driver_moves_the_arm_through_emulated_winches(lab):
     code = """
 import tempfile
 from pathlib import Path
@@ -252,7 +252,7 @@ arm.close()
     ]
 
 
-def test_its_kind_of_arm_has_fields_and_limits_of_its_own(lab, short):
+def test_the_outside_kind_of_arm_has_its_own_fields_and_limits(lab, short):
     text = lab[1].read_text()
     own = lab[1].with_name('careful.yaml')
     own.write_text(text.replace('kind: cable_driven', 'kind: lab_careful\n  bending_share: 0.8'))
@@ -274,7 +274,7 @@ print(limits[1] / limits[0], careful.kind, careful.model().name, build_plant(car
     assert_refused(lab, [(text.replace(old, new), message) for old, new, message in wrong])
 
 
-def test_its_sensor_sees_an_arm_of_ours(lab):
+def test_the_outside_sensor_measures_a_built_in_arm_with_its_own_noise(lab):
     code = """
 import numpy as np
 from softarm_ros.rigs.loader import load_rig
@@ -308,11 +308,11 @@ for setting in ('plant.pose_sensor.noise_per_distanc=0.02', 'plant.pose_sensor.k
     )
 
 
-def test_there_is_one_of_every_family():
+def test_the_outside_package_has_a_part_of_every_family():
     assert {name.partition('.')[0] for name in PARTS} == set(FAMILIES)
 
 
-def test_its_gripper_takes_and_puts_down_at_the_tip_of_an_arm_of_ours(lab):
+def test_the_outside_gripper_grips_and_releases_an_object_on_a_built_in_arm(lab):
     text = (ROOT / 'config' / 'rigs' / 'pneumatic_arm.yaml').read_text()
     fingers = text[text.index('    grips_above_Pa') : text.index('    reach_m: 0.020')]
     force = next(line for line in text.splitlines() if 'force_per_pressure_N_Pa' in line)
@@ -359,7 +359,7 @@ print(*held)
     assert_refused(lab, [(text.replace(old, new), message) for old, new, message in wrong])
 
 
-def test_its_medium_and_estimator_serve_an_arm_of_ours(lab, short):
+def test_the_outside_medium_and_estimator_work_with_built_in_arms(lab, short):
     code = """
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.arm_assembly import build_plant
@@ -376,7 +376,7 @@ print(type(build_estimator(rig, rig.model())).__name__)
     assert done.returncode == 0, done.stderr
 
 
-def test_its_rig_travels_between_processes(lab):
+def test_the_outside_rig_can_be_pickled(lab):
     code = """
 import pickle
 copy = pickle.loads(pickle.dumps(rig))
@@ -385,7 +385,7 @@ print(copy == rig, copy.source == rig.source, type(copy) is type(rig), copy.plan
     assert said_by(lab, code) == 'True True True lab_arcs\n'
 
 
-def test_a_rig_of_ours_imports_nothing_of_it(lab):
+def test_loading_a_built_in_rig_does_not_import_the_outside_package(lab):
     run, _ = lab
     code = (
         'import sys; from softarm_ros import load_rig; rig = load_rig("cable_arm")\n'

@@ -1,4 +1,4 @@
-"""What every rig that comes with the package keeps, whatever its kind."""
+"""Properties of every rig of the package, whatever its kind."""
 
 import xml.etree.ElementTree as ET
 from functools import cache
@@ -15,11 +15,11 @@ from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_inverse_kinematics
 
 NAMES = [info.name for info in list_rigs()]
-SHARE = 0.6  # of the way from rest to the limits: where round trips are asked for
+SHARE = 0.6  # of the way from rest to the limits, for round trips
 POSES = 6
-TIPS = 40  # of configurations drawn over all that the rig may do
+TIPS = 40  # of configurations sampled over the whole workspace
 WITHIN_M = 1e-5
-READ_BEYOND = 0.05  # of its range, more than a sensor reads beyond it
+READ_BEYOND = 0.05  # of the range; sensors read less far beyond a limit
 SUMMARY = {
     *('rig', 'backend', 'model', 'controller', 'trajectory', 'task'),
     *('open_loop', 'direct', 'rate', 'seed'),
@@ -65,7 +65,7 @@ def cases():
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_sizes_and_names_agree(name):
+def test_sizes_and_names_of_rig_model_and_limits_agree(name):
     rig, arm, limits = rig_of(name), model_of(name), rig_of(name).actuator_limits()
     assert arm.actuator_names == rig.actuator_names == limits.names
     dof = len(arm.configuration_names)
@@ -80,7 +80,7 @@ def test_sizes_and_names_agree(name):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
-def test_inverse_returns_to_where_forward_went(name, model):
+def test_inverse_of_a_forward_tip_returns_to_that_tip(name, model):
     arm = model_of(name, model)
     for actuation in postures(name, model):
         tip = arm.forward(actuation).tip[:3, 3]
@@ -91,7 +91,7 @@ def test_inverse_returns_to_where_forward_went(name, model):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_drawn_configurations_are_held_by_actuators_within_their_ranges(name):
+def test_sampled_configurations_are_within_the_actuator_limits(name):
     rig, arm = rig_of(name), model_of(name)
     drawn = rig.sample_configurations(np.random.default_rng(0), 30)
     assert drawn.shape == (30, len(arm.configuration_names))
@@ -101,7 +101,7 @@ def test_drawn_configurations_are_held_by_actuators_within_their_ranges(name):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_inverse_finds_every_tip_within_reach(name):
+def test_inverse_reaches_every_sampled_tip_within_the_actuator_limits(name):
     rig, arm = rig_of(name), model_of(name)
     limits = rig.actuator_limits()
     for tip in arm.tips_of(rig.sample_configurations(np.random.default_rng(0), TIPS)):
@@ -113,7 +113,7 @@ def test_inverse_finds_every_tip_within_reach(name):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_inverse_does_not_claim_what_is_out_of_reach(name):
+def test_inverse_of_an_unreachable_tip_does_not_converge_and_returns_the_residual(name):
     arm = model_of(name)
     length = arm.rest_length_m
     for share in ((0.0, 0.0, -0.6), (0.5, 0.0, -0.7)):
@@ -125,7 +125,7 @@ def test_inverse_does_not_claim_what_is_out_of_reach(name):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
-def test_loads_and_guesses_that_are_none_are_refused_by_name(name, model):
+def test_invalid_tip_loads_and_guesses_are_refused_by_name(name, model):
     """A number instead of a vector would act along all axes at once."""
     arm, actuation = model_of(name, model), postures(name, model)[0]
     tip = arm.forward(actuation).tip[:3, 3]
@@ -146,7 +146,7 @@ def test_loads_and_guesses_that_are_none_are_refused_by_name(name, model):
 
 @pytest.mark.parametrize(('name', 'model'), cases())
 @pytest.mark.filterwarnings('error')
-def test_what_is_no_array_of_real_numbers_is_refused(name, model):
+def test_arguments_that_are_not_arrays_of_real_numbers_are_refused(name, model):
     arm = model_of(name, model)
     configuration = arm.rest_configuration
     actuation = arm.actuation_of(configuration)
@@ -164,7 +164,7 @@ def test_what_is_no_array_of_real_numbers_is_refused(name, model):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
-def test_configuration_and_actuation_belong_together(name, model):
+def test_tips_from_configuration_and_from_actuation_agree(name, model):
     arm = model_of(name, model)
     for actuation in postures(name, model):
         configuration = arm.configuration_of(actuation)
@@ -203,7 +203,7 @@ def test_jacobians_equal_central_differences(name, model):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
-def test_actuations_beyond_a_limit_are_refused_by_name(name, model):
+def test_models_refuse_actuations_beyond_a_limit_by_actuator_name(name, model):
     arm, limits = model_of(name, model), rig_of(name).actuator_limits()
     rest = np.clip(0.0, limits.position_min, limits.position_max)
     further = READ_BEYOND * (limits.position_max - limits.position_min)
@@ -217,7 +217,7 @@ def test_actuations_beyond_a_limit_are_refused_by_name(name, model):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_commands_beyond_a_limit_are_refused_by_name(name):
+def test_limits_refuse_commands_beyond_them_by_actuator_name(name):
     rig = rig_of(name)
     limits = rig.actuator_limits()
     middle = 0.5 * (limits.position_min + limits.position_max)
@@ -233,7 +233,7 @@ def test_commands_beyond_a_limit_are_refused_by_name(name):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_the_plant_is_repeatable_refuses_nonsense_and_holds(name):
+def test_plant_is_repeatable_refuses_invalid_commands_and_holds_position(name):
     rig, arm = rig_of(name), model_of(name)
     limits = rig.actuator_limits()
     rest = arm.actuation_of(arm.rest_configuration)
@@ -275,7 +275,7 @@ def test_the_plant_is_repeatable_refuses_nonsense_and_holds(name):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_the_graph_has_every_node_with_parameters_ros_can_hold(name):
+def test_graph_plan_has_all_supervised_nodes_with_parameters_of_ros_types(name):
     rig = rig_of(name)
     plan = graph_plan(rig)
     assert set(SUPERVISED_NODES) | {'supervisor'} <= {spec.name for spec in plan}
@@ -288,7 +288,7 @@ def test_the_graph_has_every_node_with_parameters_ros_can_hold(name):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_the_urdf_follows_the_configuration_to_the_tip(name):
+def test_urdf_joint_positions_of_a_configuration_lead_to_the_tip_of_the_model(name):
     rig, arm = rig_of(name), model_of(name)
     robot = ET.fromstring(build_urdf(rig))
     joints = {j.get('name'): j for j in robot.findall('joint')}
@@ -303,7 +303,7 @@ def test_the_urdf_follows_the_configuration_to_the_tip(name):
 
 
 def urdf_tip(robot, values):
-    """Return the position (3,) of link `tip` by the joints' own frames and axes."""
+    """Return the position (3,) of link `tip` from the frames and axes of the joints."""
     above = {j.find('child').get('link'): j for j in robot.findall('joint')}
     chain, link = [], 'tip'
     while link != 'base':

@@ -1,4 +1,4 @@
-"""Every rig runs in closed loop, and says the same things about it."""
+"""Every rig runs in closed loop, with the same fields in its summary."""
 
 import numpy as np
 import pytest
@@ -10,19 +10,19 @@ from softarm_ros.runtime.loop import Phase
 
 TRACKED_S = 9.0  # simulated, after approach and settling: part of the path
 BAR_PERCENT = 0.5
-# With two degrees of freedom the tip of the model stays on a surface, that of the arm on another
-# (longer, sagging), and no feedback closes the distance between them.
+# With two degrees of freedom, the tips of model and arm stay on different surfaces (the arm is
+# longer and sags), and no feedback can close the distance between them.
 SURFACE_PERCENT = 2.0
-# Its threads rub in their guides, which no controller here knows (docs/machines.md).
+# Its threads rub in their guides, which no controller models (docs/machines.md).
 MISSED_PERCENT = {'cable_arm': 0.8}
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_closed_loop_stays_under_the_bar_and_is_not_perfect(name, monkeypatch):
-    # That all of its path is within reach is asked of the command, in test_cli_basic.py.
+def test_closed_loop_error_is_above_zero_and_below_the_bar(name, monkeypatch):
+    # test_cli_basic.py checks that the whole path is within reach.
     monkeypatch.setattr(path_reach, 'POINTS', path_reach.POINTS // 8)
     rig = rig_of(name)
-    rig = rig.model_copy(update={'plant': rig.plant.nominal()})  # `softarm machines`: all others
+    rig = rig.model_copy(update={'plant': rig.plant.nominal()})  # others: `softarm machines`
     tracked = []
 
     def progress(output):
