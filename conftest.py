@@ -1,8 +1,8 @@
 """
-What holds for all tests: which files are imported, and how many threads linear algebra has.
+Settings of all tests: which files a part imports, and one thread for linear algebra.
 
-Parts of the tests that run by themselves (`-m packets`) import their own files only: importing all
-takes ten seconds of each process, those of a part one.
+A run of one part (`-m packets`) imports only the files with tests of that part. Importing all
+files takes ten seconds in each process, importing those of a part one second.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ import pytest
 
 PARTS = ('wall_clock', 'graphs', 'packets', 'long')
 
-# One thread, as nodes have: there is a process of tests on every processor, and threads that wait
-# for one another there take twice the processor time. It counts from the first import of NumPy.
+# One thread, as in nodes: a process of tests runs on every processor, and threads that wait for
+# one another double the processor time. NumPy reads these variables when it is first imported.
 for name in ('OMP_NUM_THREADS', 'OPENBLAS_NUM_THREADS', 'MKL_NUM_THREADS'):
     os.environ.setdefault(name, '1')
 
 
 @cache
 def marks(file: Path, part: str) -> bool:
-    """Return whether a test file gives one of its tests the mark of a part."""
+    """Return whether a test file contains the mark of a part."""
     return f'mark.{part}' in file.read_text(encoding='utf-8')
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave out files without a test of the one part that `-m` asks for."""
+    """Skip files without a test of the part that `-m` selects."""
     part = config.option.markexpr
     wanted = part not in PARTS or collection_path.suffix != '.py' or marks(collection_path, part)
     return None if wanted else True
@@ -37,12 +37,12 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """
-    See that no test is left out so.
+    Check that this selection skips no test.
 
     Raises
     ------
     pytest.UsageError
-        Names a test of a part whose own file does not give it the mark.
+        If a test has the mark of a part but its file does not contain that mark.
 
     """
     for item in items:
