@@ -1,4 +1,4 @@
-"""A bag, written here topic by topic, read back as states of the arm."""
+"""Bags, written here topic by topic, read back as states of the arm."""
 
 import gc
 from pathlib import Path
@@ -107,13 +107,13 @@ def drawn(bag):
     return BagStates.read(bag, rig_of_bag(bag)[0])
 
 
-def test_states_over_time(tmp_path, rig):
+def test_states_of_a_bag_contain_the_messages_received_until_then(tmp_path, rig):
     states = BagStates.read(write(tmp_path / 'bag', rig), rig)
     assert states.rig.name == 'cable_arm'
     assert states.duration_s == pytest.approx(0.193, abs=1e-6)
     early, late = states.at(0.001), states.at(0.1525)
     assert early.configuration is None
-    assert early.state == 'recorded'  # nothing was heard of a supervisor yet
+    assert early.state == 'recorded'  # no message of a supervisor yet
     assert late.tip == pytest.approx([0.1, 0.0, 0.215])
     assert late.error_m == pytest.approx(0.002)
     assert late.configuration == pytest.approx(0.15 * np.ones(4))
@@ -123,7 +123,7 @@ def test_states_over_time(tmp_path, rig):
     assert [node.name for node in late.nodes] == ['supervisor', 'tracker']
 
 
-def test_a_bag_that_is_no_motion_says_which_topic_it_lacks(tmp_path, rig):
+def test_a_bag_without_tips_or_configurations_names_the_missing_topic(tmp_path, rig):
     from softarm_ros.cli.motion import film_of_bag
 
     def without(wanted):
@@ -140,16 +140,16 @@ def test_a_bag_that_is_no_motion_says_which_topic_it_lacks(tmp_path, rig):
             film_of_bag(without(topic), rig)
 
 
-def test_a_bag_is_a_motion_to_draw(tmp_path, rig):
+def test_a_bag_is_read_as_a_motion_and_rendered(tmp_path, rig):
     from softarm_ros.cli.motion import film_of_bag
     from softarm_ros.cli.render import render
 
     motion = film_of_bag(write(tmp_path / 'bag', rig), rig)
     np.testing.assert_allclose(motion.times_s, [0.0, 0.04, 0.08], atol=1e-9)  # while it tracked
-    # A tip came in that very moment: the one before may be the newest.
+    # A tip was received at that very time: the newest may be the one before.
     np.testing.assert_allclose(motion.tips[:, 2], [0.208, 0.212, 0.216], atol=1.1e-3)
     np.testing.assert_allclose(motion.errors_m, 0.002)
-    # Sections are not measured in it: the commanded shape, led to the measured tip.
+    # The bag has no measured sections: the commanded shape is led to the measured tip.
     model, commanded, points = rig.model(), np.full(4, 0.07), motion.bodies.shape[1]
     led = configuration_at_tip(model, commanded, motion.tips[0])
     np.testing.assert_allclose(motion.bodies[0], model.shape_of(led).centerline(points))
@@ -159,7 +159,7 @@ def test_a_bag_is_a_motion_to_draw(tmp_path, rig):
     assert render(rig, motion, tmp_path / 'run.gif', 0.3).stat().st_size > 1000
 
 
-def test_a_gif_keeps_no_frame_as_it_was_drawn(tmp_path, rig, monkeypatch):
+def test_writing_a_gif_keeps_at_most_two_rgb_images_in_memory(tmp_path, rig, monkeypatch):
     from PIL import Image
 
     from softarm_ros.cli import render
@@ -180,7 +180,7 @@ def test_a_gif_keeps_no_frame_as_it_was_drawn(tmp_path, rig, monkeypatch):
     assert max(alive) <= 2, alive
 
 
-def test_poses_in_another_frame_are_not_drawn_and_told(tmp_path, rig):
+def test_poses_in_another_frame_are_left_out_and_noted(tmp_path, rig):
     def room(topic, message):
         if topic == 'tip/pose':
             message.header.frame_id = 'world'
@@ -193,12 +193,12 @@ def test_poses_in_another_frame_are_not_drawn_and_told(tmp_path, rig):
     ]
 
 
-def test_a_node_that_is_heard_no_more_is_silent(tmp_path, rig):
+def test_nodes_without_recent_heartbeats_are_silent(tmp_path, rig):
     states = BagStates.read(write(tmp_path / 'bag', rig), rig)
     assert {node.message for node in states.at(5.0).nodes} == {'silent'}
 
 
-def test_a_bag_of_an_unknown_rig_asks_for_it(tmp_path, rig):
+def test_a_bag_of_an_unknown_rig_asks_for_the_rig_option(tmp_path, rig):
     folder = write(tmp_path / 'bag', rig, space='my_arm')
     with pytest.raises(UsageError, match=r'/my_arm/tip/pose.*--rig RIG'):
         drawn(folder)
@@ -225,14 +225,14 @@ def to_sqlite(bag, folder, about):
 
 @pytest.fixture
 def longer(tmp_path, rig):
-    """An edited copy of a rig of the package that keeps its name; its file is gone today."""
+    """Return an edited copy of a rig of the package that keeps its name."""
     text = rig.source.read_text(encoding='utf-8')
     path = tmp_path / 'my_arm.yaml'
     path.write_text(text.replace('length_m: 0.093 ', 'length_m: 0.123 '), encoding='utf-8')
     return load_rig(path, ['tip_load_kg=0.01'])
 
 
-def test_a_bag_is_drawn_as_the_arm_it_was_recorded_with(tmp_path, rig, longer):
+def test_a_bag_is_drawn_with_the_rig_file_it_was_recorded_with(tmp_path, rig, longer):
     bag = write(tmp_path / 'bag', rig, about=about_run(longer, {}))
     longer.source.unlink()
     found, which = rig_of_bag(bag)
@@ -247,7 +247,7 @@ def test_a_bag_is_drawn_as_the_arm_it_was_recorded_with(tmp_path, rig, longer):
 
 
 @pytest.mark.parametrize('kept', [True, False])
-def test_a_bag_in_sqlite_is_drawn_as_well(tmp_path, rig, longer, kept):
+def test_a_bag_in_sqlite_is_drawn_like_one_in_mcap(tmp_path, rig, longer, kept):
     whole = write(tmp_path / 'bag', rig, about=about_run(longer, {}))
     bag = to_sqlite(whole, tmp_path / 'sqlite', about_of(whole) if kept else {})
     found, which = rig_of_bag(bag / 'sqlite.db3')
@@ -255,17 +255,17 @@ def test_a_bag_in_sqlite_is_drawn_as_well(tmp_path, rig, longer, kept):
     assert which.endswith('with tip_load_kg=0.01' if kept else 'the bag holds no rig file')
     assert drawn(bag).at(0.1525).tip == pytest.approx([0.1, 0.0, 0.215])
     (bag / 'sqlite.db3').write_bytes(b'no database')
-    with pytest.raises(BagError, match=r'cannot be read: (?!.*--repair)'):  # that is for MCAP
+    with pytest.raises(BagError, match=r'cannot be read: (?!.*--repair)'):  # only for MCAP
         drawn(bag)
 
 
-def test_a_recorded_rig_file_that_is_none_today_is_told(tmp_path, rig):
+def test_a_recorded_rig_file_that_is_no_longer_valid_is_refused(tmp_path, rig):
     about = {**about_run(rig, {}), 'rig_file': 'name: cable_arm\n'}
     with pytest.raises(UsageError, match=r'(?s)bag: the rig file in the bag.*arm.*--rig RIG'):
         rig_of_bag(write(tmp_path / 'bag', rig, about=about))
 
 
-def test_a_recorded_rig_finds_what_lies_beside_its_file(tmp_path, rig):
+def test_a_missing_residual_of_a_recorded_rig_is_named_with_its_folder(tmp_path, rig):
     path = tmp_path / 'learned.yaml'
     text = rig.source.read_text(encoding='utf-8')
     path.write_text(f'{text}\nresidual: {{file: learned.json}}\n', encoding='utf-8')
@@ -274,14 +274,14 @@ def test_a_recorded_rig_finds_what_lies_beside_its_file(tmp_path, rig):
         rig_of_bag(bag)
 
 
-def test_a_bag_of_an_arm_with_other_joints_is_told(tmp_path, rig):
+def test_a_bag_with_other_joints_than_the_rig_is_refused(tmp_path, rig):
     with pytest.raises(UsageError, match=r'has proximal_bend_x.*expected .*, as cable_arm_single'):
         BagStates.read(
             write(tmp_path / 'bag', rig, space='cable_arm_single'), load_rig('cable_arm_single')
         )
 
 
-def test_time_does_not_count_on_where_the_clock_jumped(tmp_path, rig):
+def test_a_clock_jump_does_not_count_as_time_and_a_bag_without_messages_is_refused(tmp_path, rig):
     from softarm_ros.cli.motion import film_of_bag
 
     bag = write(tmp_path / 'bag', rig, clock=lambda at: at + 10**18 * (at >= T0 + 100 * MS))
@@ -296,7 +296,7 @@ def test_time_does_not_count_on_where_the_clock_jumped(tmp_path, rig):
     )
 
 
-def test_a_message_that_is_none_is_told(tmp_path):
+def test_a_message_that_cannot_be_decoded_is_refused(tmp_path):
     bag = write_nothing(tmp_path / 'bag', b'no pose')
     assert 'bag: a message on /cable_arm/tip/pose cannot be decoded' in refused(drawn, bag)
 
@@ -316,12 +316,12 @@ def refused(read, bag):
     return str(error.value)
 
 
-def test_no_bag(tmp_path):
+def test_a_folder_without_metadata_is_refused(tmp_path):
     with pytest.raises(BagError, match=r'not a bag: no metadata\.yaml$'):
         drawn(tmp_path)
 
 
-def test_a_bag_of_goals_has_the_path_of_each(rig):
+def test_a_bag_of_goals_has_the_path_of_each_goal(rig):
     from softarm_ros.cli.motion import _reference
 
     def path(at_s, *points):

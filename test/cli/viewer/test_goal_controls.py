@@ -1,4 +1,4 @@
-"""What the browser's controls send, on a viser server without a browser."""
+"""Goals that the browser's controls send, on a viser server without a browser."""
 
 import asyncio
 from types import SimpleNamespace
@@ -16,7 +16,7 @@ TIP = np.array([0.01, 0.02, 0.24])
 
 
 class Sent(list):
-    """Keeps what is sent, by kind."""
+    """Records the sent goals with their kind."""
 
     def pose(self, position):
         self.append(('pose', np.array(position)))
@@ -54,7 +54,7 @@ def type_in(controls, *values):
     controls.send()
 
 
-def test_nothing_is_sent_where_no_goals_are_taken(controls):
+def test_no_goal_is_sent_if_no_goals_are_accepted(controls):
     controls.show(False, '', TIP, np.zeros(4))
     drag(controls, 'update', TIP)
     drag(controls, 'end', TIP)
@@ -62,12 +62,12 @@ def test_nothing_is_sent_where_no_goals_are_taken(controls):
     assert not controls._target.visible
 
 
-def test_a_drag_streams_and_its_end_is_a_goal(controls):
+def test_a_drag_streams_positions_and_ends_with_a_pose_goal(controls):
     controls.show(True, '', TIP, np.zeros(4))
     np.testing.assert_allclose(controls._target.position, TIP)
     drag(controls, 'start', TIP)
     drag(controls, 'update', TIP + 0.01)
-    controls.send()  # the hand rests, the stream goes on
+    controls.send()  # the hand rests, the stream continues
     controls.show(True, 'stream 1', TIP, np.zeros(4))
     np.testing.assert_allclose(controls._target.position, TIP + 0.01)
     drag(controls, 'end', TIP + 0.02)
@@ -76,7 +76,7 @@ def test_a_drag_streams_and_its_end_is_a_goal(controls):
     np.testing.assert_allclose(controls.sent[-1][1], TIP + 0.02)
 
 
-def test_numbers_are_millimetres(controls):
+def test_typed_numbers_are_millimetres(controls):
     controls.show(True, '', TIP, np.zeros(4))
     type_in(controls, '40', '0', '235')
     ((kind, place),) = controls.sent
@@ -84,7 +84,7 @@ def test_numbers_are_millimetres(controls):
     np.testing.assert_allclose(place, (0.04, 0.0, 0.235))
 
 
-def test_a_target_is_typed_as_written_beside_what_the_target_has(controls):
+def test_coordinates_that_are_not_typed_stay_those_of_the_target(controls):
     controls.show(True, '', TIP, np.zeros(4))
     type_in(controls, '40.5')
     ((_, place),) = controls.sent
@@ -95,14 +95,14 @@ def test_a_target_is_typed_as_written_beside_what_the_target_has(controls):
 
 
 @pytest.mark.parametrize('written', ['', '40,5', 'nan', '1e999', '-'])
-def test_what_is_no_number_is_told_and_not_sent(controls, written):
+def test_a_typed_text_that_is_not_a_number_is_reported_and_not_sent(controls, written):
     controls.show(True, '', TIP, np.zeros(4))
     type_in(controls, written)
     assert controls.sent == []
     assert controls.said == [f'x [mm]: {written!r} is no number, such as 40.5; nothing was sent']
 
 
-def test_sliders_begin_at_the_command_and_send_within_limits_while_nothing_is_under_way(controls):
+def test_sliders_start_at_the_command_and_send_within_limits_if_no_goal_is_active(controls):
     controls.show(True, '', TIP, np.array([0.1, 0.2, 0.0, -0.1]))
     np.testing.assert_allclose([s.value for s in controls._sliders], [0.1, 0.2, 0.0, -0.1])
     for slider in controls._sliders:
@@ -121,7 +121,7 @@ def test_sliders_begin_at_the_command_and_send_within_limits_while_nothing_is_un
     rig.configuration_limits().check(values, rig.model().configuration_names)
 
 
-def test_a_trajectory_of_the_rig_is_driven_as_a_path(controls):
+def test_a_trajectory_of_the_rig_is_sent_as_a_path(controls):
     controls.show(True, '', TIP, np.zeros(4))
     controls._driven.value = 'circle'
     controls._on_drive(None)
@@ -134,7 +134,7 @@ def test_a_trajectory_of_the_rig_is_driven_as_a_path(controls):
     np.testing.assert_allclose(points[0], points[-1], atol=1e-9)
 
 
-def test_an_emergency_stop_goes_before_all_that_was_asked_earlier():
+def test_an_emergency_stop_discards_earlier_requests():
     assert in_order(['start', 'stop']) == ['start', 'stop']
     assert in_order(['start', 'estop', 'reset']) == ['estop', 'reset']
     assert in_order(['estop', 'reset', 'start', 'estop']) == ['estop']

@@ -1,4 +1,4 @@
-"""The door of the viewer: on viser's own server, with and without the token."""
+"""Access control of the viewer on viser's own server, with and without the token."""
 
 import contextlib
 import http.client
@@ -58,14 +58,14 @@ def status(port, path, headers):
         ('/{token}', {'Origin': 'http://127.0.0.1:1'}),
     ],
 )
-def test_others_are_refused(door, upgrade, path, headers):
+def test_requests_without_the_token_or_from_other_pages_get_403(door, upgrade, path, headers):
     guard, port = door
     path = path.format(token=guard.token, half=guard.token[:16], wrong='x' * len(guard.token))
     assert status(port, path, {**upgrade, **headers}) == 403
 
 
 @pytest.mark.parametrize('name', ['127.0.0.1', 'localhost'])
-def test_who_has_the_token_enters_from_the_page_of_this_server(door, name):
+def test_requests_with_the_token_from_the_page_of_the_server_are_accepted(door, name):
     guard, port = door
     headers = {'Host': f'{name}:{port}', 'Origin': f'http://{name}:{port}'}
     assert status(port, f'/{guard.token}', headers) == 200
@@ -73,10 +73,10 @@ def test_who_has_the_token_enters_from_the_page_of_this_server(door, name):
     assert status(port, f'/{guard.token}', {**UPGRADE, **headers}) == 101
 
 
-def test_tokens_differ():
+def test_every_guard_has_another_token():
     assert len({Guard().token for _ in range(100)}) == 100
 
 
-def test_a_door_that_is_open_is_noticed():
+def test_a_server_without_guard_is_detected():
     with serving(None) as port, pytest.raises(OpenDoorError, match='200'):
         Guard().check_closed('127.0.0.1', port)

@@ -1,4 +1,4 @@
-"""The last seconds for plots: evenly thinned out, bounded, anew when time goes back."""
+"""The last seconds for plots: evenly thinned, bounded, restarted when time goes back."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from softarm_ros.cli.viewer.history import History
 from softarm_ros.runtime.view_state import ViewState
 
 
-def test_keeps_one_state_a_step_and_the_last_span():
+def test_history_keeps_one_state_per_step_over_the_last_span():
     history = History(2, span_s=2.0, step_s=0.1)
     for i in range(500):
         state = ViewState(error_m=1e-5 * i, command=np.array([i, -i], dtype=float))
@@ -22,7 +22,7 @@ def test_keeps_one_state_a_step_and_the_last_span():
     assert commands[:, -1] == pytest.approx([495.0, -495.0])
 
 
-def test_begins_anew_when_time_goes_back():
+def test_history_restarts_when_time_goes_back():
     history = History(1)
     assert history.add(10.0, ViewState(error_m=0.001))
     assert not history.add(10.05, ViewState(error_m=0.002))
@@ -33,7 +33,7 @@ def test_begins_anew_when_time_goes_back():
 
 
 @pytest.mark.parametrize('apart_s', [0.3, 7.0, 100.0])
-def test_what_is_older_than_the_span_is_dropped_however_seldom_states_come(apart_s):
+def test_states_older_than_the_span_are_dropped_at_any_interval_of_states(apart_s):
     history = History(1, span_s=2.0, step_s=0.1)
     for i in range(30):
         history.add(10.0 + 0.1 * i, ViewState(error_m=0.001))
@@ -44,7 +44,7 @@ def test_what_is_older_than_the_span_is_dropped_however_seldom_states_come(apart
     assert times[-1] == 0.0
 
 
-def test_empty():
+def test_an_empty_history_has_empty_columns():
     columns = History(3, 2).columns()
     assert columns.times.size == 0
     assert columns.command.shape == (3, 0)

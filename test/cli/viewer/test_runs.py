@@ -1,4 +1,4 @@
-"""Runs begun from the browser's controls, without a browser: which command, and when."""
+"""Runs started from the browser's controls, without a browser: which command, and when."""
 
 from types import SimpleNamespace
 
@@ -20,7 +20,7 @@ def controls():
     server.stop()
 
 
-def test_the_command_is_that_of_a_terminal():
+def test_run_command_has_the_options_of_softarm_run():
     rig = load_rig('cable_arm', ['tip_load_kg=0.01'])
     words = runs.run_command(rig, 'circle', 'damped_inverse', 'constant_curvature')[3:]
     assert words[0] == 'run'
@@ -31,7 +31,7 @@ def test_the_command_is_that_of_a_terminal():
     assert '--goals' in runs.run_command(rig, runs.GOALS, "the rig's", "the rig's")
 
 
-def test_nothing_is_begun_beside_a_graph_that_runs(controls):
+def test_no_run_is_started_while_a_graph_is_running(controls):
     controls.made.update(heard=True)
     assert not controls.made._folder.visible
     controls.made._asked.put('run')
@@ -44,7 +44,7 @@ def test_nothing_is_begun_beside_a_graph_that_runs(controls):
     assert controls.said[-1] == 'no run that was started here is under way'
 
 
-def test_a_run_that_cannot_be_says_why(controls, monkeypatch, tmp_path):
+def test_a_failed_run_is_reported_with_exit_status_and_reason(controls, monkeypatch, tmp_path):
     # A trajectory that the rig does not have: the command itself refuses it.
     real = runs.run_command
     monkeypatch.setattr(

@@ -1,4 +1,4 @@
-"""The scene on a real viewer server, which no browser looks at."""
+"""The scene on a real viewer server, without a browser."""
 
 import numpy as np
 import pytest
@@ -27,7 +27,7 @@ def body(viewer):
     return np.concatenate([mesh.vertices for mesh in viewer.scene._bodies])
 
 
-def test_answers_to_this_computer_alone(viewer):
+def test_the_viewer_listens_on_this_computer_only(viewer):
     assert viewer.address.startswith('http://127.0.0.1:')
     assert viewer.server.get_host() == '127.0.0.1'
 
@@ -48,14 +48,14 @@ def test_body_follows_the_configuration(viewer, rig):
     assert np.min(np.linalg.norm(before - tip, axis=1)) > 0.01
 
 
-def test_nothing_known_draws_nothing(viewer):
+def test_an_empty_state_leaves_the_body_and_shows_no_tip(viewer):
     before = body(viewer)
     viewer.show(ViewState(), 0.0)
     assert np.array_equal(before, body(viewer))
     assert not viewer.scene._tip.visible
 
 
-def test_what_no_model_can_be_leaves_the_last_shape():
+def test_a_configuration_that_the_model_refuses_leaves_the_last_shape():
     with Viewer(load_rig('fishbone_arm'), 0, None) as viewer:
         before = body(viewer)
         tensions = np.full(len(viewer.scene._low), 100.0)
@@ -72,11 +72,11 @@ def test_strands_are_coloured_by_the_share_of_their_range(viewer, rig):
     viewer.show(ViewState(configuration=rest, command=command), 0.0)
     colours = viewer.scene._lines.colors
     most, least = (255.0 * (colours[i, 0] / 255.0) ** (1.0 / 2.2) for i in (0, -1))
-    assert most == pytest.approx([215, 48, 39], abs=3.0)  # red: all it may do
-    assert least == pytest.approx([70, 110, 170], abs=3.0)  # blue: the least
+    assert most == pytest.approx([215, 48, 39], abs=3.0)  # red: the upper limit
+    assert least == pytest.approx([70, 110, 170], abs=3.0)  # blue: the lower limit
 
 
-def test_marks_trail_and_error_vector(viewer):
+def test_tip_trail_and_error_vector_follow_the_states(viewer):
     tip, wanted = np.array([0.1, 0.0, 0.2]), np.array([0.1, 0.01, 0.2])
     viewer.show(ViewState(tip=tip, reference=wanted), 0.0)
     viewer.show(ViewState(tip=tip + 0.01, reference=wanted), 0.1)
@@ -89,7 +89,7 @@ def test_marks_trail_and_error_vector(viewer):
     assert not viewer.scene._error.visible
 
 
-def test_other_models_stand_beside_the_arm_and_go_again(viewer, rig):
+def test_other_models_are_overlaid_and_removed(viewer, rig):
     state = ViewState(position=np.zeros(len(rig.actuators)))
     viewer.scene.overlay(['constant_curvature'])
     viewer.show(state, 0.0)
@@ -100,7 +100,7 @@ def test_other_models_stand_beside_the_arm_and_go_again(viewer, rig):
     assert viewer.scene._ghosts == {}
 
 
-def test_state_in_words_and_health(viewer):
+def test_the_panel_shows_state_reason_and_health_of_nodes(viewer):
     viewer.show(
         ViewState(
             state='fault',
@@ -122,7 +122,7 @@ def test_state_in_words_and_health(viewer):
     assert 'the supervisor is silent' in words and 'softarm run' not in words
 
 
-def test_plots_leave_out_what_is_not_known(viewer, rig):
+def test_plots_leave_out_unknown_values(viewer, rig):
     for i in range(5):
         error_m = None if i == 0 else 1e-3 * i
         command = np.full(len(rig.actuators), 1e-3 * i)
@@ -132,10 +132,10 @@ def test_plots_leave_out_what_is_not_known(viewer, rig):
     assert times == pytest.approx([-0.3, -0.2, -0.1, 0.0])
     assert error == pytest.approx([1.0, 2.0, 3.0, 4.0])
     assert len(viewer.panel._commands.data[0]) == 5
-    assert len(viewer.panel._latency.data[0]) == 1  # nothing known: as it was
+    assert len(viewer.panel._latency.data[0]) == 1  # no latency is known: unchanged
 
 
-def test_limits_reached_are_said_by_name(viewer, rig):
+def test_the_panel_names_actuators_at_their_limits(viewer, rig):
     limits = rig.actuator_limits()
     command = 0.5 * (limits.position_min + limits.position_max)
     viewer.show(ViewState(state='running', command=command), 0.0)
@@ -147,7 +147,7 @@ def test_limits_reached_are_said_by_name(viewer, rig):
     assert f'{limits.names[1]} at its most, {limits.names[2]} at its least' in words
 
 
-def test_measured_sections_and_the_rings_at_their_ends(viewer, rig):
+def test_measured_section_tips_and_section_rings_are_drawn(viewer, rig):
     model = rig.model()
     configuration = model.rest_configuration + 0.3
     tips = model.shape_of(configuration).section_tips
@@ -169,14 +169,14 @@ def test_plots_need_no_heartbeat_of_a_tracker(viewer):
     assert len(viewer.history.columns().times) == 3
 
 
-def test_a_run_plays_at_its_own_speed_however_long_a_frame_takes():
+def test_playback_speed_does_not_depend_on_the_frame_time():
     place = Place(10.0)
     for _ in range(90):
         place.go_on(place.shown_s, 1.0 / 30.0)
     assert place.shown_s == pytest.approx(3.0)
     place.go_on(place.shown_s, 0.4)
     assert place.shown_s == pytest.approx(3.4)
-    place.go_on(7.5, 0.0)  # moved while it does not play
+    place.go_on(7.5, 0.0)  # moved while paused
     assert place.shown_s == 7.5
     place.go_on(7.5, 2.6)
     assert place.shown_s == 0.0

@@ -1,4 +1,4 @@
-"""Where a viewer looks from: above the floor, at the arm, however the arm is mounted."""
+"""Eye and floor of the viewer, however the arm is mounted."""
 
 import numpy as np
 import pytest
@@ -18,12 +18,12 @@ DOWN = {
 
 
 @pytest.mark.parametrize('gravity', DOWN.values(), ids=DOWN)
-def test_the_arm_is_before_the_eye_and_the_floor_level(gravity):
+def test_the_eye_looks_at_the_arm_and_the_floor_is_level(gravity):
     where = standpoint(gravity, LENGTH_M)
     assert np.linalg.norm(where.up) == pytest.approx(1.0)
     np.testing.assert_allclose(np.cross(where.up, gravity), 0.0, atol=1e-12)
     assert where.up @ gravity <= 0.0
-    # Rest is a straight arm along z: from its middle the eye is neither near nor on its axis.
+    # At rest the arm is straight along z; the eye is neither near its middle nor on its axis.
     middle = np.array([0.0, 0.0, 0.5 * LENGTH_M])
     np.testing.assert_allclose(where.looks_at, middle, atol=0.06 * LENGTH_M)
     away = where.eye - middle
@@ -34,12 +34,12 @@ def test_the_arm_is_before_the_eye_and_the_floor_level(gravity):
     assert abs(normal @ where.up) == pytest.approx(1.0)
 
 
-def test_an_arm_that_lies_is_seen_from_above_its_floor():
+def test_a_lying_arm_is_above_its_floor_and_seen_from_above():
     where = standpoint(DOWN['lies'], LENGTH_M)
     assert where.floor @ where.up < -0.1 * LENGTH_M
     assert (where.eye - where.floor) @ where.up > 0.5 * LENGTH_M
 
 
-def test_nearer_is_nearer_on_the_same_line():
+def test_a_nearer_standpoint_is_on_the_same_line_of_sight():
     far, near = standpoint(DOWN['hangs'], LENGTH_M), standpoint(DOWN['hangs'], LENGTH_M, 2.0)
     np.testing.assert_allclose(near.eye - near.looks_at, 0.5 * (far.eye - far.looks_at))

@@ -1,4 +1,4 @@
-"""What is drawn of an arm: a closed tube, frames without twist, strands where they run."""
+"""The drawing of an arm: a closed tube, frames without twist, and strands."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from softarm_ros.rigs.outline import Strand
 
 
 def arc(angle, n=41, direction=0.0, length=0.3):
-    """Return points of a circular arc of an arm that starts along z, and its plane's normal."""
+    """Return points of a circular arc of an arm that starts along z."""
     s = np.linspace(0.0, length, n)
     bend = s * angle / length
     radius = length / angle
@@ -27,7 +27,7 @@ def shape_of(points):
 
 
 @pytest.mark.parametrize('direction', [0.0, 0.7, 2.0, np.pi / 2])
-def test_frames_of_an_arc_are_turned_about_its_normal_alone(direction):
+def test_frames_along_an_arc_have_no_twist(direction):
     line = centreline_of(shape_of(arc(1.9, direction=direction)), 41)
     normal = np.array([-np.sin(direction), np.cos(direction), 0.0])
     x, y = line.across[:, 0], line.across[:, 1]
@@ -38,12 +38,12 @@ def test_frames_of_an_arc_are_turned_about_its_normal_alone(direction):
     assert y @ normal == pytest.approx(y[0] @ normal, abs=1e-9)
 
 
-def test_tube_is_closed_and_of_its_radius():
+def test_tube_is_closed_and_has_the_given_radius():
     line = centreline_of(shape_of(arc(1.2)), 41)
     vertices, triangles = tube(line, (0.02,))
     edges = np.concatenate([triangles[:, [0, 1]], triangles[:, [1, 2]], triangles[:, [2, 0]]])
     ways, count = np.unique(edges, axis=0, return_counts=True)
-    assert np.all(count == 1)  # every edge once in each direction: closed, and one way out
+    assert np.all(count == 1)  # every edge once in each direction: closed and oriented
     assert {tuple(edge) for edge in ways} == {tuple(edge[::-1]) for edge in ways}
     corners = vertices[triangles]
     volume = np.sum(np.einsum('ta,ta->t', corners[:, 0], np.cross(corners[:, 1], corners[:, 2])))
@@ -55,7 +55,7 @@ def test_tube_is_closed_and_of_its_radius():
 
 
 @pytest.mark.parametrize('name', [info.name for info in list_rigs()])
-def test_every_arm_has_its_strands_within_reach_of_its_body(name):
+def test_strands_of_every_arm_run_within_the_radius_of_its_body(name):
     rig = load_rig(name)
     model = rig.model()
     line = centreline_of(model.shape_of(model.rest_configuration), 61)
@@ -72,7 +72,7 @@ def test_every_arm_has_its_strands_within_reach_of_its_body(name):
         assert np.max(away) <= radii[strand.section] * 1.001
 
 
-def test_a_strand_runs_at_its_angle():
+def test_a_strand_runs_at_its_angle_and_radii():
     line = centreline_of(shape_of(np.linspace([0, 0, 0], [0, 0, 0.3], 21)), 21)
     points = strand_points(line, Strand(0, 0, np.pi / 2, 0.01, -0.01))
     assert points[0] == pytest.approx([0.0, 0.01, 0.0])
@@ -80,7 +80,7 @@ def test_a_strand_runs_at_its_angle():
 
 
 @pytest.mark.parametrize('ends_m', [[0.2, 0.2001, 0.3], [0.299, 0.2995, 0.3], [0.0001, 0.1, 0.3]])
-def test_a_section_shorter_than_the_points_are_apart_is_drawn(ends_m):
+def test_a_section_shorter_than_the_spacing_of_points_is_drawn(ends_m):
     tips = np.tile(np.eye(4), (3, 1, 1))
     tips[:, 2, 3] = ends_m
     line = np.linspace([0, 0, 0], [0, 0, 0.3], 31)
