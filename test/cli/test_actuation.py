@@ -1,4 +1,4 @@
-"""Recordings in which actuators were measured: read, identified from, and done without."""
+"""Recordings with measured actuators: reading, identification, and files without them."""
 
 import csv
 from dataclasses import replace
@@ -25,7 +25,7 @@ DELAY_S = 0.22
 
 
 def with_encoders(trunk):
-    """Return the rig with a map of measured actuators; checked as a file would be."""
+    """Return the rig with columns of measured actuators, checked as in a rig file."""
     fields = trunk.recording.model_dump()
     fields['measured'] = {name: f'at_{name}' for name in trunk.actuator_names}
     return trunk.model_copy(update={'recording': RecordingConfig(**fields)})
@@ -37,7 +37,7 @@ def trunk():
 
 
 def write(rig, path, left_out=(), noise_m=0.0):
-    """Write commands, angles that follow them, read every third row, and the model's tips."""
+    """Write commands, the angles that follow them (read every third row), and the model's tips."""
     time = PERIOD_S * np.arange(ROWS)
     rng = np.random.default_rng(4)
     speed, phase = rng.uniform(0.5, 2.0, 6), rng.uniform(0.0, 6.0, 6)
@@ -64,7 +64,7 @@ def write(rig, path, left_out=(), noise_m=0.0):
     return path
 
 
-def test_readings_that_are_repeated_are_joined_and_an_actuator_that_rests_stays():
+def test_joined_interpolates_held_readings_and_keeps_an_actuator_at_rest():
     time = 0.01 * np.arange(60)
     moving = np.where(time < 0.4, time, 0.4)[:, None]
     moving[time > 0.52] = 0.9
@@ -73,7 +73,7 @@ def test_readings_that_are_repeated_are_joined_and_an_actuator_that_rests_stays(
     inside = time < 0.35
     assert np.abs(held - moving)[inside].max() > 0.035
     np.testing.assert_allclose(found[inside], moving[inside], atol=1e-9)
-    # At rest from 0.4 s on: what is read at 0.55 s may have begun one reading before, no sooner.
+    # At rest from 0.4 s on: the motion read at 0.55 s began at most one reading earlier.
     np.testing.assert_allclose(found[(time > 0.4) & (time < 0.5)], 0.4, atol=1e-9)
     np.testing.assert_allclose(found[time >= 0.55], 0.9)
     np.testing.assert_array_equal(joined(None, held), held)
@@ -82,7 +82,7 @@ def test_readings_that_are_repeated_are_joined_and_an_actuator_that_rests_stays(
     )
 
 
-def test_measured_actuators_are_taken_where_a_file_has_them_all(trunk, tmp_path):
+def test_measured_actuators_are_used_only_if_a_file_has_all_of_them(trunk, tmp_path):
     measured = read_run(trunk, write(trunk, tmp_path / 'a.csv'))
     assert measured.notes[0].startswith('actuators as measured: at_')
     errors = score(predict(trunk, trunk.physics(), measured), measured).errors
@@ -95,7 +95,7 @@ def test_measured_actuators_are_taken_where_a_file_has_them_all(trunk, tmp_path)
     assert off[-1].rms > 3.0
 
 
-def test_what_actuators_reach_is_found_written_and_predicts_from_commands_alone(trunk, tmp_path):
+def test_reached_shares_and_delay_are_identified_and_predict_from_commands_alone(trunk, tmp_path):
     path = write(trunk, tmp_path / 'a.csv', noise_m=0.001)
     drives = drives_of(trunk, read_recordings(trunk, [path], 'later'))
     shares = [drives[f'recording.reached.{name}'] for name in trunk.actuator_names]
@@ -112,25 +112,25 @@ def test_what_actuators_reach_is_found_written_and_predicts_from_commands_alone(
     asked = Asked((path,), ('lengths', 'delay'), 'later', most_rows=200, output=output)
     lines = list(run(load_rig(source), asked))
     assert any('each actuator reaches: base_1 0.7' in line for line in lines)
-    assert not any(line.startswith('delay ') for line in lines)  # poses were not asked for it
-    alone = list(run(load_rig(source), replace(asked, groups=('delay',))))  # told by them alone
+    assert not any(line.startswith('delay ') for line in lines)  # not identified from poses
+    alone = list(run(load_rig(source), replace(asked, groups=('delay',))))  # from encoders alone
     assert any('each actuator reaches: base_1 0.7' in line for line in alone)
     assert not any(line.startswith('parameter') for line in alone)
     new = load_rig(output)
     assert new.recording.reached['base_1'] == pytest.approx(0.76, abs=0.006)
     bare = read_run(new, write(new, tmp_path / 'b.csv', list(new.recording.measured.values())))
     errors = score(predict(new, new.physics(), bare), bare).errors
-    # Not of the first rows: what was commanded before them is not known.
+    # The median excludes the first rows: the commands before them are not known.
     assert all(e.median < 0.2 for e in errors), errors
 
 
-def test_files_without_measured_actuators_are_identified_as_before(trunk, tmp_path):
+def test_drives_of_files_without_measured_actuators_are_empty(trunk, tmp_path):
     columns = list(trunk.recording.measured.values())
     recorded = read_recordings(trunk, [write(trunk, tmp_path / 'a.csv', columns)], 'later')
     assert drives_of(trunk, recorded) == {}
 
 
-def test_a_column_that_does_not_follow_its_command_is_named(trunk, tmp_path):
+def test_a_measured_column_that_does_not_follow_its_command_is_refused_by_name(trunk, tmp_path):
     columns = dict(trunk.recording.measured)
     columns['tip_1'], columns['tip_2'] = columns['tip_2'], columns['tip_1']
     wrong = trunk.recording.model_copy(update={'measured': columns})
@@ -140,7 +140,7 @@ def test_a_column_that_does_not_follow_its_command_is_named(trunk, tmp_path):
         drives_of(trunk, recorded)
 
 
-def test_measured_actuators_that_are_unknown_or_missing_are_refused():
+def test_missing_measured_and_unknown_reached_actuators_are_refused():
     some = 'recording.measured={base_1: a}'
     with pytest.raises(RigError, match='missing: base_2, middle_1, middle_2, tip_1, tip_2'):
         load_rig('trunk', [some])

@@ -32,13 +32,13 @@ def motion(rig):
     return film(rig, 'line_small', seed=0)
 
 
-def test_the_film_shows_the_body_where_it_was_and_the_tip_on_the_path(motion):
+def test_film_bodies_start_at_the_base_and_tips_stay_near_the_path(motion):
     assert len(motion.times_s) == len(motion.bodies) == len(motion.tips) == len(motion.errors_m)
     assert motion.times_s[0] == 0.0 and np.all(np.diff(motion.times_s) > 0.0)
     np.testing.assert_allclose(motion.bodies[:, 0], 0.0, atol=1e-3)
     off = np.min(np.linalg.norm(motion.path[:, None] - motion.tips[None], axis=2), axis=1)
     assert np.max(off) < 5e-3
-    # The error is between tip and reference: the tip is no further from the path than that.
+    # The error is the distance to the reference: the tip is no further from the path.
     known = np.isfinite(motion.errors_m)
     away = np.min(np.linalg.norm(motion.tips[known, None] - motion.path[None], axis=2), axis=1)
     assert np.mean(known) > 0.9
@@ -51,7 +51,7 @@ def test_moments_are_evenly_spread_and_end_with_the_motion(motion):
     np.testing.assert_allclose(np.diff(chosen), motion.times_s[-1] / 10, atol=0.03)
 
 
-def test_the_picture_has_path_tip_and_every_moment_within_its_axes(rig, motion):
+def test_picture_shows_path_tip_and_all_snapshots_within_its_axes(rig, motion):
     figure = new_figure(4.0)
     draw_moments(figure, rig, motion)
     (ax,) = figure.axes
@@ -64,7 +64,7 @@ def test_the_picture_has_path_tip_and_every_moment_within_its_axes(rig, motion):
             assert min(ends) < values.min() and values.max() < max(ends)
 
 
-def test_sections_are_drawn_with_their_share_of_the_arm(motion):
+def test_sections_are_drawn_in_proportion_to_their_lengths(motion):
     trunk = load_rig('trunk')  # 106, 92 and 114 mm
     figure = new_figure(4.0)
     draw_moments(figure, trunk, motion)
@@ -74,7 +74,7 @@ def test_sections_are_drawn_with_their_share_of_the_arm(motion):
     np.testing.assert_allclose(np.array(pieces) / sum(pieces), [0.339, 0.294, 0.366], atol=0.02)
 
 
-def test_a_moment_shows_the_path_of_the_tip_until_then(rig, motion):
+def test_draw_moment_shows_the_tip_path_up_to_that_moment(rig, motion):
     ax = set_axes(new_figure(4.0), rig, motion)
     half = len(motion.times_s) // 2
     _, travelled = draw_moment(ax, rig, motion, half, sections_of(rig, motion))
@@ -83,7 +83,7 @@ def test_a_moment_shows_the_path_of_the_tip_until_then(rig, motion):
     )
 
 
-def test_frames_of_an_animation_have_one_size_and_grow_the_path(rig, motion):
+def test_animation_frames_have_one_size_and_a_growing_tip_path(rig, motion):
     first, *_, last = frames(rig, motion, 4, dpi=100)
     assert first.shape == last.shape == (320, 480, 3)
 
@@ -93,7 +93,9 @@ def test_frames_of_an_animation_have_one_size_and_grow_the_path(rig, motion):
     assert blue(last) > 1.5 * blue(first) > 0
 
 
-def test_a_picture_is_written_or_refused_by_name(tmp_path, rig, motion):
+def test_render_writes_a_png_and_refuses_missing_folders_and_unknown_suffixes(
+    tmp_path, rig, motion
+):
     pixels = plt.imread(render(rig, motion, tmp_path / 'arm.png', 1.0))[..., :3]
     assert np.any(np.all(np.rint(255.0 * pixels) == BLUE, axis=2))
     with pytest.raises(UsageError, match='cannot be written'):
@@ -102,7 +104,7 @@ def test_a_picture_is_written_or_refused_by_name(tmp_path, rig, motion):
         render(rig, motion, tmp_path / 'arm.webp', 1.0)
 
 
-def test_a_gif_moves_lasts_as_long_as_asked_and_is_small(tmp_path, rig, motion):
+def test_a_gif_moves_for_the_requested_time_and_is_small(tmp_path, rig, motion):
     path = render(rig, motion, tmp_path / 'arm.gif', 1.0)
     with Image.open(path) as image:
         assert image.n_frames == 10
@@ -117,12 +119,12 @@ def test_a_gif_moves_lasts_as_long_as_asked_and_is_small(tmp_path, rig, motion):
     assert path.stat().st_size < 10 * 25_000
 
 
-def test_a_gif_is_written_frame_by_frame_and_none_is_kept(tmp_path, rig, motion, monkeypatch):
+def test_a_gif_contains_all_frames_including_unchanged_ones(tmp_path, rig, motion, monkeypatch):
     alive = []
 
     def grey(rig, motion, count, dpi):
         for k in range(count):
-            shade = 10 * (k // 2)  # each twice: what stands still is a frame, too
+            shade = 10 * (k // 2)  # each shade twice: unchanged frames count
             yield np.full((32, 48, 3), shade, dtype=np.uint8)
         alive.append(sum(isinstance(thing, Image.Image) for thing in gc.get_objects()))
 
@@ -135,7 +137,7 @@ def test_a_gif_is_written_frame_by_frame_and_none_is_kept(tmp_path, rig, motion,
         assert np.ptp(np.asarray(image.convert('RGB'))) == 0
 
 
-def test_a_video_has_the_frames_asked_for(tmp_path, rig, motion):
+def test_a_video_has_the_requested_frames_duration_and_size(tmp_path, rig, motion):
     ffmpeg = pytest.importorskip('imageio_ffmpeg', reason='imageio-ffmpeg is not installed')
     path = render(rig, motion, tmp_path / 'arm.mp4', 0.4)
     count, duration = ffmpeg.count_frames_and_secs(str(path))
@@ -145,7 +147,7 @@ def test_a_video_has_the_frames_asked_for(tmp_path, rig, motion):
     reader.close()
 
 
-def test_a_bag_that_is_none_is_refused(tmp_path):
+def test_a_folder_that_is_not_a_bag_is_refused(tmp_path):
     pytest.importorskip('rosbags', reason='rosbags is not installed')
     with pytest.raises(BagError, match='not a bag'):
         film_of_bag(tmp_path, load_rig('cable_arm'))
@@ -163,7 +165,7 @@ DOWN = {
 
 
 @pytest.mark.parametrize('gravity', DOWN.values(), ids=DOWN)
-def test_an_arm_is_drawn_as_it_is_mounted_and_not_as_in_a_mirror(motion, gravity):
+def test_an_arm_is_drawn_as_mounted_and_not_mirrored(motion, gravity):
     rig = load_rig('cable_arm', settings=[f'gravity_m_s2={list(gravity)}'])
     ax = set_axes(new_figure(4.0), rig, motion)
     _, travelled = draw_moment(ax, rig, motion, 0, sections_of(rig, motion))
@@ -172,7 +174,7 @@ def test_an_arm_is_drawn_as_it_is_mounted_and_not_as_in_a_mirror(motion, gravity
     for line, points in ((ax.lines[0], motion.path), (travelled, motion.tips[:1])):
         np.testing.assert_allclose(np.transpose(line.get_data_3d()), 1e3 * points[:, order])
     assert not any(artist.get_clip_on() for artist in (*ax.lines, *ax.collections))
-    # The base's axes in the picture: to the right, up, towards who looks.
+    # The axes of the base in the picture: right, up, towards the viewer.
     ends = np.array([*np.zeros((1, 4)), *np.eye(3, 4)[np.argsort(order)]])
     ends[:, 3] = 1.0
     seen = ends @ ax.get_proj().T
@@ -183,7 +185,7 @@ def test_an_arm_is_drawn_as_it_is_mounted_and_not_as_in_a_mirror(motion, gravity
     assert np.linalg.det(axes) > 0.0
 
 
-def test_softarm_picture_draws_a_png_and_nothing_else(tmp_path):
+def test_softarm_picture_writes_a_png_and_refuses_a_gif(tmp_path):
     def softarm(output):
         return CliRunner().invoke(
             app,
@@ -197,7 +199,7 @@ def test_softarm_picture_draws_a_png_and_nothing_else(tmp_path):
 
 
 @pytest.mark.parametrize('command', [['view'], ['render', '--output', 'arm.png']])
-def test_what_is_neither_an_arm_nor_a_recording_is_told(command, tmp_path, monkeypatch):
+def test_a_name_that_is_neither_a_rig_nor_a_bag_is_refused(command, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     refused = CliRunner().invoke(app, [command[0], 'mondai', *command[1:]])
     assert refused.exit_code != 0

@@ -1,4 +1,4 @@
-"""What `softarm compare` makes of two runs, and what it refuses."""
+"""`softarm compare`: the error ratio of two runs, refused rigs and trajectories."""
 
 import re
 from dataclasses import replace
@@ -35,7 +35,7 @@ def text_of(table):
 
 
 def worse(record, factor):
-    """Return the run with its tip `factor` times as far off."""
+    """Return the run with its tip errors multiplied by `factor`."""
     samples = record.samples
     moved = {
         name: samples.reference + factor * (getattr(samples, name) - samples.reference)
@@ -44,7 +44,7 @@ def worse(record, factor):
     return replace(record, samples=replace(samples, **moved))
 
 
-def test_the_ratio_is_that_of_the_mean_errors(record):
+def test_ratio_of_two_runs_is_the_ratio_of_their_mean_errors(record):
     pair = BackendPair('cable_arm', 'line', record, worse(record, 1.5))
     assert pair.ratio == pytest.approx(1.5)
     table = text_of(comparison_table([pair]))
@@ -52,14 +52,14 @@ def test_the_ratio_is_that_of_the_mean_errors(record):
     assert f'{1e3 * record.error().mean:.2f}' in table
 
 
-def test_a_run_without_tracking_has_no_ratio(record):
+def test_a_run_without_measured_tips_has_no_ratio(record):
     lost = replace(record.samples, tip=np.full_like(record.samples.tip, np.nan))
     pair = BackendPair('cable_arm', 'line', record, replace(record, samples=lost))
     assert pair.ratio is None
     assert ' - ' in text_of(comparison_table([pair]))
 
 
-def test_rigs_without_devices_are_refused_before_anything_starts(tmp_path):
+def test_rigs_without_devices_are_refused(tmp_path):
     from softarm_ros.rigs.loader import load_rig
 
     shipped = load_rig('trunk').source.read_text(encoding='utf-8')
@@ -69,7 +69,7 @@ def test_rigs_without_devices_are_refused_before_anything_starts(tmp_path):
         compare_backends([str(bare)], None, None, 0, Console(quiet=True))
 
 
-def test_a_trajectory_that_one_rig_does_not_have_is_refused_before_any_runs():
-    """What the first had run was lost when the second had no such path."""
+def test_a_trajectory_that_one_of_the_rigs_lacks_is_refused():
+    """Earlier, the run of the first rig was lost if the second had no such trajectory."""
     with pytest.raises(RigError, match="unknown trajectory 'sweep'"):
         compare_backends(['pneumatic_arm', 'cable_arm'], 'sweep', None, 0, Console(quiet=True))

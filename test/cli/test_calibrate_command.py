@@ -42,7 +42,7 @@ def softarm(*arguments):
 
 @pytest.fixture(scope='module')
 def folder(tmp_path_factory):
-    """Images of a board before both cameras, and of one that lies on the base."""
+    """Return a folder with images of a board in front of both cameras, and on the base."""
     place = tmp_path_factory.mktemp('images')
     for n, pair in enumerate(pairs_of_images(8)):
         for side, image in zip(SIDES, pair):
@@ -61,7 +61,7 @@ def stereo(folder, output, *more):
     return softarm('calibrate', 'stereo', *sides, *BOARD, '--output', output, *more)
 
 
-def test_a_pair_and_then_the_base(folder, tmp_path):
+def test_calibrate_stereo_then_base_writes_both_into_one_file(folder, tmp_path):
     file = tmp_path / 'cameras.yaml'
     code, out, err = stereo(folder, file)
     assert code == 0, err
@@ -80,7 +80,7 @@ def test_a_pair_and_then_the_base(folder, tmp_path):
     assert read_calibration(file).stereo == known.stereo
 
 
-def test_one_camera_and_then_the_pair_with_its_lens(folder, tmp_path):
+def test_calibrate_stereo_keeps_the_lenses_of_an_earlier_calibration(folder, tmp_path):
     lenses, file = tmp_path / 'lenses.yaml', tmp_path / 'cameras.yaml'
     sides = [part for s in SIDES for part in (f'--{s}', folder / f'{s}_*.png')]
     code, _, err = softarm('calibrate', 'camera', *sides, *BOARD, '--output', lenses)
@@ -94,7 +94,7 @@ def test_one_camera_and_then_the_pair_with_its_lens(folder, tmp_path):
     assert np.abs(np.subtract(kept, used)).max() < 1e-9
 
 
-def test_images_are_taken_live_when_the_board_is_held_still(folder, tmp_path):
+def test_images_are_taken_from_a_video_when_the_board_is_still(folder, tmp_path):
     video = tmp_path / 'run.avi'
     writer = cv2.VideoWriter(str(video), cv2.VideoWriter_fourcc(*'MJPG'), 20.0, (480, 360))
     if not writer.isOpened():
@@ -115,8 +115,8 @@ def test_images_are_taken_live_when_the_board_is_held_still(folder, tmp_path):
 
 
 @pytest.mark.parametrize('side', SIDES)
-def test_a_camera_that_is_not_there_is_said_soon(side, folder, tmp_path, monkeypatch):
-    """Not after the longest wait for a board, five minutes."""
+def test_a_missing_camera_is_reported_within_a_minute(side, folder, tmp_path, monkeypatch):
+    """The longest wait for a board is five minutes."""
     monkeypatch.setattr(calibration, '_PLUGGED_IN_S', 0.5)
     absent = tmp_path / 'video7'
     sides = [part for s in SIDES for part in (f'--{s}', f'http://127.0.0.1:9/{s}')]
@@ -129,8 +129,8 @@ def test_a_camera_that_is_not_there_is_said_soon(side, folder, tmp_path, monkeyp
     assert not (tmp_path / 'c.yaml').exists()
 
 
-def test_the_base_by_markers_and_a_window(folder, tmp_path):
-    """Cameras as they were rendered; balls on the base; a board behind glass."""
+def test_calibrate_base_from_markers_and_calibrate_window(folder, tmp_path):
+    """Uses the cameras of the renderer, balls on the base, and a board behind glass."""
     air, wet = tmp_path / 'air.yaml', tmp_path / 'wet.yaml'
     write_calibration(air, calibration_of(replace(small_pair(), X_LB=np.eye(4))))
     true = board_pose((0.05, 0.0, 0.5), (0.2, -0.3, 0.1))
@@ -158,12 +158,14 @@ def test_the_base_by_markers_and_a_window(folder, tmp_path):
     block = read_calibration(wet).window
     assert block.distance_m == pytest.approx(WINDOW.distance_m, abs=0.01)
     assert block.rms_px < 0.3
-    assert read_calibration(wet).base is None  # it was seen without the window
+    assert read_calibration(wet).base is None  # it was calibrated without the window
 
 
 @pytest.mark.parametrize('what', ['camera', 'stereo'])
-def test_what_belonged_to_the_cameras_before_is_said_to_be_gone(what, folder, tmp_path):
-    """Through a window that is left out everything is centimetres away."""
+def test_a_new_calibration_reports_and_removes_blocks_of_the_previous_cameras(
+    what, folder, tmp_path
+):
+    """A window that is not taken into account shifts everything by centimetres."""
     out = tmp_path / 'c.yaml'
     glass = WindowBlock(normal_in_left=(0.0, 0.0, 1.0), distance_m=0.1, thickness_m=0.01)
     known = calibration_of(replace(small_pair(), X_LB=np.eye(4)))
@@ -180,7 +182,7 @@ def test_what_belonged_to_the_cameras_before_is_said_to_be_gone(what, folder, tm
 
 @pytest.mark.parametrize('what', ['base', 'window', 'markers'])
 def test_images_of_another_size_than_calibrated_are_refused(what, folder, tmp_path):
-    """Pixels of images half as large triangulate to a base centimetres and degrees away."""
+    """Pixels of smaller images triangulate to a base that is centimetres and degrees off."""
     known = tmp_path / 'known.yaml'
     write_calibration(known, calibration_of(replace(small_pair(), X_LB=np.eye(4))))
     for side in SIDES:
@@ -203,7 +205,7 @@ def test_images_of_another_size_than_calibrated_are_refused(what, folder, tmp_pa
     assert not out.exists()
 
 
-def test_a_board_to_print_is_found_in_its_own_picture(tmp_path):
+def test_the_picture_of_a_board_to_print_is_detected_as_that_board(tmp_path):
     code, out, _ = softarm('calibrate', 'board', *BOARD, '--output', tmp_path / 'board.png')
     assert code == 0
     assert 'print it 192.0 x 144.0 mm' in out
@@ -225,13 +227,13 @@ def test_a_board_to_print_is_found_in_its_own_picture(tmp_path):
         (('camera', '--left', 'x', '--output', '/proc/c.yaml'), '/proc/c.yaml: cannot be written'),
     ],
 )
-def test_what_is_wrong_is_named(arguments, says):
+def test_wrong_arguments_of_calibrate_are_refused_by_name(arguments, says):
     code, _, err = softarm('calibrate', *arguments)
     assert code == 2
     assert says in err
 
 
-def test_corners_that_no_camera_fits_are_said_to_be_that():
+def test_corners_that_fit_no_camera_raise_a_camera_error():
     board = Board('chessboard', 3, 3, 5.5e-3)
     views = [BoardView(f'{k}', np.arange(9), np.full((9, 2), 100.0 + 50.0 * k)) for k in range(4)]
     with pytest.raises(CameraError, match=r'no camera fits these corners: has the board 3 x 3'):
@@ -255,7 +257,7 @@ def test_corners_that_no_camera_fits_are_said_to_be_that():
         ),
     ],
 )
-def test_a_file_that_is_no_calibration_is_named_with_the_field(text, says, tmp_path):
+def test_an_invalid_calibration_file_is_refused_with_the_reason(text, says, tmp_path):
     path = tmp_path / 'cameras.yaml'
     path.write_text(text)
     with pytest.raises(CameraError, match=re.escape(says)):

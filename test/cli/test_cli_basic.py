@@ -1,4 +1,4 @@
-"""The plain commands, through the runner and as a process."""
+"""Basic commands, in this process and as a child process."""
 
 import os
 import re
@@ -58,11 +58,11 @@ def numbers_after(label, text):
 # -- help, version, usage ---------------------------------------------------------------------
 
 
-def test_version():
+def test_version_option_prints_the_package_version():
     assert softarm('--version') == (0, f'softarm_ros {softarm_ros.__version__}\n', '')
 
 
-def test_help_lists_every_command_with_what_it_does():
+def test_help_lists_every_command_with_its_summary():
     status, out, _ = softarm('--help')
     assert status == 0
     for name in SUMMARIES:
@@ -70,33 +70,33 @@ def test_help_lists_every_command_with_what_it_does():
     assert 'softarm rigs' in out and 'softarm check my_arm.yaml' in out
 
 
-def test_every_module_of_the_commands_is_listed():
+def test_every_command_module_is_listed_in_summaries():
     folder = Path(commands.__file__).parent
     modules = {path.stem for path in folder.glob('*.py')} - {'__init__'}
     assert modules == set(SUMMARIES)
 
 
 @pytest.mark.parametrize('name', SUMMARIES)
-def test_the_listed_summary_is_that_of_the_command(name):
+def test_summaries_match_the_commands_and_brackets_in_help_are_escaped(name):
     command = get_command(import_module(f'{commands.__name__}.{name}').app)
     assert command.name == name
     assert command.help.partition('\n')[0] == SUMMARIES[name]
-    # A bracket that is not escaped is markup, and what stands in it is not shown.
+    # An unescaped bracket is markup; its content is not shown.
     assert not any(re.search(r'(?<!\\)\[', p.help or '') for p in command.params)
 
 
-def test_a_misspelt_command_is_guessed():
+def test_a_misspelt_command_gets_a_suggestion():
     _, _, err = softarm('rgis')
     assert "Did you mean 'rigs'" in err
 
 
-# pydantic is not among them: typer itself imports it for the parameters of a command.
+# Without pydantic: typer itself imports it for the parameters of a command.
 HEAVY = ('matplotlib', 'numba', 'numpy', 'rclpy', 'scipy', 'softarm_reproduction')
 HEAVY += ('softarm_ros.rigs', 'softarm_ros.cli.run_command')
 
 
 @pytest.mark.parametrize('arguments', [['--help'], ['--version'], ['run', '--help']])
-def test_help_imports_nothing_heavy_and_no_other_command(arguments):
+def test_help_imports_no_heavy_modules_and_no_other_command(arguments):
     code = (
         'import sys\n'
         'from softarm_ros.cli.main import app\n'
@@ -118,7 +118,7 @@ def test_help_imports_nothing_heavy_and_no_other_command(arguments):
     assert last == f'{ours} []'
 
 
-def test_a_run_loads_no_plotting_before_a_report_is_asked_for(tmp_path):
+def test_a_run_without_report_does_not_import_matplotlib(tmp_path):
     code = (
         'import sys\n'
         'from softarm_ros.cli.main import app\n'
@@ -147,7 +147,7 @@ def test_a_run_loads_no_plotting_before_a_report_is_asked_for(tmp_path):
         (['urdf', 'cable_arm', '--lniks', '3'], '--lniks'),
     ],
 )
-def test_wrong_usage_is_status_2(arguments, message):
+def test_wrong_usage_exits_with_status_2(arguments, message):
     status, out, err = softarm(*arguments)
     assert (status, out) == (2, '')
     assert message in err
@@ -156,7 +156,7 @@ def test_wrong_usage_is_status_2(arguments, message):
 # -- rigs and check ---------------------------------------------------------------------------
 
 
-def test_rigs():
+def test_rigs_lists_every_rig_with_its_description():
     status, out, _ = softarm('rigs')
     assert status == 0
     assert [line.split()[0] for line in out.splitlines()] == [r.name for r in list_rigs()]
@@ -164,7 +164,7 @@ def test_rigs():
         assert line.endswith(info.description)
 
 
-def test_check_good_rigs_by_name_and_file():
+def test_check_accepts_valid_rigs_by_name_and_by_file():
     status, out, err = softarm('check', 'cable_arm_single', RIG)
     assert (status, err) == (0, '')
     assert 'OK cable_arm_single: cable_arm_single' in out
@@ -176,7 +176,7 @@ def test_check_good_rigs_by_name_and_file():
 
 @pytest.mark.parametrize('info', list_rigs(), ids=lambda info: info.name)
 def test_trajectories_of_the_shipped_rigs_are_within_reach(info):
-    """At fewer points than `softarm check` looks at, which takes seconds a rig."""
+    """Checks fewer points than `softarm check`, which takes seconds per rig."""
     rig = load_rig(info.name)
     tracker = build_tracker(rig, rig.model())
     for name in rig.trajectories:
@@ -185,15 +185,15 @@ def test_trajectories_of_the_shipped_rigs_are_within_reach(info):
         assert describe_reach(reach) is None, name
 
 
-def test_check_shows_how_far_along_each_trajectory_it_is():
-    rig, shown = load_rig('cable_arm_single', ['controller.rate_hz=99']), []  # asked for first
+def test_check_shows_its_progress_along_each_trajectory():
+    rig, shown = load_rig('cable_arm_single', ['controller.rate_hz=99']), []  # not cached
     list(warnings(rig, lambda what, done: shown.append((what, done))))
     for name in rig.trajectories:
         shares = [done for what, done in shown if what == f'trajectory {name}']
         assert shares == [i / 120 for i in range(1, 121)]
 
 
-def test_check_reach_is_that_of_the_geometry():
+def test_check_prints_the_reach_of_the_geometry():
     """One section: the tip is farthest from the axis where d/dtheta of its radius vanishes."""
     section = load_rig('cable_arm_single').arm.sections[0]
     theta = np.radians(np.linspace(0.01, section.max_bending_angle_deg, 20000))
@@ -207,7 +207,7 @@ def test_check_reach_is_that_of_the_geometry():
     assert float(reach[3]) == pytest.approx(123.0, abs=0.06)
 
 
-def test_check_tells_all_problems_of_all_files(tmp_path):
+def test_check_reports_all_problems_of_all_files(tmp_path):
     bad = tmp_path / 'bad.yaml'
     text = RIG.read_text().replace('length_m: 0.093 ', 'lenght_m: -0.093 ')
     bad.write_text(text.replace('default_trajectory: circle', 'default_trajectory: cirle'))
@@ -233,8 +233,8 @@ def test_check_warns_of_a_trajectory_out_of_reach(tmp_path):
     assert "warning: trajectory 'circle': 120 of 120 points of the path are out of reach" in out
 
 
-def test_check_fails_where_the_model_refuses_the_arm(tmp_path):
-    # It stands on cables that hang slack.
+def test_check_fails_if_the_model_refuses_the_arm_at_rest(tmp_path):
+    # The arm stands, and its cables are slack.
     text = RIG.read_text().replace('[0.0, 0.0, 9.81]', '[0.0, 0.0, -9.81]')
     heavy = 'length_m: 0.093\n      body_mass_kg: 0.3\n      axial_stiffness_N: 690.0'
     path = tmp_path / 'standing.yaml'
@@ -251,7 +251,7 @@ def test_check_fails_where_the_model_refuses_the_arm(tmp_path):
     assert 'OK cable_arm_single' in out
 
 
-def test_check_tells_where_a_heavy_arm_has_two_rests():
+def test_check_warns_that_a_heavy_arm_has_two_rest_positions():
     heavy = [f'arm.sections[{k}].body_mass_kg=0.058' for k in (0, 1)]
     line = next(warnings(load_rig('cable_arm', ['model=heavy_cable_statics', *heavy])))
     assert line.startswith('model heavy_cable_statics refuses ') and ' of 200 random ' in line
@@ -263,7 +263,7 @@ def test_check_tells_where_a_heavy_arm_has_two_rests():
 # -- model ------------------------------------------------------------------------------------
 
 
-def test_model_forward_reports_what_the_model_says():
+def test_model_forward_prints_tip_and_bends_of_the_model():
     status, out, _ = softarm('model', 'cable_arm_single', 'forward', '--actuation', '12,-6,-6')
     assert status == 0
     shape = load_rig('cable_arm_single').model().forward(np.array([0.012, -0.006, -0.006]))
@@ -290,14 +290,14 @@ def test_model_inverse_then_forward_returns_to_the_position(name):
     np.testing.assert_allclose(numbers_after('tip  ', out), [-80.0, 20.0, 200.0], atol=5e-3)
 
 
-def test_model_inverse_out_of_reach_is_status_1_and_says_by_how_much():
+def test_model_inverse_out_of_reach_exits_with_status_1_and_prints_the_residual():
     status, out, err = softarm('model', 'cable_arm', 'inverse', '--position-m', '0,0,0.3')
     assert status == 1
     assert 'not reached: 54.0' in err
     np.testing.assert_allclose(numbers_after('residual', out), [54.0], atol=0.01)
 
 
-def test_model_inverse_beyond_the_actuators(tmp_path):
+def test_model_inverse_beyond_the_actuators_names_the_actuator_and_its_limits(tmp_path):
     path = tmp_path / 'short.yaml'
     path.write_text(RIG.read_text().replace('position_max_m: 0.055', 'position_max_m: 0.005'))
     status, _, err = softarm('model', path, 'inverse', '--position-m', '0.14,0,0.17')
@@ -349,7 +349,7 @@ def test_model_inverse_beyond_the_actuators(tmp_path):
         ),
     ],
 )
-def test_model_bad_input_is_one_message_and_status_2(arguments, message):
+def test_model_refuses_bad_input_with_one_line_and_status_2(arguments, message):
     status, out, err = softarm('model', *arguments)
     assert (status, out) == (2, '')
     assert err.startswith('softarm: ') and len(err.splitlines()) == 1
@@ -359,7 +359,7 @@ def test_model_bad_input_is_one_message_and_status_2(arguments, message):
 # -- urdf -------------------------------------------------------------------------------------
 
 
-def test_urdf_to_stdout_and_to_a_file(tmp_path):
+def test_urdf_is_written_to_stdout_or_to_a_file(tmp_path):
     expected = build_urdf(load_rig('cable_arm_single'), 4)
     assert softarm('urdf', 'cable_arm_single', '--links', '4') == (0, expected, '')
     path = tmp_path / 'arm.urdf'
@@ -367,7 +367,7 @@ def test_urdf_to_stdout_and_to_a_file(tmp_path):
     assert path.read_text() == expected
 
 
-def test_urdf_that_cannot_be_written(tmp_path):
+def test_urdf_to_an_unwritable_file_is_refused(tmp_path):
     status, out, err = softarm('urdf', 'cable_arm', '--output', tmp_path / 'no' / 'arm.urdf')
     assert (status, out) == (2, '')
     assert re.fullmatch(
@@ -389,7 +389,7 @@ def test_listed_user_errors_exist():
         assert issubclass(getattr(importlib.import_module(module), cls), Exception)
 
 
-def test_process_error_has_no_traceback():
+def test_user_errors_print_no_traceback():
     done = process('check', 'no_such_rig.yaml')
     assert (done.returncode, done.stdout) == (1, '')
     assert done.stderr == 'no_such_rig.yaml: no such file\nFAILED no_such_rig.yaml: 1 problem\n'
@@ -400,7 +400,7 @@ def test_process_error_has_no_traceback():
 
 
 @pytest.mark.skipif(not Path('/dev/full').exists(), reason='no /dev/full')
-def test_output_to_a_full_disk_is_one_message():
+def test_stdout_on_a_full_disk_gives_one_message():
     with Path('/dev/full').open('w') as full:
         done = subprocess.run(
             [sys.executable, '-m', 'softarm_ros.cli', 'rigs'],
@@ -422,7 +422,7 @@ def test_output_to_a_full_disk_is_one_message():
         ['workspace', 'cable_arm', '--image'],
     ],
 )
-def test_a_file_that_cannot_be_written_is_said_before_the_work(arguments, tmp_path):
+def test_an_unwritable_output_file_is_refused_with_one_line(arguments, tmp_path):
     path = tmp_path / 'none' / 'board.png'
     done = CliRunner().invoke(app, [*arguments, str(path)])
     assert done.exit_code == 2
@@ -430,7 +430,7 @@ def test_a_file_that_cannot_be_written_is_said_before_the_work(arguments, tmp_pa
 
 
 @pytest.mark.parametrize('unused', ['--rate=2', '--nodes=tracker'])
-def test_replay_in_one_process_takes_no_option_of_topics(unused):
+def test_direct_replay_refuses_options_for_topics(unused):
     status, _, err = softarm('replay', 'bag', '--direct', unused)
     expected = 'softarm: --direct plays nothing over topics; drop --rate and --nodes\n'
     assert (status, err) == (2, expected)
@@ -439,14 +439,14 @@ def test_replay_in_one_process_takes_no_option_of_topics(unused):
 @pytest.mark.parametrize(
     'unused', ['--rate=2', '--processes=each', '--bag=b', '--view', '--goals']
 )
-def test_a_run_in_one_process_takes_no_option_of_topics(unused):
+def test_direct_run_refuses_options_for_topics(unused):
     status, _, err = softarm('run', 'cable_arm', '--direct', unused)
     assert status == 2
     assert unused.partition('=')[0].lstrip('-') in err and 'has none; drop' in err
 
 
 @pytest.mark.parametrize('what', ['task', 'trajectory'])
-def test_a_misspelt_motion_is_said_before_kernels_are_compiled(what, monkeypatch):
+def test_an_unknown_task_or_trajectory_is_refused_before_kernels_are_compiled(what, monkeypatch):
     def compiled(*_):
         raise AssertionError('compiled first')
 
@@ -457,7 +457,7 @@ def test_a_misspelt_motion_is_said_before_kernels_are_compiled(what, monkeypatch
 
 
 @pytest.mark.parametrize('encoding', ['ascii:strict', 'utf-8:strict'])
-def test_what_a_terminal_cannot_show_is_no_traceback(encoding, tmp_path):
+def test_check_replaces_characters_that_the_terminal_cannot_encode(encoding, tmp_path):
     path = tmp_path / 'caf\udce9.yaml'
     shutil.copy(RIG, path)
     done = process('check', path, PYTHONIOENCODING=encoding)
@@ -466,12 +466,12 @@ def test_what_a_terminal_cannot_show_is_no_traceback(encoding, tmp_path):
 
 
 @pytest.mark.skipif(not Path('/dev/full').exists(), reason='no /dev/full')
-def test_a_file_on_a_full_disk_is_named_with_its_option():
+def test_a_write_to_a_full_disk_names_the_file_and_its_option():
     with pytest.raises(UsageError, match='--json /dev/full: cannot be written'):
         write_file('{}', Path('/dev/full'), '--json')
 
 
-def test_process_works_from_any_folder(tmp_path):
+def test_the_command_works_from_another_folder(tmp_path):
     done = process('rigs', cwd=tmp_path)
     assert done.returncode == 0 and done.stdout.startswith('cable_arm ')
     assert done.stderr == ''
@@ -492,7 +492,7 @@ def test_unexpected_exception_keeps_its_traceback():
     assert 'Traceback' in done.stderr and 'RuntimeError: a defect' in done.stderr
 
 
-def test_workspace_tells_the_envelope_and_draws_it(tmp_path):
+def test_workspace_prints_the_reach_and_writes_a_picture(tmp_path):
     image = tmp_path / 'w.png'
     status, out, _ = softarm('workspace', 'cable_arm', '--samples', '2000', '--image', str(image))
     assert status == 0
@@ -502,22 +502,22 @@ def test_workspace_tells_the_envelope_and_draws_it(tmp_path):
     assert 150.0 < reach < 1e3 * rig.model().rest_length_m
 
 
-def test_workspace_tells_beforehand_that_it_takes_long(monkeypatch):
+def test_workspace_announces_a_long_computation(monkeypatch):
     monkeypatch.setattr('softarm_ros.cli.commands.workspace._LONG_S', 0.0)
     status, _, err = softarm('workspace', 'cable_arm', '--samples', '50')
     assert status == 0 and 'cable_arm: 50 configurations take about' in err
     assert '--samples' in err
 
 
-def test_workspace_and_reach_are_those_of_the_actuators(tmp_path):
-    """Motors that pull 5 mm bend a section by some 23 degrees, however far it may be bent."""
+def test_workspace_and_reach_respect_the_actuator_limits(tmp_path):
+    """Motors that pull 5 mm bend a section by about 23 degrees, whatever its bending limit."""
     path = tmp_path / 'short.yaml'
     text = load_rig('cable_arm_single').source.read_text()
     path.write_text(text.replace('position_max_m: 0.055', 'position_max_m: 0.005'))
     rig = load_rig(path)
     bends = [np.radians([angle, 0.0]) for angle in np.linspace(-90.0, 90.0, 1801)]
     held = [b for b in bends if rig.actuator_limits().hold(rig.model().actuation_of(b))]
-    # Away from cable 1 two of them pull, each of them half as much.
+    # Away from cable 1, two cables pull, each half as far.
     assert -46.0 < np.degrees(held[0][0]) < -42.0 and 21.0 < np.degrees(held[-1][0]) < 24.0
     farthest = -1e3 * rig.model().tips_of(np.array(held))[0, 0]
     _, checked, _ = softarm('check', str(path))
@@ -530,8 +530,8 @@ def test_workspace_and_reach_are_those_of_the_actuators(tmp_path):
     assert float(re.search(r'to (\d+\.\d) mm', out).group(1)) == pytest.approx(farthest, rel=0.1)
 
 
-def test_reach_of_many_sections_is_that_of_all_of_them():
-    """Twelve sections have half a million bends in a plane, if each has but three."""
+def test_reach_of_twelve_sections_encloses_sampled_tips():
+    """Twelve sections with three bends each have half a million combinations in a plane."""
     rig = load_rig('cable_arm')
     section, cables = rig.arm.sections[0], rig.actuators[:3]
     names = [f's{k}' for k in range(12)]
@@ -551,14 +551,14 @@ def test_reach_of_many_sections_is_that_of_all_of_them():
     assert low < tips[:, 2].min() and away > np.linalg.norm(tips[:, :2], axis=1).max()
 
 
-def test_a_seed_below_zero_is_refused_as_an_argument():
+def test_a_negative_seed_is_refused():
     for command in (('workspace', 'trunk'), ('identify', 'trunk')):
         status, _, err = softarm(*command, '--seed', '-1')
         assert status == 2
         assert "Invalid value for '--seed'" in err
 
 
-def test_workspace_of_which_nothing_is_within_the_ranges(tmp_path):
+def test_workspace_refuses_a_rig_whose_actuators_hold_no_sample(tmp_path):
     path = tmp_path / 'none.yaml'
     text = load_rig('cable_arm_single').source.read_text()
     path.write_text(text.replace('position_max_m: 0.055', 'position_max_m: 0.0000001'))
@@ -567,7 +567,7 @@ def test_workspace_of_which_nothing_is_within_the_ranges(tmp_path):
     assert 'hold none of 100 configurations' in err
 
 
-def test_what_falls_aside_is_not_within_reach(tmp_path):
+def test_configurations_in_which_a_heavy_arm_falls_are_not_within_reach(tmp_path):
     path = tmp_path / 'heavy.yaml'
     text = load_rig('cable_arm').source.read_text()
     text = re.sub(r'\nmodel: .*', '\nmodel: heavy_cable_statics', text)
@@ -581,7 +581,7 @@ def test_what_falls_aside_is_not_within_reach(tmp_path):
 
 
 @pytest.mark.parametrize('rig', ['pam_arm', 'trunk'])
-def test_workspace_picture_of_a_tall_or_a_short_arm_is_not_cut_off(rig, tmp_path):
+def test_workspace_pictures_of_tall_and_short_arms_are_not_cut_off(rig, tmp_path):
     from matplotlib.image import imread
 
     image = tmp_path / 'w.png'
@@ -591,7 +591,7 @@ def test_workspace_picture_of_a_tall_or_a_short_arm_is_not_cut_off(rig, tmp_path
         assert edge.min() == 1.0, 'something reaches beyond the picture'
 
 
-def test_workspace_picture_of_another_name(tmp_path):
+def test_workspace_refuses_an_image_name_that_does_not_end_in_png(tmp_path):
     image = tmp_path / 'w.jpg'
     status, out, err = softarm('workspace', 'cable_arm', '--image', str(image))
     assert (status, out) == (2, '')

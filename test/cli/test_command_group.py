@@ -33,7 +33,7 @@ def greet(name: str, times: int = 1) -> None:
 
 @pytest.fixture
 def call(tmp_path):
-    """Return a function that runs `softarm` where a package with a command is installed."""
+    """Return a function that runs `softarm` beside an installed package with commands."""
     (tmp_path / 'greetings.py').write_text(COMMAND)
     metadata = tmp_path / 'greetings-1.0.dist-info'
     metadata.mkdir()
@@ -61,26 +61,26 @@ def call(tmp_path):
     return run
 
 
-def test_help_lists_it_without_importing_it(call):
+def test_help_lists_an_outside_command_without_importing_it(call):
     done = call('--help')
     assert done.returncode == 0
     assert 'greet ' in done.stdout and done.stdout.count('From the package greetings.') == 1
     assert done.stdout.endswith('not imported\n')
 
 
-def test_it_takes_its_arguments(call):
+def test_an_outside_command_receives_its_arguments(call):
     done = call('greet', 'arm', '--times', '2')
     assert (done.returncode, done.stdout) == (0, 'hello arm\nhello arm\nimported\n')
     assert 'Greet.' in call('greet', '--help').stdout
 
 
-def test_its_user_errors_are_one_line(call):
+def test_a_user_error_of_an_outside_command_is_one_line(call):
     done = call('greet', 'arm', '--times', '10')
     assert (done.returncode, done.stdout) == (2, 'imported\n')
     assert done.stderr == 'softarm: --times 10: expected at most 9\n'
 
 
-def test_ours_goes_before_one_of_the_same_name(call):
+def test_a_built_in_command_takes_precedence_over_an_outside_one_of_the_same_name(call):
     assert 'List the rigs that come with the package.' in call('--help').stdout
     done = call('rigs')
     assert done.returncode == 0
@@ -88,7 +88,7 @@ def test_ours_goes_before_one_of_the_same_name(call):
 
 
 @pytest.mark.parametrize('name', command_group.ELSEWHERE)
-def test_what_is_not_installed_says_what_to_install(name, monkeypatch):
+def test_a_command_of_a_missing_package_names_the_package_to_install(name, monkeypatch):
     monkeypatch.setattr(importlib.metadata, 'entry_points', lambda group: ())
     result = CliRunner().invoke(app, [name, '--anything'])
     assert (result.exit_code, result.stdout) == (2, '')

@@ -1,4 +1,4 @@
-"""What the commands of rows that are left out do to those that are not: delay, memory, zero."""
+"""Commands of rows that are left out still count for the delay, memory and zero of the others."""
 
 import csv
 
@@ -17,7 +17,7 @@ MOUNT = {'position_m': (0.0, 0.0, 0.0), 'z_axis': (0.0, 0.0, 1.0), 'x_axis': (1.
 
 
 def rig_of(**fields):
-    """Return an arm with hysteresis and a recording of its tip, whose actuators are late."""
+    """Return an arm with hysteresis, delayed actuators and a recording of its tip."""
     rig = load_rig('cable_arm')
     recording = RecordingConfig(
         time='t',
@@ -35,7 +35,7 @@ def rig_of(**fields):
 
 
 def write(rig, path, seen=None):
-    """Write commands that stand and jump; where the tip was not seen its cells are empty."""
+    """Write commands that are constant and then jump; the cells of an unseen tip are empty."""
     rng = np.random.default_rng(3)
     places = rng.uniform(-0.01, 0.01, (12, len(rig.actuator_names)))
     commands = np.repeat(places, HELD, axis=0)
@@ -51,8 +51,8 @@ def write(rig, path, seen=None):
 
 @pytest.mark.parametrize('zero', ['as_recorded', 'first_row'])
 @pytest.mark.parametrize('settled_s', [0.0, 0.2])
-def test_a_marker_that_is_hidden_hides_no_command(zero, settled_s, tmp_path):
-    """Hidden at the first row, and over jumps of the commands, until just after them."""
+def test_commands_of_rows_with_a_hidden_marker_still_count(zero, settled_s, tmp_path):
+    """The marker is hidden in the first rows, and around jumps of the commands."""
     rig = rig_of(command_zero=zero, settled_s=settled_s)
     row = np.arange(12 * HELD)
     seen = (row > 2 * HELD) & ~((row % (3 * HELD) > HELD - 9) & (row % (3 * HELD) < HELD + 3))
@@ -66,8 +66,8 @@ def test_a_marker_that_is_hidden_hides_no_command(zero, settled_s, tmp_path):
     assert parts.notes[0] == f'left out: {np.sum(~seen)} incomplete rows'
 
 
-def test_commands_stand_only_where_those_before_are_known_to(tmp_path):
-    """Rows farther apart than the time that commands are to stand, each with another command."""
+def test_rows_at_a_command_jump_are_not_settled(tmp_path):
+    """The rows are further apart (20 ms) than the settling time (15 ms)."""
     rig = rig_of(settled_s=0.015, settled_within=0.0)
     path = write(rig, tmp_path / 'a.csv')
     run = read_run(rig, path)
@@ -76,8 +76,8 @@ def test_commands_stand_only_where_those_before_are_known_to(tmp_path):
 
 
 @pytest.mark.parametrize('settled_s', [0.0, 0.3])
-def test_an_arm_is_identified_by_what_it_is_scored_by(settled_s, tmp_path):
-    """The same commands, late and remembered alike, of a file whose rows do not all count."""
+def test_identification_and_score_read_the_same_rows_and_commands(settled_s, tmp_path):
+    """The same delay and the same memory of commands, although some rows are left out."""
     rig = rig_of(settled_s=settled_s, reached={'proximal_1': 0.9})
     path = write(rig, tmp_path / 'a.csv')
     scored = read_run(rig, path)

@@ -1,4 +1,4 @@
-"""What `softarm demo` says where its graph cannot run; that it runs is seen by `make demo`."""
+"""`softarm demo` without a graph, without a desktop, and Ctrl-C; `make demo` runs the demo."""
 
 import io
 import subprocess
@@ -13,7 +13,7 @@ from softarm_ros.cli.viewer.desktop import has_desktop, open_page
 from softarm_ros.rigs.loader import load_rig
 
 
-def test_a_graph_that_cannot_start_is_said_and_does_not_end_the_demo():
+def test_a_graph_that_cannot_start_is_reported_and_does_not_end_the_demo():
     pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
     console = Console(file=io.StringIO(), width=200)
     with instance_lock('cable_arm'):
@@ -22,7 +22,7 @@ def test_a_graph_that_cannot_start_is_said_and_does_not_end_the_demo():
     assert 'the graph was not started: ' in said and 'already running' in said
 
 
-def test_no_page_is_opened_where_there_is_no_desktop(monkeypatch):
+def test_no_page_is_opened_without_a_desktop(monkeypatch):
     monkeypatch.setattr('sys.platform', 'linux')
     monkeypatch.delenv('DISPLAY', raising=False)
     monkeypatch.delenv('WAYLAND_DISPLAY', raising=False)
@@ -50,7 +50,7 @@ if __name__ == '__main__':
 """
 
 
-def test_ctrl_c_ends_the_processes_of_runs_without_tracebacks(tmp_path):
+def test_ctrl_c_ends_runs_in_processes_without_tracebacks(tmp_path):
     script = tmp_path / 'interrupted.py'
     script.write_text(INTERRUPTED)
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""`softarm excite` and back through `softarm identify`: what the plant is like is found."""
+"""`softarm excite`, reading its files, and identification of the plant from them."""
 
 import re
 from pathlib import Path
@@ -37,7 +37,9 @@ def excited(path: Path, *arguments: str) -> str:
         ('trunk', 'steps', 0.092, 'later'),
     ],
 )
-def test_a_length_that_was_wrong_is_found_on_the_plant(tmp_path, name, kind, wrong_m, hold_out):
+def test_identification_from_an_excitation_corrects_a_wrong_length(
+    tmp_path, name, kind, wrong_m, hold_out
+):
     path, setting = tmp_path / 'excited.csv', f'{LENGTH}={wrong_m}'
     output = excited(
         path, name, '--kind', kind, '--count', '10', '--dwell-s', '1.5', '--set', setting
@@ -55,7 +57,7 @@ def test_a_length_that_was_wrong_is_found_on_the_plant(tmp_path, name, kind, wro
     assert after < 0.6 * before
 
 
-def test_a_weight_on_the_tip_bends_the_arm_and_is_written(tmp_path):
+def test_a_tip_load_bends_the_arm_and_is_stated_in_the_file(tmp_path):
     light, heavy = tmp_path / 'light.csv', tmp_path / 'heavy.csv'
     arguments = ('trunk', '--kind', 'random', '--count', '3', '--dwell-s', '1.5')
     excited(light, *arguments)
@@ -76,7 +78,7 @@ def test_a_weight_on_the_tip_bends_the_arm_and_is_written(tmp_path):
     np.testing.assert_array_equal(bent, by_score)
 
 
-def test_one_file_is_of_one_weight(tmp_path):
+def test_a_file_with_two_tip_loads_is_refused(tmp_path):
     path = tmp_path / 'mixed.csv'
     excited(path, 'trunk', '--kind', 'random', '--count', '2', '--dwell-s', '1.0')
     heading, first, second = path.read_text(encoding='utf-8').splitlines()
@@ -87,8 +89,8 @@ def test_one_file_is_of_one_weight(tmp_path):
         read_run(load_rig('trunk'), path)
 
 
-def test_a_weight_can_be_stated_behind_the_name_of_a_file(tmp_path):
-    """Of a file that does not say so itself; files of both weights then identify the give."""
+def test_a_tip_load_stated_behind_the_file_name_identifies_the_compliance(tmp_path):
+    """The files themselves state no load. Wrong statements are refused."""
     paths = []
     for name, load in (('light', '0.0'), ('heavy', '0.3')):
         path = tmp_path / f'{name}.csv'
@@ -112,7 +114,7 @@ def test_a_weight_can_be_stated_behind_the_name_of_a_file(tmp_path):
     for second in (heavy, stated):
         recorded = read_recordings(rig, [light, second], 'nothing')
         found[second] = np.array(list(fit(rig, recorded, gives, 200).values.values()))
-    assert np.all(found[heavy] < 0.01)  # where the search starts: nothing hung anywhere
+    assert np.all(found[heavy] < 0.01)  # the start of the search: no load is stated
     assert found[stated].max() > 0.05, found
     with pytest.raises(MeasurementError, match=r"'mass=0.1' behind the name"):
         read_run(rig, heavy.with_name('heavy.csv:mass=0.1'))
@@ -122,7 +124,7 @@ def test_a_weight_can_be_stated_behind_the_name_of_a_file(tmp_path):
         read_run(rig, heavy.with_name('heavy.csv:tip_load_kg=x'))
 
 
-def test_a_file_that_went_through_a_spreadsheet_or_is_of_another_arm(tmp_path):
+def test_a_spreadsheet_export_is_read_and_a_wrong_arm_or_time_is_refused(tmp_path):
     path = tmp_path / 'steps.csv'
     excited(path, 'cable_arm_single', '--kind', 'steps', '--count', '2', '--dwell-s', '0.5')
     rig, text = load_rig('cable_arm_single'), path.read_text(encoding='utf-8')
@@ -144,7 +146,7 @@ def test_a_file_that_went_through_a_spreadsheet_or_is_of_another_arm(tmp_path):
 
 
 def written_by_hand(path, change=lambda heading, rows: None):
-    """Write a file of a straight `cable_arm_single`, changed."""
+    """Write a file of a straight `cable_arm_single`, changed by `change`, and read it."""
     rig = load_rig('cable_arm_single')
     heading, length = heading_of(rig, rig.section_names), rig.physics().rest_length_m
     pose = [0.0, 0.0, length, 0.0, 0.0, 0.0, 1.0]
@@ -186,12 +188,12 @@ def columns(pick, factor):
         (lambda names, _: names.__setitem__(8, 'proximal X_m'), r'proximal X_m, .*proximal x_m,'),
     ],
 )  # fmt: skip
-def test_a_file_that_was_edited_is_refused_by_line_and_column(tmp_path, change, says):
+def test_a_wrongly_edited_file_is_refused_by_line_or_column(tmp_path, change, says):
     with pytest.raises(MeasurementError, match=says):
         written_by_hand(tmp_path / 'a.csv', change)
 
 
-def test_units_that_cannot_be_the_arms_are_told(tmp_path):
+def test_implausible_units_are_noted(tmp_path):
     assert not written_by_hand(tmp_path / 'a.csv').notes
     (said,) = written_by_hand(tmp_path / 'a.csv', columns('proximal z_m', 1e3)).notes
     assert re.fullmatch(r'what .* at most .* mm from the mount in m; the arm is \d+ mm long', said)
@@ -199,7 +201,7 @@ def test_units_that_cannot_be_the_arms_are_told(tmp_path):
     assert re.fullmatch(r'commands reach 0\.0\d+ % of what the actuators can in m', said)
 
 
-def test_the_same_seed_gives_the_same_file(tmp_path):
+def test_the_same_seed_writes_the_same_file_within_the_speed_limits(tmp_path):
     texts = []
     for i in range(2):
         path = tmp_path / f'{i}.csv'
@@ -224,7 +226,7 @@ def test_the_same_seed_gives_the_same_file(tmp_path):
         (('--live', '--load-kg', '0.1'), 'hang it yourself'),
     ],
 )
-def test_what_cannot_be_asked_for_is_said(tmp_path, arguments, message):
+def test_invalid_options_of_excite_are_refused(tmp_path, arguments, message):
     result = CliRunner().invoke(
         app, ['excite', 'cable_arm_single', '--csv', str(tmp_path / 'x.csv'), *arguments]
     )
@@ -232,7 +234,7 @@ def test_what_cannot_be_asked_for_is_said(tmp_path, arguments, message):
     assert message in f'{result.output} {result.exception}'
 
 
-def test_places_beyond_the_actuators_are_left_out():
+def test_planned_places_are_within_the_actuator_limits():
     rig = load_rig('hydraulic_arm')
     plan = plan_excitation(rig, 'random', count=8, amplitude=0.6, dwell_s=1.0, seed=0)
     model, limits = rig.physics(), rig.actuator_limits()
@@ -240,7 +242,7 @@ def test_places_beyond_the_actuators_are_left_out():
     assert all(limits.hold(model.actuation_of(place)) for place in plan.places)
 
 
-def test_an_arm_whose_tip_alone_is_seen_is_read_back(tmp_path):
+def test_a_file_of_an_arm_with_only_its_tip_measured_is_read_back(tmp_path):
     path = tmp_path / 'pam.csv'
     excited(path, 'pam_arm', '--kind', 'random', '--count', '2', '--dwell-s', '1.0')
     rig = load_rig('pam_arm')
@@ -252,7 +254,7 @@ def test_an_arm_whose_tip_alone_is_seen_is_read_back(tmp_path):
 
 
 @pytest.mark.parametrize('cell', ['', 'x', 'nan'])
-def test_a_damaged_file_is_refused(tmp_path, cell):
+def test_a_file_with_a_cell_that_is_not_a_number_is_refused(tmp_path, cell):
     rig = load_rig('cable_arm_single')
     heading = heading_of(rig, rig.section_names)
     path = tmp_path / 'damaged.csv'

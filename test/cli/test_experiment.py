@@ -1,4 +1,4 @@
-"""The papers' experiments on simulated arms: what a plant is like is found, and what it is not."""
+"""The papers' experiments on simulated arms: identified parameters compared with the plant."""
 
 from types import SimpleNamespace
 
@@ -27,7 +27,7 @@ CHANGED_GPA = (240.0, 190.0)  # the rig file: 205
 
 
 def identified(name, settings, folder):
-    """Return the rig of an experiment, its fit, and the ends (low, high) of each parameter."""
+    """Return the rig of an experiment, its fit, and the interval (low, high) per parameter."""
     rig = spelled_out(load_rig(name, ['plant.machine.number=0', *settings]))
     files = run_experiment(rig, 0, folder, lambda _: None)
     experiment, rig = experiment_of(rig), weighed(rig, 0)
@@ -74,7 +74,7 @@ def of_one_module(path):
 def other(tmp_path_factory):
     folder = tmp_path_factory.mktemp('other')
     of_one_module(folder / 'one_module.yaml')
-    # Most is read at rest: half the commands and poses of the file say the same.
+    # Most rows are read at rest: half the rates of the file give the same result.
     settings = ['controller.rate_hz=25', 'sensors.pose_topic.rate_hz=50'] + [
         f'plant.segments[{k}].profile.young_modulus_Pa={gpa}e+9'
         for k, gpa in enumerate(CHANGED_GPA)
@@ -83,7 +83,7 @@ def other(tmp_path_factory):
 
 
 def moduli_of_plant(rig):
-    """Return what modulus the drawn strips would need to be as stiff as strip and sleeve are."""
+    """Return the moduli at which the drawn strips would be as stiff as strip and sleeve."""
     found = []
     for real, drawn in zip(
         rig.plant_of(TendonRodPlantConfig).segments, TendonRodArm.of(rig).segments
@@ -101,7 +101,7 @@ def tendons_of(rig):
 
 
 @pytest.mark.parametrize('arm', [pytest.param('shipped', marks=pytest.mark.long), 'other'])
-def test_the_stiffness_of_each_unit_is_inside_its_interval(arm, request):
+def test_the_true_modulus_of_each_unit_is_inside_its_interval(arm, request):
     result = request.getfixturevalue(arm)
     for name, truth in zip(result.rig.section_names, moduli_of_plant(result.rig)):
         low, high = result.ends[f'{name} young_modulus']
@@ -109,7 +109,7 @@ def test_the_stiffness_of_each_unit_is_inside_its_interval(arm, request):
         assert high - low < 0.15 * truth, name
 
 
-def test_the_sleeves_are_found_by_their_weight(other):
+def test_the_identified_density_accounts_for_the_mass_of_the_sleeves(other):
     segments = other.rig.plant_of(TendonRodPlantConfig).segments
     drawn = TendonRodArm.of(other.rig).segments[0]
     mass = np.mean(
@@ -117,18 +117,18 @@ def test_the_sleeves_are_found_by_their_weight(other):
     )
     per_density = drawn.profile.mass_per_length(0.5) / drawn.profile.density_kg_m3
     truth = mass / (drawn.length_m * per_density)
-    # What the connectors weigh more than the file says, 0.3 g of 9, counts as strip.
+    # The connectors weigh 0.3 g of 9 more than the file states, which counts as strip.
     assert truth < other.fit.values['arm.segments[0].profile.density_kg_m3'] < 1.12 * truth
 
 
 @pytest.mark.long
-def test_the_rig_file_states_what_is_identified(shipped):
-    """The file was identified from the printed numbers: another start and prior change little."""
+def test_the_fishbone_rig_file_states_the_identified_values(shipped):
+    """The file was identified from the printed numbers; another start and prior change little."""
     for field, value in shipped.fit.values.items():
         assert values_of(shipped.rig, [field])[field] == pytest.approx(value, rel=0.01, abs=0.01)
 
 
-def test_what_is_found_is_written_and_leaves_the_simulated_cables_where_they_are(other, tmp_path):
+def test_identified_values_are_written_and_do_not_move_the_simulated_cables(other, tmp_path):
     path = tmp_path / 'new.yaml'
     write(other.rig, path, other.fit.values, None, '[I] test')
     new = load_rig(path)
@@ -141,7 +141,7 @@ def test_what_is_found_is_written_and_leaves_the_simulated_cables_where_they_are
     np.testing.assert_array_equal(before[0], after[0])
 
 
-def test_files_say_how_the_arm_was_held(other):
+def test_files_state_the_tip_load_and_the_gravity_of_each_mounting(other):
     recorded = read_recordings(other.rig, other.files, 'nothing')
     held = [one.whole.as_it_was(other.rig) for one in recorded]
     assert [rig.tip_load_kg > 0.0 for rig in held] == [False, True, False, True]
@@ -152,7 +152,7 @@ def test_files_say_how_the_arm_was_held(other):
 
 
 def truth_of_chambers(rig, seed):
-    """Return what the controller's model would have to know, by name of the parameter."""
+    """Return the true values of the controller's model, by name of the parameter."""
     arm, plant = rig.arm, rig.plant_of(HydraulicPlantConfig)
     offset = PressureSensors(plant.pressure_sensor, len(arm.actuators), seed).gauges.offset
     gain, screw = arm.pressure_loop.gain, np.array(plant.efficiency_factors)
@@ -166,7 +166,7 @@ def truth_of_chambers(rig, seed):
         seen = levers * per_command[own] / drawn.chamber_area_m2
         pitch = seen[0] / drawn.lever_factors[0]
         angle = np.radians([arm.actuators[i].angle_deg for i in own])
-        # A chamber that has more pressure than it says bends the arm away from itself.
+        # A chamber with more pressure than its sensor reads bends the arm away from itself.
         bend = -real.length_m / real.bending_stiffness_N_m2 * levers * shift[own]
         found |= {
             f'{drawn.name} bending_stiffness': real.bending_stiffness_N_m2,
@@ -203,7 +203,7 @@ def water_arm(tmp_path_factory):
 
 
 @pytest.mark.long
-def test_what_a_water_arm_without_hysteresis_is_like_is_inside_its_intervals(tmp_path):
+def test_intervals_contain_the_parameters_of_a_water_arm_without_hysteresis(tmp_path):
     result = identified('hydraulic_arm', OTHER_WATER_ARM, tmp_path)
     truth = truth_of_chambers(result.rig, 0)
     assert set(truth) == set(result.ends)
@@ -216,7 +216,7 @@ def test_what_a_water_arm_without_hysteresis_is_like_is_inside_its_intervals(tmp
 
 
 @pytest.mark.long
-def test_fabric_makes_the_shipped_arm_stiffer_by_no_more_than_its_share(water_arm):
+def test_fabric_raises_the_identified_stiffness_by_at_most_its_share(water_arm):
     truth, rig = truth_of_chambers(water_arm.rig, 0), water_arm.rig
     share = rig.plant_of(HydraulicPlantConfig).fabric.stiffness_share
     values = {p.name: p.number(water_arm.fit.values) for p in water_arm.fit.parameters}
@@ -233,8 +233,8 @@ def test_fabric_makes_the_shipped_arm_stiffer_by_no_more_than_its_share(water_ar
 
 
 @pytest.mark.long
-def test_the_file_of_the_water_arm_states_what_is_identified(water_arm):
-    """Made from the places that the former numbers lead to, it leads to others, a little off."""
+def test_the_hydraulic_rig_file_states_the_identified_values(water_arm):
+    """Not exactly: the file was identified at places computed from its previous values."""
     for parameter in water_arm.fit.parameters:
         low, high = water_arm.ends[parameter.name]
         stated = parameter.number(values_of(water_arm.rig, parameter.fields))
@@ -242,6 +242,6 @@ def test_the_file_of_the_water_arm_states_what_is_identified(water_arm):
         assert abs(stated - found) < 0.25 * (high - low), parameter.name
 
 
-def test_an_arm_without_an_experiment_is_sent_to_a_recording():
+def test_an_arm_without_an_experiment_asks_for_a_recording():
     with pytest.raises(UsageError, match='from a recording'):
         experiment_of(load_rig('trunk'))

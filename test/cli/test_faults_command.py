@@ -1,4 +1,4 @@
-"""`softarm faults`: tables, exit status, and what is refused."""
+"""`softarm faults`: tables, bars, exit status and refused arguments."""
 
 import contextlib
 import io
@@ -19,7 +19,7 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.fault_trials import CAMERA_FAULTS, Trial
 
 RIG, PATH = 'cable_arm_single', 'circle_small'
-# Half the rates of the file: what is noticed is noticed in times, not in cycles.
+# Half the rates of the file: faults are noticed after a time, not after a number of cycles.
 RATES = ('--set', 'controller.rate_hz=50', '--set', 'sensors.pose_topic.rate_hz=50')
 
 
@@ -33,14 +33,14 @@ def trial(fault, *, noticed='x', after=0.1, deviation=0.001):
 
 @pytest.fixture(scope='module')
 def machines(tmp_path_factory):
-    """Return what two machines said, and the rows of their file."""
+    """Return the printed output for two machines, and the rows of their file."""
     file = tmp_path_factory.mktemp('faults') / 'faults.json'
     result = softarm('faults', RIG, '--trajectory', PATH, '--seeds', 2, '--json', file, *RATES)
     assert result.exit_code == 0, result.output
     return result.output, json.loads(file.read_text())
 
 
-def test_every_fault_is_tried_and_the_bars_decide(machines):
+def test_camera_faults_and_a_cable_snap_are_tried_and_miss_no_bar(machines):
     rows = [row for row in machines[1] if row['seed'] == 0]
     tried = [row['fault'] for row in rows if not row['at_rest']]
     assert [f'cameras {kind}' for kind in CAMERA_FAULTS] == tried[: len(CAMERA_FAULTS)]
@@ -49,7 +49,7 @@ def test_every_fault_is_tried_and_the_bars_decide(machines):
     assert 'repeats itself' in rows[0]['noticed_by']
 
 
-def test_one_machine_is_a_row_a_fault_with_who_noticed():
+def test_table_of_one_machine_has_a_row_per_fault_and_names_the_detector():
     trials = [trial('cameras room', noticed='feedback: frame'), trial('cameras old', noticed='')]
     met = (True, False)
     tried = [TriedFault(RIG, 0, t.fault, t, bar_met) for t, bar_met in zip(trials, met)]
@@ -60,7 +60,7 @@ def test_one_machine_is_a_row_a_fault_with_who_noticed():
     assert ' '.join(old.split()) == 'cameras old 100 100 1.0 0.8 1.0 MISSED nobody'
 
 
-def test_several_machines_are_one_row_a_fault(machines):
+def test_table_of_several_machines_has_one_row_per_fault(machines):
     output, rows = machines
     cases = {row['case'] for row in rows}
     assert {(row['seed'], row['case']) for row in rows} == {(s, c) for s in (0, 1) for c in cases}
@@ -72,7 +72,7 @@ def test_several_machines_are_one_row_a_fault(machines):
     assert f'{1e3 * max(frozen):.1f}' in output
 
 
-def test_clean_runs_of_any_rig_file_have_no_alarm_and_show_the_margins(tmp_path):
+def test_clean_runs_of_a_rig_file_have_no_false_alarm_and_show_the_limit(tmp_path):
     mine = tmp_path / 'mine.yaml'
     mine.write_text(load_rig(RIG).source.read_text().replace(f'name: {RIG}', 'name: mine'))
     limit = (*RATES, '--set', 'supervisor.feedback_watch.max_drift_m=0.0123')
@@ -84,7 +84,7 @@ def test_clean_runs_of_any_rig_file_have_no_alarm_and_show_the_margins(tmp_path)
     assert 'of 12.3' in result.output
 
 
-def test_files_of_one_name_have_rows_and_limits_of_their_own(tmp_path):
+def test_files_with_the_same_rig_name_have_separate_rows_and_limits(tmp_path):
     text = load_rig(RIG).source.read_text()
     places = [tmp_path / name for name in ('one.yaml', 'two.yaml', 'there/two.yaml')]
     (tmp_path / 'there').mkdir()
@@ -106,7 +106,7 @@ def test_files_of_one_name_have_rows_and_limits_of_their_own(tmp_path):
 
 
 @pytest.mark.parametrize('clean', [['--clean'], []])
-def test_ctrl_c_ends_the_trials_with_its_own_exit_status(monkeypatch, clean):
+def test_ctrl_c_ends_the_trials_with_the_exit_status_of_an_interrupt(monkeypatch, clean):
     stop_on_signals = faults_command.stop_on_signals
 
     @contextlib.contextmanager
@@ -120,7 +120,7 @@ def test_ctrl_c_ends_the_trials_with_its_own_exit_status(monkeypatch, clean):
     assert result.exit_code == EXIT_INTERRUPTED, result.output
 
 
-def test_a_path_belongs_to_one_rig():
+def test_a_trajectory_without_a_rig_is_refused():
     result = softarm('faults', '--trajectory', PATH)
     assert result.exit_code == 2
     assert 'belongs to one RIG' in result.output
@@ -140,5 +140,5 @@ def test_a_path_belongs_to_one_rig():
         (trial('cameras old', after=3.0), None),
     ],
 )
-def test_the_bars(tried, met):
+def test_bar_judges_detection_time_and_deviation(tried, met):
     assert bar(tried, 0.2) is met

@@ -39,7 +39,7 @@ def trunk():
 
 
 def record(rig, path, commands, noise_m=0.0, move=None, rows=ROWS):
-    """Write what a rig's own model does for commands (n, m) [m], as its recordings are."""
+    """Write the tips of the rig's own model for commands (n, m) [m], as in its recordings."""
     config, mount = rig.recording, mount_of(rig.recording)
     tips = rig.physics().section_tips_of(commands)[:, :, :3, 3]
     rng = np.random.default_rng(11)
@@ -70,7 +70,7 @@ def excitation(rows=ROWS, seed=5):
 
 @pytest.fixture(scope='module')
 def changed(trunk, tmp_path_factory):
-    """Return a trunk whose lengths, gains and mount are others, and a recording of it."""
+    """Return a trunk with other lengths, gains and mount, and a recording of it."""
     parameters = chosen(all_parameters(trunk), ['lengths', 'bends', 'mount'])
     known = values_of(trunk, list(dict.fromkeys(f for p in parameters for f in p.fields)))
     x = np.random.default_rng(3).normal(0.0, 0.5, len(parameters))
@@ -80,20 +80,20 @@ def changed(trunk, tmp_path_factory):
 
 
 @pytest.mark.parametrize('hold_out', ['blocks', 'later', 'file', 'nothing'])
-def test_rows_of_which_none_is_left_are_one_error(trunk, changed, hold_out):
+def test_recordings_without_remaining_rows_are_refused(trunk, changed, hold_out):
     path = changed[-1]
     with pytest.raises(UsageError, match=r'no rows are left .* for --stood-s 1000 before few'):
         read_recordings(trunk, [path, path], hold_out, stood_s=1000.0)
 
 
-def test_the_truth_is_found_inside_the_intervals_and_predicts(trunk, changed):
+def test_intervals_contain_the_true_parameters_and_the_fit_predicts_held_out_rows(trunk, changed):
     _, parameters, x, path = changed
     recorded = read_recordings(trunk, [path], 'later')
     found = fit(trunk, recorded, parameters, 300)
     ends = intervals(found)
     inside = (ends[:, 0] <= x) & (x <= ends[:, 1])
     assert np.mean(inside) >= 0.85, [p.name for p, i in zip(parameters, inside) if not i]
-    # They say something: most are much narrower than the prior's four spreads.
+    # Most intervals are much narrower than the four spreads of the prior.
     assert np.median(ends[:, 1] - ends[:, 0]) < 1.0
     run_ = recorded[0].seen_by(found.rig(trunk), recorded[0].test)
     errors = score(predict(found.rig(trunk), found.rig(trunk).physics(), run_), run_).errors
@@ -102,8 +102,8 @@ def test_the_truth_is_found_inside_the_intervals_and_predicts(trunk, changed):
     assert 1.5 < errors[-1].rms < 2.4  # the noise alone is 1.7
 
 
-def test_intervals_are_those_of_repeated_fits(trunk, changed):
-    """One Newton step a draw comes to what fits of the draws come to."""
+def test_intervals_agree_with_the_spread_of_repeated_fits(trunk, changed):
+    """One Newton step per draw gives about the same spread as a full fit of each draw."""
     _, _, _, path = changed
     parameters = chosen(all_parameters(trunk), ['lengths', 'mount'])
     recorded = read_recordings(trunk, [path], 'nothing')
@@ -120,33 +120,33 @@ def test_intervals_are_those_of_repeated_fits(trunk, changed):
         draws.append(fit(trunk, drawn, parameters, 200).x)
     spread = np.std(draws, axis=0)
     told = (ends[:, 1] - ends[:, 0]) / (2.0 * 1.96)
-    # The prior is drawn as well in `intervals`, not here.
+    # `intervals` also draws the prior; the fits here do not.
     assert np.all(told > 0.6 * spread)
     assert np.median(told / np.maximum(spread, 1e-3)) < 3.0
 
 
-def test_what_poses_at_rest_cannot_tell_is_said(trunk, changed, tmp_path):
-    """All commands alike: lengths and mount of a hanging arm stand in for each other."""
+def test_combinations_that_constant_commands_do_not_determine_are_named(trunk, changed, tmp_path):
+    """With equal commands, lengths and mount of a hanging arm cannot be distinguished."""
     path = record(trunk, tmp_path / 'still.csv', np.zeros((400, 6)), rows=400)
     recorded = read_recordings(trunk, [path], 'nothing')
     found = fit(trunk, recorded, chosen(all_parameters(trunk), ['lengths', 'mount', 'bends']), 200)
     combinations = untold(found)
     named = {name for one in combinations for name, _ in one.shares}
-    assert len(combinations) >= 36  # the gains, of which it tells nothing
+    assert len(combinations) >= 36  # the gains, which are not determined
     assert any('length' in name for name in named)
     _, parameters, _, moving = changed
     told = untold(fit(trunk, read_recordings(trunk, [moving], 'nothing'), parameters, 200))
     assert len(told) < 3
 
 
-def test_a_combination_in_which_nobody_has_much_is_named_all_the_same(trunk, changed):
+def test_an_undetermined_combination_names_at_least_one_parameter(trunk, changed):
     _, parameters, _, path = changed
     found = fit(trunk, read_recordings(trunk, [path], 'nothing'), parameters, 60)
     every = untold(found, least=0.0, named=1.1)
     assert [len(one.shares) for one in every] == [1] * len(parameters)
 
 
-def test_a_load_is_identified_with_the_weight_it_hangs_on(tmp_path):
+def test_compliance_is_identified_from_a_recording_with_a_tip_load(tmp_path):
     gives = {f'arm.sections[{k}].bend_per_moment_rad_N_m': 0.15 for k in range(3)}
     heavy = load_rig('trunk', ['tip_load_kg=0.3'])
     path = record(with_values(heavy, gives), tmp_path / 'heavy.csv', excitation(), 0.0005)
@@ -157,13 +157,15 @@ def test_a_load_is_identified_with_the_weight_it_hangs_on(tmp_path):
         200,
     )
     np.testing.assert_allclose(list(found.values.values()), 0.15, atol=0.03)
-    # What is stated of two files is told apart by its names, not by its values alone.
+    # Statements about two files are distinguished by field, not only by value.
     stated = [Path(f'{path}:tip_load_kg=0'), Path(f'{path}:gravity_m_s2[2]=0')]
     recorded = read_recordings(heavy, stated, 'nothing', '0:20')
     assert fit(heavy, recorded, chosen(all_parameters(heavy), ['tip length']), 40).rows == 40
 
 
-def test_the_command_writes_a_rig_that_predicts_as_it_says(trunk, changed, tmp_path):
+def test_identify_writes_a_rig_file_that_predicts_with_the_printed_errors(
+    trunk, changed, tmp_path
+):
     _, _, _, path = changed
     output = tmp_path / 'new.yaml'
     asked = Asked((path,), ('lengths', 'bends', 'mount'), 'later', None, (), 200, output)
@@ -184,7 +186,7 @@ def test_the_command_writes_a_rig_that_predicts_as_it_says(trunk, changed, tmp_p
     )
 
 
-def test_of_many_rows_held_out_some_are_predicted_and_it_is_said(trunk, changed):
+def test_most_predicted_thins_the_predicted_rows_and_is_reported(trunk, changed):
     _, _, _, path = changed
     (recorded,) = read_recordings(trunk, [path], 'later')
     held = len(recorded.test)
@@ -207,7 +209,7 @@ def test_of_many_rows_held_out_some_are_predicted_and_it_is_said(trunk, changed)
 
 @pytest.fixture(scope='module')
 def guessed(tmp_path_factory):
-    """Return the trunk as somebody would write it who has not identified anything."""
+    """Return the trunk as a user would write it before any identification."""
     text = (ROOT / 'config' / 'rigs' / 'trunk.yaml').read_text(encoding='utf-8')
     text = re.sub(r'(?m)^      bends:.*\n(?:        - .*\n)*', '', text)
     text = re.sub(r'(?m)^( +rest_bend_deg:) .*', r'\1 [0.0, 0.0]', text)
@@ -219,8 +221,8 @@ def guessed(tmp_path_factory):
     return rig
 
 
-def test_an_arm_of_another_formulation_is_identified_from_its_geometry(guessed, trunk, tmp_path):
-    """The simulated trunk is not the model, and the file says nothing about gains."""
+def test_the_simulated_trunk_is_identified_without_gains_in_the_rig_file(guessed, trunk, tmp_path):
+    """The plant has another formulation than the model."""
     plant, mount = build_plant(trunk, 3), mount_of(trunk.recording)
     limits, rng = trunk.actuator_limits(), np.random.default_rng(2)
     speed, phase = rng.uniform(0.3, 1.5, (2, 6)), rng.uniform(0.0, 6.0, (2, 6))
@@ -249,20 +251,20 @@ def test_an_arm_of_another_formulation_is_identified_from_its_geometry(guessed, 
     )
     assert all(a.rms < 0.25 * b.rms for a, b in zip(after, before))
     assert all(a.rms < bar for a, bar in zip(after, (1.0, 1.5, 4.0)))
-    # Servos start 0.2 s late; the arm follows a little later still.
+    # Servos start 0.2 s late; the arm follows slightly later.
     assert 0.18 < found.recording.delay_s < 0.35
-    # Cables bend what they pass and end in, and hardly what they do not reach or pass first.
+    # A cable bends the section it ends in, and hardly those beyond it or those it passes first.
     gains = {a.name: [bend.gain_rad_m for bend in a.bends] for a in found.actuators}
     assert all(len(gain) == 3 for gain in gains.values())
     assert gains['base_1'][0] > 5.0 * gains['base_1'][2]
     assert gains['tip_1'][2] > 5.0 * max(gains['tip_1'][:2])
 
 
-def test_rows_that_the_model_refuses_are_told(trunk, tmp_path):
+def test_rows_that_the_model_refuses_are_reported_with_count_and_reason(trunk, tmp_path):
     path = record(trunk, tmp_path / 'far.csv', excitation(600), rows=600)
     rows = list(csv.reader(path.read_text().splitlines()))
     for row in rows[241:421]:
-        row[1] = '1700'  # degrees of base_1, by which an arc would close
+        row[1] = '1700'  # degrees of base_1, with which an arc would close
     with path.open('w', newline='') as file:
         csv.writer(file).writerows(rows)
     lines = list(run(trunk, Asked((path,), ('lengths',), 'later', most_rows=100)))
@@ -271,12 +273,12 @@ def test_rows_that_the_model_refuses_are_told(trunk, tmp_path):
     assert searched == '100 of the 300 rows are used in the search (--most-rows)'
     assert re.match(r'warning: the model refuses \d\d of the 100 rows of the search; ', told)
     refused = [line for line in lines if 'refused: an arc would close' in line]
-    assert len(refused) == 2, lines  # as it was, and identified
+    assert len(refused) == 2, lines  # old and identified
     count = int(refused[0].split()[0])
     assert sum(line.endswith(f'({290 - count} of 290 rows)') for line in lines) == 6, lines
 
 
-def test_a_file_that_the_model_refuses_has_no_error(trunk, tmp_path):
+def test_errors_of_a_file_that_the_model_refuses_are_nan(trunk, tmp_path):
     path = record(trunk, tmp_path / 'far.csv', excitation(600), rows=600)
     rows = list(csv.reader(path.read_text().splitlines()))
     for row in rows[1:]:
@@ -289,14 +291,14 @@ def test_a_file_that_the_model_refuses_has_no_error(trunk, tmp_path):
         assert errors.rows == 0 and np.isnan([errors.rms, low, high]).all()
 
 
-def test_a_weight_that_changes_nothing_of_what_is_predicted_is_told(trunk, changed):
+def test_a_tip_load_without_effect_on_the_prediction_is_reported(trunk, changed):
     _, _, _, path = changed
     heavy = path.with_name(f'{path.name}:tip_load_kg=0.1')
     lines = list(run(trunk, Asked((heavy,), ('none',), rows='0:400')))
     assert sum('tip_load_kg = 0.1 changes nothing of what' in line for line in lines) == 2, lines
 
 
-def test_too_few_commands_are_warned_of(trunk, tmp_path):
+def test_identify_warns_of_too_few_different_commands(trunk, tmp_path):
     """Five commands fit perfectly and predict nothing."""
     rng = np.random.default_rng(4)
     commands = np.repeat(rng.uniform(-0.004, 0.004, (10, 6)), 2, axis=0)
@@ -308,7 +310,7 @@ def test_too_few_commands_are_warned_of(trunk, tmp_path):
     lines = list(run(trunk, Asked((path,), ('bends',), 'blocks')))
     assert any('predicted worse than without identification' in line for line in lines)
     assert any('5 different commands' in line for line in lines)
-    # Nor is one pose, which the mean of all poses, itself, predicts perfectly.
+    # A single pose gets the warning too; its own mean predicts it perfectly.
     (line,) = (
         line
         for line in run(trunk, Asked((path,), ('lengths',), 'nothing', '0'))
@@ -324,11 +326,11 @@ def test_a_recording_given_twice_is_refused(trunk, changed):
         list(run(trunk, Asked(twice, hold_out='file')))
 
 
-# What the arm does is the second of them; the third has a feature more, which is no better.
+# The arm behaves like the second set; the third has one more feature and is no better.
 CHOICES = (('lag 0.2', 'lag 1.0'), ('play 0.3', 'lag 0.2'), ('play 0.3', 'lag 0.2', 'cube'))
 
 
-def test_hysteresis_is_learned_written_and_scored(trunk, tmp_path):
+def test_a_residual_that_describes_play_is_learned_written_and_scored(trunk, tmp_path):
     commands = 2.0 * excitation(2400)
     limits = trunk.actuator_limits()
     commands = np.clip(commands, limits.position_min, limits.position_max)
@@ -352,7 +354,7 @@ def test_hysteresis_is_learned_written_and_scored(trunk, tmp_path):
     assert any(
         'the residual states' in note for note in entries['constant_curvature + learned'].notes
     )
-    # The model of the tracker knows the rig's residual, and the name of the physics is kept.
+    # The tracker's model includes the residual of the rig and keeps the name of the physics.
     assert new.model().name == 'constant_curvature'
     assert new.learned_residual() is not None
     output.with_suffix('.residual.json').write_text('{"features": []}', encoding='utf-8')
@@ -361,7 +363,7 @@ def test_hysteresis_is_learned_written_and_scored(trunk, tmp_path):
 
 
 def planar_run(path, base_psi, tip_psi):
-    """Write turns in which each segment straightens by its own pressure, slowly when it vents."""
+    """Write turns of two segments; each straightens by its own pressure, and vents slowly."""
     time = 0.1 * np.arange(len(base_psi))
     psi = np.column_stack([base_psi, base_psi, 0 * time, tip_psi, tip_psi, 0 * time])
     filled = through_valve(psi, time, 0.3, 1.0, np.zeros(6)) / 20.3
@@ -379,8 +381,8 @@ def planar_run(path, base_psi, tip_psi):
     return path
 
 
-def test_a_section_is_learned_from_its_own_actuators(tmp_path):
-    """Both segments are always driven alike; then they are not."""
+def test_local_features_learn_a_section_from_its_own_actuators(tmp_path):
+    """Learned from segments that are driven alike, tested on segments driven differently."""
     rig = load_rig(SOURCES / 'asu_pneumatic.yaml', ['recording.delay_s=0.0'])
     step = np.where(np.arange(400) % 200 < 100, 8.0, 0.0) * np.where(
         np.arange(400) < 200, 1.0, 0.7
@@ -400,14 +402,14 @@ def test_a_section_is_learned_from_its_own_actuators(tmp_path):
     assert left['local',] < 0.5 * left[()], left
 
 
-def test_sections_of_which_positions_are_measured_are_not_learned_apart(trunk, changed):
+def test_local_features_are_refused_for_sections_with_measured_positions(trunk, changed):
     recorded = read_recordings(trunk, [changed[3]], 'nothing')
     with pytest.raises(UsageError, match='--residual local: expected sections with actuators'):
         learn(trunk, recorded, ['local', 'cube'], 'x')
 
 
-def test_each_fold_is_judged_by_a_model_and_a_residual_that_have_not_seen_it(trunk, changed):
-    """Here models that are made without a fold lie 30 mm aside, by turns to either side."""
+def test_each_fold_is_judged_by_a_model_and_a_residual_fitted_without_it(trunk, changed):
+    """Here, models fitted without a fold are 30 mm off, alternately to either side."""
     recorded = read_recordings(trunk, [changed[3]], 'nothing')
     rows, known = recorded[0].train, []
 
@@ -425,8 +427,8 @@ def test_each_fold_is_judged_by_a_model_and_a_residual_that_have_not_seen_it(tru
     for k in range(FOLDS):
         moved = (left.without[k] - left.whole).reshape(len(rows), -1, 6)[:, :, :3]
         np.testing.assert_allclose(np.linalg.norm(moved, axis=2), 0.03, atol=1e-9)
-    # A constant that a model errs by everywhere is learned from its own rows; one that it errs by
-    # on the rows that it does not know alone is told by nothing, and counts.
+    # A constant error on all rows is learned from the rows the model was fitted to. A constant
+    # error only on the rows it was not fitted to cannot be learned, and counts.
     everywhere = learn(trunk, recorded, ['cube'], 'x', left)
     fold = folds_of(recorded)
     alone = np.stack(
@@ -436,10 +438,10 @@ def test_each_fold_is_judged_by_a_model_and_a_residual_that_have_not_seen_it(tru
     assert there.left > 1.5 * everywhere.left
     plain = learn(trunk, recorded, ['cube'], 'x')
     assert everywhere.penalty == plain.penalty
-    assert everywhere.file.weights == plain.file.weights  # they correct the model of all rows
+    assert everywhere.file.weights == plain.file.weights  # for the model of all rows
 
 
-def test_what_is_only_noise_is_not_learned(trunk, tmp_path):
+def test_noise_is_not_learned_as_a_residual(trunk, tmp_path):
     path = record(trunk, tmp_path / 'noise.csv', excitation(), 0.003)
     learned = learn(trunk, read_recordings(trunk, [path], 'nothing'), ['cube', 'lag 0.3'], 'x')
     assert learned.left > 0.97
@@ -449,7 +451,7 @@ def test_what_is_only_noise_is_not_learned(trunk, tmp_path):
 @pytest.mark.parametrize(
     'name', ['cable_arm', 'trunk', 'fishbone_arm', 'hydraulic_arm', 'pneumatic_arm', 'pam_arm']
 )
-def test_every_arm_names_parameters_that_are_numbers_of_its_file(name):
+def test_parameters_of_every_arm_move_within_bounds_and_change_fields_of_its_file(name):
     rig = spelled_out(load_rig(name))
     parameters = parameters_of(rig.mechanics_name, rig.arm)
     assert len({p.name for p in parameters}) == len(parameters) >= 4
@@ -462,7 +464,7 @@ def test_every_arm_names_parameters_that_are_numbers_of_its_file(name):
     known = values_of(rig, list(dict.fromkeys(f for p in moved for f in p.fields)))
     there = moved_by(moved, known, np.full(len(moved), 0.1))
     text = updated_text(rig.source.read_text(encoding='utf-8'), there, 'x', rig)
-    again = rig.source.with_name('x')  # never written: parsed as the loader does
+    again = rig.source.with_name('x')  # never written
     assert again != rig.source
     for field, value in there.items():
         assert values_of(with_values(rig, there), [field])[field] == pytest.approx(value)
@@ -470,7 +472,7 @@ def test_every_arm_names_parameters_that_are_numbers_of_its_file(name):
 
 
 @pytest.mark.parametrize('name', sorted(path.stem for path in SOURCES.glob('*.yaml')))
-def test_rigs_of_measured_arms_can_be_written_and_loaded(name, tmp_path):
+def test_updated_rig_files_of_measured_arms_load_with_the_new_values(name, tmp_path):
     source = SOURCES / f'{name}.yaml'
     rig = spelled_out(load_rig(source))
     parameters = [p for p in all_parameters(rig) if p.group not in ('compliance', 'softening')]
@@ -486,7 +488,7 @@ def test_rigs_of_measured_arms_can_be_written_and_loaded(name, tmp_path):
     assert again == pytest.approx(there, rel=1e-4, abs=1e-9)
 
 
-def test_the_surer_the_priors_the_less_is_changed(trunk, changed):
+def test_narrower_priors_change_parameters_less(trunk, changed):
     _, _, _, path = changed
     rig, recorded = spelled_out(trunk), read_recordings(trunk, [path], 'nothing')
     lengths = chosen(all_parameters(rig), ['lengths'])
@@ -503,14 +505,14 @@ def test_the_surer_the_priors_the_less_is_changed(trunk, changed):
     assert moved[0] < 0.5 * moved[1]
 
 
-def test_mistakes_are_named(trunk, changed, tmp_path, capsys):
+def test_wrong_arguments_of_identify_are_refused_with_one_line(trunk, changed, tmp_path, capsys):
     _, _, _, path = changed
     for arguments, message in (
         (['--hold-out', 'sooner'], "--hold-out 'sooner': expected later, file, blocks, nothing"),
         (['--hold-out', 'file'], 'expected two files or more'),
         (['--parameters', 'colour'], 'no such group; there are lengths, rest_bends, bends'),
         (['--parameters', 'a,,b'], 'expected names separated by commas'),
-        # Said before anything is read: rows '9:8' would be.
+        # Refused before reading, which would refuse rows '9:8'.
         (['--rows', '9:8', '--residual', 'creep 2'], "feature 'creep 2': expected one of"),
         (['--rows', '5000:', '--parameters', 'delay'], 'none of the 1200 rows'),
         (['--rows', '0:2', '--hold-out', 'nothing'], '18 measured coordinates for'),

@@ -1,4 +1,4 @@
-"""`softarm identify`: how late an arm follows commands that stand and jump."""
+"""`softarm identify`: the delay of an arm behind its commands."""
 
 import csv
 
@@ -23,7 +23,7 @@ def trunk():
 
 
 def record(rig, path, commanded, followed):
-    """Write commands (n, m) [m] and where the rig's own model is under those followed."""
+    """Write commands (n, m) [m], and the tips of the rig's own model for those followed."""
     config, mount = rig.recording, mount_of(rig.recording)
     tips = rig.physics().section_tips_of(followed)[:, :, :3, 3]
     tips = tips + np.random.default_rng(11).normal(0.0, 2e-4, tips.shape)
@@ -38,7 +38,7 @@ def record(rig, path, commanded, followed):
 
 
 def jumping(rig, time_s, hold_s):
-    """Return commands (n, m) [m] that stand for a time, and jump."""
+    """Return commands (n, m) [m] that are constant for `hold_s` and then jump."""
     places = np.random.default_rng(5).uniform(-0.5, 0.5, (100, len(rig.actuator_names)))
     step = np.floor(time_s / hold_s + 1e-9).astype(int) + 10
     return places[step] * rig.actuator_limits().position_max
@@ -48,12 +48,12 @@ def jumping(rig, time_s, hold_s):
 @pytest.mark.parametrize(
     ('delay_s', 'hold_s'), [(0.03, 0.5), (0.15, 0.5), (0.237, 1.0), (0.4, 0.5)]
 )
-def test_it_is_found_wherever_it_is(trunk, tmp_path, groups, delay_s, hold_s):
+def test_the_delay_behind_jumping_commands_is_identified(trunk, tmp_path, groups, delay_s, hold_s):
     time = PERIOD_S * np.arange(ROWS)
     commands = jumping(trunk, time, hold_s)
     path = record(trunk, tmp_path / 'a.csv', commands, jumping(trunk, time - delay_s, hold_s))
     recorded = read_recordings(trunk, [path], 'nothing')
-    # Every fifth row: by even steps they would be at few times after a jump.
+    # Every fifth row; with even steps there would be few different times after a jump.
     found = fit(trunk, recorded, chosen(all_parameters(trunk), groups), 200)
     k = [p.name for p in found.parameters].index('delay')
     assert abs(found.values['recording.delay_s'] - delay_s) <= PERIOD_S
@@ -67,7 +67,7 @@ def test_it_is_found_wherever_it_is(trunk, tmp_path, groups, delay_s, hold_s):
     assert all(abs(found.values[field] - value) < 1e-3 for field, value in truth.items())
 
 
-def test_a_delay_that_rows_cannot_tell_has_a_wide_interval(trunk, tmp_path):
+def test_a_delay_that_the_rows_do_not_determine_has_a_wide_interval(trunk, tmp_path):
     """One jump, and rows only before it and long after it."""
     time = PERIOD_S * np.arange(ROWS)
     commands = jumping(trunk, time, 5.0)
@@ -77,12 +77,12 @@ def test_a_delay_that_rows_cannot_tell_has_a_wide_interval(trunk, tmp_path):
     recorded = read_recordings(trunk, [path], 'nothing')
     found = fit(trunk, recorded, chosen(all_parameters(trunk), ['delay']), ROWS)
     ((low, high),) = intervals(found)
-    # From 0 to the half second after which the arm is seen again.
+    # From 0 to half a second, after which there are rows again.
     assert 0.2 + 0.2 * low < 0.02
     assert 0.2 + 0.2 * high > 0.45
 
 
-def test_it_is_searched_for_where_commands_move_all_the_time(trunk, tmp_path):
+def test_the_delay_behind_moving_commands_is_identified_by_the_search(trunk, tmp_path):
     time = PERIOD_S * np.arange(ROWS)
     speeds = np.random.default_rng(1).uniform(0.5, 2.0, 6)
 

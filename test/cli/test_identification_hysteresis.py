@@ -46,19 +46,19 @@ def recording(tmp_path_factory):
     return rig, path
 
 
-def test_weights_are_found_again(recording):
+def test_hysteresis_weights_and_lag_share_are_identified(recording):
     rig, path = recording
     known = spelled_out(rig)
     recorded = read_recordings(known, [path], 'nothing')
     parameters = chosen(all_parameters(known), ('hysteresis',))
     found = fit(known, recorded, parameters, 300).rig(known).hysteresis
-    # The two narrowest plays are told apart by less than the noise of the tips.
+    # The effects of the two narrowest plays differ by less than the noise of the tips.
     np.testing.assert_allclose(found.weights[0], WEIGHTS, atol=0.04)
     np.testing.assert_allclose(sum(found.weights[0]), sum(WEIGHTS), atol=0.02)
     assert found.lag_shares[0] == pytest.approx(SHARE, abs=0.02)
 
 
-def test_what_is_written_loads_and_is_carried_by_the_loop(recording, tmp_path):
+def test_written_hysteresis_loads_as_a_memory_and_a_wrong_one_is_refused(recording, tmp_path):
     rig, path = recording
     output = tmp_path / 'new.yaml'
     lines = list(run(rig, Asked((path,), ('hysteresis',), 'blocks', output=output)))
@@ -73,7 +73,7 @@ def test_what_is_written_loads_and_is_carried_by_the_loop(recording, tmp_path):
         load_rig(str(output))
 
 
-def test_rows_of_an_arm_that_has_just_moved_are_left_out(recording):
+def test_stood_s_leaves_out_rows_soon_after_a_command_change(recording):
     rig, path = recording
     (every,) = read_recordings(rig, [path], 'nothing')
     (stood,) = read_recordings(rig, [path], 'nothing', stood_s=0.5)

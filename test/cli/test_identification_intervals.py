@@ -1,4 +1,4 @@
-"""Intervals where slopes do not tell: errors in closed form, of which the posterior is known."""
+"""Intervals of parameters that slopes do not determine, with a posterior in closed form."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from softarm_ros.cli.identification.misfit import Errors
 from softarm_ros.models.identifiable import Parameter
 
 ROWS = 60
-NOISE = 0.2  # of what a good model may err by
+NOISE = 0.2  # of the error that a good model may have
 
 
 def free(*names):
@@ -18,7 +18,7 @@ def free(*names):
 
 
 class ClosedForm(Errors):
-    """Measured numbers (n,), what a function makes of x, and noise; it may refuse a row."""
+    """Errors of a function of x from its noisy values (n,) at the truth; NaN refuses a row."""
 
     def __init__(self, function, truth, seed=0):
         self.function = function
@@ -38,22 +38,22 @@ class ClosedForm(Errors):
         return np.where(asked, self.function(x) - self.measured, np.nan)
 
 
-DRIVEN = np.linspace(1.0, 20.0, ROWS)  # what each row would be at full effect
+DRIVEN = np.linspace(1.0, 20.0, ROWS)  # value of each row at full effect
 ANGLE = 0.25  # rad, the spread of the prior
 
 
 def at_an_angle(x):
-    """Return what a factor exp(x_0) and the cosine of an angle do together."""
+    """Return the joint effect of a factor exp(x_0) and the cosine of an angle."""
     return DRIVEN * np.exp(x[0]) * np.cos(ANGLE * x[1])
 
 
-def test_a_factor_takes_up_what_an_untold_angle_may_do():
-    """The data tell exp(x_0) cos alone: x_0 is that less log cos, of an angle as before."""
+def test_a_factor_absorbs_the_effect_of_an_undetermined_angle():
+    """The data determine exp(x_0) cos(angle) only: x_0 depends on an angle from its prior."""
     errors = ClosedForm(at_an_angle, [0.3, 0.8])
     found = fit_of(errors, free('factor', 'angle'), {'arm.factor': 0.0, 'arm.angle': 0.0})
-    assert found.x[1] == pytest.approx(0.0, abs=0.05)  # where its prior is
+    assert found.x[1] == pytest.approx(0.0, abs=0.05)  # the centre of its prior
     ends = intervals(found)
-    # The angle is as uncertain as it was.
+    # The angle is as uncertain as its prior.
     np.testing.assert_allclose(ends[1], [-1.96, 1.96], rtol=0.15)
     angle = ANGLE * np.abs(norm.ppf(0.5 + 0.5 * np.array([0.025, 0.975])))
     together = 0.3 + np.log(np.cos(ANGLE * 0.8))
@@ -61,8 +61,8 @@ def test_a_factor_takes_up_what_an_untold_angle_may_do():
     assert ends[0, 0] <= found.x[0] <= ends[0, 1]
 
 
-def test_truths_drawn_from_the_prior_lie_in_intervals():
-    """By slopes alone the factor lies in 4 of 10."""
+def test_intervals_contain_true_values_drawn_from_the_prior():
+    """With slopes alone, 4 of 10 intervals contain the factor."""
     rng, inside = np.random.default_rng(4), []
     for seed in range(60):
         truth = rng.normal(size=2)
@@ -74,8 +74,8 @@ def test_truths_drawn_from_the_prior_lie_in_intervals():
     assert np.mean(inside) < 0.995
 
 
-def test_an_interval_is_no_wider_than_what_was_known_before():
-    """One block of six tells the slope, but for errors a hundred times what they should be."""
+def test_intervals_are_no_wider_than_the_prior():
+    """Only one block of six determines the slope, and its errors are a hundred times too large."""
     steep = np.where(np.arange(ROWS) < 10, DRIVEN, 0.01)
     errors = ClosedForm(lambda x: steep * x[0] + x[1], [1.0, -1.0])
     errors.block = np.arange(ROWS) // 10
@@ -85,10 +85,10 @@ def test_an_interval_is_no_wider_than_what_was_known_before():
     most = 2.571  # Student's t of six blocks, 95 %
     assert np.all(ends[:, 0] >= np.minimum(found.x, 0.0) - most - 1e-3)
     assert np.all(ends[:, 1] <= np.maximum(found.x, 0.0) + most + 1e-3)
-    assert ends[0, 1] - ends[0, 0] > 1.0  # it is told badly
+    assert ends[0, 1] - ends[0, 0] > 1.0  # poorly determined
 
 
-def test_a_search_leaves_a_place_without_slope_and_both_signs_stay_possible():
+def test_the_search_leaves_a_point_of_zero_slope_and_the_interval_has_both_signs():
     errors = ClosedForm(lambda x: DRIVEN * np.cos(ANGLE * x[0]), [1.4])
     assert errors.slope(np.zeros(1)) == pytest.approx(0.0, abs=1e-2)
     found = fit_of(errors, free('angle'), {'arm.angle': 0.0})
@@ -98,8 +98,8 @@ def test_a_search_leaves_a_place_without_slope_and_both_signs_stay_possible():
     assert high == pytest.approx(1.4, abs=0.2)
 
 
-def test_two_untold_parameters_that_act_by_their_product_are_seen():
-    """Neither has a slope at zero, nor bends along itself."""
+def test_two_parameters_that_act_only_by_their_product_are_identified():
+    """At zero, neither has a first or second derivative along its own direction."""
     errors = ClosedForm(lambda x: DRIVEN * (1.0 + 0.1 * x[0] * x[1]), [1.5, -1.5])
     found = fit_of(errors, free('one', 'other'), {'arm.one': 0.0, 'arm.other': 0.0})
     assert found.x[0] * found.x[1] == pytest.approx(-2.25, abs=0.2)
@@ -108,7 +108,7 @@ def test_two_untold_parameters_that_act_by_their_product_are_seen():
     assert np.all(ends[:, 1] > 1.2)
 
 
-def test_what_slopes_tell_costs_no_further_evaluation():
+def test_parameters_determined_by_slopes_need_no_further_evaluation():
     errors = ClosedForm(lambda x: DRIVEN * np.exp(0.1 * x[0]), [0.5])
     found = fit_of(errors, free('factor'), {'arm.factor': 0.0})
     assert found.bending is None
@@ -120,8 +120,8 @@ def test_what_slopes_tell_costs_no_further_evaluation():
     assert high - low == pytest.approx(2.0 * 1.96 * deviation, rel=0.25)
 
 
-def test_a_search_does_not_end_among_rows_that_are_refused():
-    """Errors are large where it begins: ten for each refused row would be less."""
+def test_the_search_does_not_end_where_rows_are_refused():
+    """Errors at the start are large: ten for each refused row would cost less."""
 
     def buckles(x):
         bend = DRIVEN * 10.0 * np.exp(0.5 * x[0])
@@ -133,7 +133,7 @@ def test_a_search_does_not_end_among_rows_that_are_refused():
     assert found.x[0] == pytest.approx(-1.8, abs=0.01)
 
 
-def test_rows_that_are_refused_are_not_asked_for_slopes():
+def test_slopes_are_not_evaluated_for_refused_rows():
     asked = []
 
     class Refusing(ClosedForm):

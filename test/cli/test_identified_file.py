@@ -1,4 +1,4 @@
-"""The rig file that `softarm identify` writes: what was identified, and nothing else changed."""
+"""The rig file that `softarm identify` writes: only the identified values change."""
 
 import json
 
@@ -74,7 +74,7 @@ def written_rig(tmp_path, text=PAIRS):
 
 @pytest.fixture
 def recording(tmp_path):
-    """Return a file of the arm's own poses at rest."""
+    """Return a file of poses at rest of the arm's own model."""
     rig, rng = written_rig(tmp_path), np.random.default_rng(0)
     lines = ['ua,ub,uc,ud,x1,y1,z1,x2,y2,z2']
     for command in rng.uniform(-0.01, 0.01, (12, 4)):
@@ -89,7 +89,7 @@ def recording(tmp_path):
 @pytest.mark.parametrize(
     'name', ['low length', 'low rest_bend_x', 'high rest_bend_y', 'a on low_x', 'c on high_y']
 )
-def test_what_other_places_share_stays_there_as_it_was(name, text, tmp_path):
+def test_writing_a_value_shared_by_yaml_anchors_changes_only_its_own_field(name, text, tmp_path):
     rig = spelled_out(written_rig(tmp_path, text))
     parameters = all_parameters(rig)
     (one,) = [p for p in parameters if p.name == name]
@@ -108,7 +108,9 @@ def test_what_other_places_share_stays_there_as_it_was(name, text, tmp_path):
 @pytest.mark.parametrize(
     'block', ['residual:\n  file: a.json\n', 'residual: {\n  file: a.json\n}\n']
 )
-def test_a_residual_in_several_lines_is_replaced(block, recording, tmp_path):
+def test_a_multi_line_residual_block_is_replaced_and_wrong_residuals_are_refused(
+    block, recording, tmp_path
+):
     pytest.importorskip('sklearn', reason='needs scikit-learn')
     longer = written_rig(tmp_path, PAIRS.replace('length_m: 0.1\n', 'length_m: 0.11\n'))
     first = tmp_path / 'first.yaml'
@@ -135,21 +137,21 @@ def test_a_residual_in_several_lines_is_replaced(block, recording, tmp_path):
             load_rig(new).learned_residual()
 
 
-def test_a_file_that_cannot_be_written_is_said_before_the_work(tmp_path):
+def test_an_unwritable_output_is_refused_before_recordings_are_read(tmp_path):
     rig = written_rig(tmp_path)
     asked = Asked((tmp_path / 'none.csv',), output=tmp_path / 'none' / 'new.yaml')
     with pytest.raises(UsageError, match=r'new.yaml: cannot be written \(No such file'):
         list(run(rig, asked))
 
 
-def test_a_device_is_not_replaced_by_a_rig_file(tmp_path):
+def test_an_output_that_links_to_a_device_is_refused(tmp_path):
     rig, pipe = written_rig(tmp_path), tmp_path / 'device'
     pipe.symlink_to('/dev/null')
     with pytest.raises(UsageError, match='device: expected the name of a file'):
         list(run(rig, Asked((tmp_path / 'none.csv',), output=pipe)))
 
 
-def test_a_link_to_a_rig_file_stays_one(tmp_path):
+def test_writing_through_a_symbolic_link_keeps_the_link(tmp_path):
     rig, link = written_rig(tmp_path), tmp_path / 'link.yaml'
     link.symlink_to(rig.source)
     write(rig, link, {'arm.sections[0].length_m': 0.11}, None, 'x')
@@ -157,8 +159,8 @@ def test_a_link_to_a_rig_file_stays_one(tmp_path):
     assert load_rig(rig.source).arm.sections[0].length_m == 0.11
 
 
-def test_a_rig_file_stays_whole_where_the_new_one_cannot_be_written(tmp_path):
-    """As on a full disk: here a folder has the name that the new one is written by."""
+def test_a_failed_write_leaves_the_old_rig_file_unchanged(tmp_path):
+    """As on a full disk: here a folder has the name of the temporary file."""
     rig = written_rig(tmp_path)
     (tmp_path / 'pairs.yaml.part').mkdir()
     with pytest.raises(UsageError, match='cannot be written'):
@@ -166,7 +168,7 @@ def test_a_rig_file_stays_whole_where_the_new_one_cannot_be_written(tmp_path):
     assert rig.source.read_text(encoding='utf-8') == PAIRS
 
 
-def test_settings_that_the_file_does_not_have_are_told(recording, tmp_path):
+def test_identify_reports_settings_that_the_written_file_does_not_contain(recording, tmp_path):
     rig, new = written_rig(tmp_path), tmp_path / 'new.yaml'
     more = ('--parameters', 'lengths', '--hold-out', 'nothing', '--output', str(new))
     setting = ('--set', 'arm.sections[0].endcap_length_m=0.02')

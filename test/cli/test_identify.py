@@ -25,7 +25,7 @@ def identification(readings):
     return identify(RIG, readings)
 
 
-def test_the_rig_file_holds_what_identification_gives(identification):
+def test_the_rig_file_states_the_identified_stiffnesses(identification):
     section = RIG.arm.sections[0]
     assert identification.bending_stiffness == pytest.approx(
         section.bending_stiffness_N_m2, rel=1e-3
@@ -35,14 +35,14 @@ def test_the_rig_file_holds_what_identification_gives(identification):
     )
 
 
-def test_identification_is_not_the_plants_own_parameters(identification):
+def test_identified_stiffnesses_differ_from_the_plant_and_fit_the_readings(identification):
     plant = RIG.plant.sections[0]
     assert abs(identification.bending_stiffness / plant.bending_stiffness_N_m2 - 1.0) > 0.02
     assert abs(identification.cutting_in_stiffness / plant.cutting_in_stiffness_N_m2 - 1.0) > 0.02
     assert identification.contraction_rms < 0.2 * identification.baseline_rms
 
 
-def test_friction_opens_a_loop_and_both_ways_together_give_what_there_is_without(
+def test_friction_makes_a_loop_whose_branches_give_the_frictionless_stiffness(
     readings, identification, without_friction
 ):
     pulled, let_out = readings.branch(pulled=True), readings.branch(pulled=False)
@@ -58,7 +58,7 @@ def test_friction_opens_a_loop_and_both_ways_together_give_what_there_is_without
     assert identification.bending_stiffness == pytest.approx(slippery.bending_stiffness, rel=0.01)
 
 
-def test_without_friction_the_way_does_not_matter(without_friction):
+def test_without_friction_both_branches_give_the_same_stiffness(without_friction):
     pulled, let_out = (
         identify(SLIPPERY, without_friction.branch(pulled=way)) for way in (True, False)
     )

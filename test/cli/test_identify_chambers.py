@@ -1,4 +1,4 @@
-"""Identification of chambers on the simulated arm: it finds the plant's give, not the file's."""
+"""Identification of chambers on the simulated arm: the give of the plant, not of the file."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ STIFFER = 1.5
 
 @pytest.fixture(scope='module')
 def found():
-    """Two arms, the second with stiffer walls than the rig file's."""
+    """Return two identified arms, the second with stiffer walls than in the rig file."""
     results = []
     for share in (1.0, STIFFER):
         settings = [f'plant.sections[{k}].wall_share={share}' for k in (0, 1)]
@@ -25,7 +25,7 @@ def found():
     return results
 
 
-def test_the_give_is_that_of_the_plants_walls(found):
+def test_the_identified_give_is_that_of_the_walls_of_the_plant(found):
     gives = []
     for rig, result in found:
         for section, give in zip(rig.plant_of(PneumaticPlantConfig).sections, result.give):
@@ -35,7 +35,7 @@ def test_the_give_is_that_of_the_plants_walls(found):
     np.testing.assert_allclose(gives[0] / gives[1], STIFFER, rtol=0.15)
 
 
-def test_curves_end_where_the_chambers_do_and_rise(found):
+def test_extension_curves_rise_to_the_extension_of_the_chambers(found):
     for rig, result in found:
         sections = rig.plant_of(PneumaticPlantConfig).sections
         for section, extension in zip(sections, result.extension):
@@ -43,7 +43,7 @@ def test_curves_end_where_the_chambers_do_and_rise(found):
             assert extension[-1] == pytest.approx(np.mean(section.extension_m), rel=0.06)
 
 
-def test_it_says_what_to_write_and_what_is_left(found):
+def test_rms_is_within_bounds_and_the_fields_to_write_are_described(found):
     rig, result = found[1]
     assert 3e-4 < result.rms < 3.5e-3 < 1.2 * result.rms_before
     text = '\n'.join(describe_chambers(rig, result))

@@ -1,4 +1,4 @@
-"""Muscles on a bench: what the plant's are like is found, whatever the rig file says of them."""
+"""Muscles on a bench: those of the plant are identified, whatever the rig file states."""
 
 import numpy as np
 import pytest
@@ -29,7 +29,7 @@ def bench(request):
     return rig, readings, identify_muscles(rig, readings)
 
 
-def test_times_of_the_throttles_are_inside_their_intervals(bench):
+def test_intervals_contain_the_throttle_times(bench):
     rig, _, found = bench
     truth = rig.plant_of(PamPlantConfig).pneumatics.filling_time_s
     for one in (found.emptying_time_s, found.filling_time_s):
@@ -37,26 +37,26 @@ def test_times_of_the_throttles_are_inside_their_intervals(bench):
         assert one.high - one.low < 0.06 * truth
 
 
-def test_the_stiffness_of_the_folds_is_inside_its_interval(bench):
+def test_the_interval_contains_the_stiffness_of_the_folds(bench):
     rig, _, found = bench
     truth = rig.plant_of(PamPlantConfig).skeleton_stiffness_N_m
     assert found.skeleton_N_m.low < truth < found.skeleton_N_m.high
     assert found.skeleton_N_m.high - found.skeleton_N_m.low < 0.05 * truth
 
 
-def test_the_law_tells_how_closed_muscles_give_under_weights(bench):
-    """These readings were not fitted: a muscle of another law would give it away."""
+def test_the_law_predicts_how_closed_muscles_give_under_weights(bench):
+    """These readings were not fitted; they would reveal a muscle of another law."""
     _, readings, found = bench
     assert found.law_misses_m < 1e-4
     given = readings.pulled_m[:, -1] - readings.pulled_m[:, 0]
     assert given.min() > 0.015
-    # A linear spring, be it as stiff as gas and folds at the first length, is off by a millimetre.
+    # A linear spring, as stiff as gas and folds at the first length, is off by a millimetre.
     stiffness = found.law.skeleton_N_m * (2.0 - found.law.shortest_m / readings.pulled_m[:, 0])
     assert np.abs(10.0 / stiffness - given).max() > 1e-3
 
 
-def test_pull_and_push_are_told_by_what_the_pump_lifts(bench):
-    """Less by what leaks while the pump holds a muscle empty; muscles differ by less than that."""
+def test_maximum_pull_and_supply_push_are_identified(bench):
+    """Leaks while the pump holds a muscle empty reduce them; muscles differ by less than that."""
     rig, _, found = bench
     gas = rig.plant_of(PamPlantConfig).pneumatics
     for one, truth in (
@@ -67,13 +67,13 @@ def test_pull_and_push_are_told_by_what_the_pump_lifts(bench):
         assert one.low < one.value < one.high
 
 
-def test_how_fast_closed_muscles_leak(bench):
+def test_the_leak_time_of_closed_muscles_is_identified(bench):
     rig, _, found = bench
     truth = rig.plant_of(PamPlantConfig).pneumatics.leak_time_s
     assert found.leak_time_s.value == pytest.approx(truth, rel=0.005)
 
 
-def test_the_filling_table_goes_on_by_the_law_where_bags_are_full(bench):
+def test_the_filling_table_continues_by_the_law_where_bags_are_full(bench):
     _, readings, found = bench
     _, rising = tables(readings, found, (33, 33))
     law, throttle = found.law, (2.0 * found.law.longest_m - found.law.shortest_m)
@@ -87,7 +87,7 @@ def test_the_filling_table_goes_on_by_the_law_where_bags_are_full(bench):
     assert rising.y[-1] == pytest.approx(law.most_m)
 
 
-def test_tables_predict_where_other_muscles_come_to(bench):
+def test_tables_predict_the_lengths_of_other_muscles(bench):
     rig, readings, found = bench
     other = measure_muscles(rig, seed=1)
     falling, rising = tables(readings, found, (17, 17))
@@ -103,7 +103,7 @@ def test_tables_predict_where_other_muscles_come_to(bench):
         np.testing.assert_allclose(curve(time[shared]), lengths[shared].mean(axis=1), atol=1.5e-3)
 
 
-def test_it_says_what_to_write(bench):
+def test_the_description_names_the_fields_to_write(bench):
     rig, readings, found = bench
     text = '\n'.join(describe_muscles(rig, readings, found))
     for name in ('deflating.lengths_m', 'inflating.times_s', 'supply_push_N', 'empty_length_m'):
@@ -111,13 +111,13 @@ def test_it_says_what_to_write(bench):
 
 
 @pytest.mark.parametrize('bench', [()], indirect=True, ids=['shipped'])
-def test_the_rig_file_states_what_is_identified(bench):
+def test_the_rig_file_states_the_identified_values(bench):
     rig, readings, found = bench
     for field, value in (bench_fields(rig, readings, found) | measured_parts(rig, 0)).items():
         assert values_of(rig, [field])[field] == pytest.approx(value, rel=3e-3, abs=1e-5), field
 
 
-def test_what_is_found_is_written(tmp_path):
+def test_identified_values_are_written(tmp_path):
     settings = ['plant.machine.number=0', 'plant.pneumatics.filling_time_s=9.0']
     rig, path = load_rig('pam_arm', settings), tmp_path / 'new.yaml'
     lines = list(identified_fields(rig, 1, path))

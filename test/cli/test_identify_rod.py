@@ -1,4 +1,4 @@
-"""`softarm identify --model cosserat`: what gives way is found from poses at rest."""
+"""`softarm identify --model cosserat`: axial stiffness and radii from poses at rest."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ GIVING = [
 ]
 
 
-def test_axial_stiffness_and_radii_are_found_from_the_poses_of_a_rod(tmp_path):
+def test_axial_stiffness_and_radii_of_a_rod_are_identified_from_its_poses(tmp_path):
     guess = load_rig('cable_arm_single', GIVING)
     true = {
         'arm.sections[0].axial_stiffness_N': 700.0,
@@ -38,14 +38,14 @@ def test_axial_stiffness_and_radii_are_found_from_the_poses_of_a_rod(tmp_path):
     rows = ExcitedRows(np.full(16, np.nan), np.array(commands), np.array(tips))
     path = tmp_path / 'rod.csv'
     write_excitation(guess, rows, path)
-    # What is known before weighs as much as a miss of 1 % of the arm: here it shall not.
+    # A prior weighs as much as an error of 1 % of the arm; here it must not.
     parameters = [p.wider(20.0) for p in chosen(all_parameters(guess), ['axial', 'radii'])]
     found = fit(guess, read_recordings(guess, [path], 'nothing'), parameters, 16).values
     for field, value in true.items():
         assert found[field] == pytest.approx(value, rel=0.05), field
 
 
-def test_each_model_of_cables_names_its_own_parameters():
+def test_each_cable_model_lists_its_own_parameters():
     runner = CliRunner()
     listed = {
         name: runner.invoke(app, ['identify', rig, *extra, '--parameters', '?']).stdout
@@ -62,7 +62,7 @@ def test_each_model_of_cables_names_its_own_parameters():
     assert 'tip passing_radius' not in listed['rod on pairs']
 
 
-def test_what_the_file_does_not_state_is_not_identified():
+def test_fields_that_the_rig_file_does_not_state_are_not_parameters():
     arm = load_rig('cable_arm').arm
     groups = {p.group for p in parameters_of('cables', arm, 'cosserat')}
     assert groups == {'stiffness', 'lengths', 'radii', 'angles'}

@@ -1,4 +1,4 @@
-"""What `softarm jog` takes and refuses, before anything is connected."""
+"""`softarm jog`: accepted and refused arguments, confirmation and exit status."""
 
 import pytest
 from typer.testing import CliRunner
@@ -16,7 +16,7 @@ def rig():
     return load_rig('cable_arm')
 
 
-def test_amount_and_speed_are_in_the_units_shown(rig):
+def test_amount_and_speed_are_in_display_units(rig):
     move = plan_move(rig, JogOptions('distal_2', -3.0, speed=5.0, hold_s=2.0))
     assert move.actuator == rig.actuator_names.index('distal_2')
     assert (move.amount, move.speed, move.hold_s) == pytest.approx((-0.003, 0.005, 2.0))
@@ -24,12 +24,12 @@ def test_amount_and_speed_are_in_the_units_shown(rig):
     assert pressure.amount == pytest.approx(1e4)
 
 
-def test_it_is_slow_unless_told_otherwise(rig):
+def test_the_default_speed_is_slow(rig):
     move = plan_move(rig, JogOptions('proximal_1', 1.0))
     assert move.speed == pytest.approx(SLOW * rig.actuators[0].max_speed_m_s)
 
 
-def test_it_says_what_it_is_going_to_do(rig):
+def test_describe_states_the_planned_move(rig):
     options = JogOptions('proximal_1', 2.0, home=True)
     assert describe(rig, plan_move(rig, options), options) == (
         'cable_arm (hardware): homes all actuators, then moves proximal_1 by +2 mm at 2 mm/s'
@@ -50,19 +50,19 @@ def test_it_says_what_it_is_going_to_do(rig):
         ({'hold_s': -1.0}, r'--hold-s -1'),
     ],
 )
-def test_what_cannot_be_is_refused_with_its_limit(rig, changes, said):
+def test_invalid_options_are_refused_with_their_limit(rig, changes, said):
     options = JogOptions(**({'actuator': 'proximal_1', 'amount': 1.0} | changes))
     with pytest.raises(UsageError, match=said):
         plan_move(rig, options)
 
 
-def test_a_rig_without_devices_is_refused_before_it_asks(rig):
+def test_a_rig_without_devices_is_refused(rig):
     bare = rig.model_copy(update={'devices': None})
     with pytest.raises(RigError, match="declares no devices for backend 'hardware'"):
         plan_move(bare, JogOptions('proximal_1', 1.0))
 
 
-def test_without_a_yes_nothing_is_connected(monkeypatch):
+def test_no_driver_is_built_without_confirmation(monkeypatch):
     from softarm_ros.cli import jog_command
 
     monkeypatch.setattr(
@@ -75,7 +75,7 @@ def test_without_a_yes_nothing_is_connected(monkeypatch):
 
 
 @pytest.mark.parametrize(('measured_mm', 'status'), [(1.9, 0), (1.2, 0), (0.1, 1), (-2.0, 1)])
-def test_an_actuator_that_is_followed_but_does_not_arrive_is_no_success(rig, measured_mm, status):
+def test_a_move_that_ends_away_from_its_target_is_reported_as_a_failure(rig, measured_mm, status):
     said = []
     end = JogStep(2.0, 2e-3, 1e-3 * measured_mm)
     assert report_end(rig.actuator_limits(), JogMove(0, 2e-3, 2e-3), end, said.append) == status

@@ -1,4 +1,4 @@
-"""`softarm machines`: what it shows, and that runs are kept and not run again."""
+"""`softarm machines`: its tables, and the store of runs that are not repeated."""
 
 import io
 import json
@@ -47,7 +47,7 @@ def result(machine, mean, **changes):
     return MachineRun(**values | changes)
 
 
-def test_draws_are_shown_with_what_the_file_states():
+def test_the_table_of_draws_shows_stated_and_drawn_values():
     plant = load_rig('cable_arm').plant
     found = CliRunner().invoke(app, ['cable_arm', '--machines', '2'])
     assert found.exit_code == 0
@@ -62,19 +62,19 @@ def test_draws_are_shown_with_what_the_file_states():
 @pytest.mark.parametrize(
     ('option', 'value'), [('--store', 'here'), ('--trajectory', 'line_small')]
 )
-def test_options_of_runs_are_refused_without_them(option, value):
+def test_options_of_runs_are_refused_without_runs(option, value):
     found = CliRunner().invoke(app, ['cable_arm', option, value])
     assert isinstance(found.exception, UsageError)
     assert str(found.exception) == f'{option} needs --runs'
 
 
-def test_a_rig_without_spreads_shows_nothing():
+def test_the_table_of_a_rig_without_spreads_is_empty():
     rig = load_rig('cable_arm')
     plain = rig.plant.model_copy(update={'machine': None})
     assert draw_table(rig.model_copy(update={'plant': plain}), 3).row_count == 0
 
 
-def test_files_of_one_name_are_not_one_rig(tmp_path):
+def test_files_with_the_same_rig_name_are_separate_rigs(tmp_path):
     source = load_rig('cable_arm').source.read_text()
     files = [tmp_path / 'one.yaml', tmp_path / 'two.yaml']
     for file in files:
@@ -86,7 +86,7 @@ def test_files_of_one_name_are_not_one_rig(tmp_path):
     assert ['one.yaml' in row for row in rows] == [True, False]
 
 
-def test_the_table_has_median_and_percentile_over_machines_apart_from_the_nominal_one():
+def test_the_table_has_median_and_percentile_of_machines_without_the_nominal_one():
     means = [1e-3 * k for k in range(1, 12)]
     runs = [result(0, 0.0123), *(result(k + 1, mean) for k, mean in enumerate(means))]
     failed = result(12, 0.5, completed=False, why='left the range')
@@ -95,7 +95,7 @@ def test_the_table_has_median_and_percentile_over_machines_apart_from_the_nomina
     assert cells == ['closed', '11', '12.30', '6.00', '10.00', '1.00', '1.00', '1']
 
 
-def test_runs_are_kept_and_not_run_again(tmp_path, monkeypatch):
+def test_stored_runs_are_not_repeated(tmp_path, monkeypatch):
     rig = load_rig('cable_arm')
     cases = cases_of([rig], ['line_small'], 1)
     assert [(c.open_loop, c.machine) for c in cases] == [
@@ -120,14 +120,14 @@ def test_runs_are_kept_and_not_run_again(tmp_path, monkeypatch):
     run_all(cases, tmp_path, console, lambda: False)
     run_all(cases, tmp_path, console, lambda: False)
     assert len(run) == 4
-    # Another value in the file is another arm.
+    # Another value in the rig file makes another case.
     other = load_rig('cable_arm', settings=['tip_load_kg=0.001'])
     run_all(cases_of([other], ['line_small'], 1)[:3], tmp_path, console, lambda: False)
     assert len(set(run)) == 7
 
 
-def test_what_was_learned_anew_is_run_anew(tmp_path):
-    """The file of a residual stands beside the rig file, and is another with the same name."""
+def test_a_changed_residual_file_changes_the_key_of_a_case(tmp_path):
+    """The residual file, next to the rig file, changes but keeps its name."""
     path, learned = tmp_path / 'learned.yaml', tmp_path / 'residual.json'
     path.write_text(
         load_rig('cable_arm').source.read_text() + '\nresidual: {file: residual.json}\n'
@@ -140,7 +140,7 @@ def test_what_was_learned_anew_is_run_anew(tmp_path):
     assert keys[0] != keys[1] and keys[0] == keys[2]
 
 
-def test_a_store_with_damaged_bytes_gives_what_is_whole(tmp_path):
+def test_a_store_with_damaged_bytes_returns_its_intact_runs(tmp_path):
     machine_table.keep(tmp_path, 'one', result(1, 1e-3))
     with (tmp_path / 'runs.jsonl').open('ab') as file:
         file.write(b'\n{"key": "two\xff\xfe\x00')
@@ -148,7 +148,7 @@ def test_a_store_with_damaged_bytes_gives_what_is_whole(tmp_path):
     assert set(machine_table.read_store(tmp_path)) == {'one', 'three'}
 
 
-def test_a_store_that_cannot_be_is_refused_before_anything_runs(tmp_path, monkeypatch):
+def test_an_unwritable_store_is_refused_before_any_run(tmp_path, monkeypatch):
     taken = tmp_path / 'taken'
     taken.write_text('')
     monkeypatch.setattr(machine_table, 'run_machine', lambda *_: pytest.fail('has run'))
@@ -157,7 +157,7 @@ def test_a_store_that_cannot_be_is_refused_before_anything_runs(tmp_path, monkey
         run_all(cases, taken, Console(file=io.StringIO()), lambda: False)
 
 
-def test_a_machine_is_driven_and_its_true_tip_judged(tmp_path):
+def test_machines_are_run_stored_and_judged_by_their_true_tip(tmp_path):
     path = tmp_path / 'short.yaml'
     text = load_rig('cable_arm').source.read_text()
     short = 'short: {type: line, start: [0.06, 0, 0.2], end: [0.06, 0.005, 0.2], speed: 0.015}'
@@ -181,12 +181,12 @@ def test_a_machine_is_driven_and_its_true_tip_judged(tmp_path):
     assert len(lines_of(output)) == 4
 
 
-def test_an_unknown_path_is_refused():
+def test_an_unknown_trajectory_is_refused():
     with pytest.raises(UsageError, match="cable_arm has no trajectory 'cirlce'; known: "):
         cases_of([load_rig('cable_arm')], ['cirlce'], 2)
 
 
-def test_ctrl_c_ends_the_runs_with_its_own_exit_status(monkeypatch):
+def test_ctrl_c_ends_the_runs_with_the_exit_status_of_an_interrupt(monkeypatch):
     driven = []
 
     def interrupted(case, stopped):

@@ -43,7 +43,7 @@ def report(tmp_path_factory):
 # -- one run ----------------------------------------------------------------------------------
 
 
-def test_error_table_of_the_page_holds_the_errors_that_were_put_in(report):
+def test_the_error_table_of_the_page_shows_the_known_errors(report):
     record, file = report
     page = Page(file)
     assert file.name == 'index.html'
@@ -63,7 +63,7 @@ def test_error_table_of_the_page_holds_the_errors_that_were_put_in(report):
     assert page.row('lap 2')[1:] == ['1.00', '1.00', '1.00', '0.40', '0.40']
 
 
-def test_page_says_what_was_run_and_its_timing(report):
+def test_page_shows_run_information_timing_and_events(report):
     record, file = report
     page = Page(file)
     assert page.row('rig')[1] == 'cable_arm'
@@ -78,12 +78,12 @@ def test_page_says_what_was_run_and_its_timing(report):
     assert 'class="warning"' not in page.text
 
 
-def test_summary_file_equals_the_record(report):
+def test_summary_file_equals_the_summary_of_the_record(report):
     record, file = report
     assert json.loads((file.parent / 'summary.json').read_text()) == record.summary()
 
 
-def test_samples_file_holds_every_row_with_units_and_gaps(report):
+def test_samples_file_has_every_row_with_units_and_gaps(report):
     record, file = report
     with (file.parent / 'data.csv').open(newline='') as stream:
         rows = list(csv.DictReader(stream))
@@ -114,13 +114,13 @@ def test_samples_file_holds_every_row_with_units_and_gaps(report):
         ('actuators', PALETTE[:6]),  # six cables
     ],
 )
-def test_figures_have_a_line_of_its_colour_for_every_series(report, name, colours):
+def test_figures_have_a_line_in_the_colour_of_every_series(report, name, colours):
     for colour in colours:
         assert share_of_colour(report[1].parent / f'{name}.png', colour) > 3e-4, colour
 
 
-def test_lines_are_there_although_measurements_are_missing_between_rows(report, tmp_path):
-    """With every second row empty a plain plot would show nothing."""
+def test_lines_are_drawn_across_rows_without_measurements(report, tmp_path):
+    """Every second row is empty, so a plain plot would show nothing."""
     record, file = report
     tip = record.samples.tip.copy()
     tip[::2] = np.nan
@@ -137,7 +137,7 @@ def test_page_is_self_contained(report):
     assert_self_contained(report[1])
 
 
-def test_embedded_images_are_the_files(report):
+def test_embedded_images_equal_the_image_files(report):
     page = Page(report[1])
     names = ('path_3d', 'error', 'configuration', 'actuators')
     assert len(page.images) == len(names)
@@ -149,7 +149,7 @@ def test_embedded_images_are_the_files(report):
         assert image['alt']
 
 
-def test_page_is_made_for_phone_and_paper(report):
+def test_page_has_viewport_print_style_and_charset(report):
     text = report[1].read_text(encoding='utf-8')
     assert '<meta name="viewport" content="width=device-width, initial-scale=1">' in text
     assert '@media print' in text
@@ -157,7 +157,7 @@ def test_page_is_made_for_phone_and_paper(report):
 
 
 @pytest.mark.parametrize('name', list(odd_records()))
-def test_odd_records_still_give_a_report_that_says_so(name, tmp_path):
+def test_reports_of_odd_records_state_missing_tracking_and_early_stops(name, tmp_path):
     record = odd_records()[name]
     page = Page(write_report(record, tmp_path))
     untracked = not np.any(record.samples.tracking)
@@ -175,7 +175,7 @@ def test_odd_records_still_give_a_report_that_says_so(name, tmp_path):
         assert page.row('all laps')[1:] == ['–'] * 5
 
 
-def test_names_are_shown_as_they_are_everywhere(tmp_path):
+def test_names_with_markup_are_shown_literally_everywhere(tmp_path):
     """Markup of HTML, of matplotlib's formulas and of the terminal is text in names."""
     nasty = '<script>alert("1")</script> $x_{ & [red]'
     record = circle_record()

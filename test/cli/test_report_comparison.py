@@ -37,7 +37,7 @@ def comparison(tmp_path_factory):
 SEEDS = ((0, 0.010), (1, 0.012), (2, 0.017))  # mean 13 mm, sample standard deviation 3.61 mm
 
 
-def test_comparison_of_runs_without_tracking_says_so(tmp_path):
+def test_comparison_states_which_runs_have_no_tracking(tmp_path):
     odd = odd_records()
     rows = [
         ComparisonRow('gone', (odd['no rows'],), 0.01),
@@ -76,7 +76,7 @@ def test_comparison_table_shows_mean_spread_and_the_papers_value(comparison):
     assert 'a &lt; b' in page.text
 
 
-def test_comparison_summary_holds_every_run(comparison):
+def test_comparison_summary_has_every_run(comparison):
     rows, file = comparison
     found = json.loads((file.parent / 'summary.json').read_text())['rows']
     assert [r['label'] for r in found] == ['baseline <i>', 'tracked']
@@ -86,14 +86,14 @@ def test_comparison_summary_holds_every_run(comparison):
     assert found[1]['tracking_error_m']['spread'] is None
 
 
-def test_comparison_figures_have_a_line_of_its_colour_for_every_run(comparison):
+def test_comparison_figures_have_a_line_in_the_colour_of_every_run(comparison):
     folder = comparison[1].parent
     for name, runs in (('mean_error', 1), ('paths', 2), ('errors', 2)):
         for colour in PALETTE[:runs]:
             assert share_of_colour(folder / f'{name}.png', colour) > 1e-4
 
 
-def test_different_trajectories_are_not_drawn_over_one_another(tmp_path):
+def test_different_trajectories_have_separate_figures(tmp_path):
     line = circle_record((0.001,), trajectory='line')
     rows = [
         ComparisonRow('a', (circle_record((0.001,)),), None),
@@ -113,7 +113,7 @@ def test_different_trajectories_are_not_drawn_over_one_another(tmp_path):
     }
 
 
-def test_extra_figures_must_be_images(tmp_path):
+def test_extra_figures_that_are_not_png_and_empty_comparisons_are_refused(tmp_path):
     file = tmp_path / 'not.png'
     file.write_text('text')
     rows = [ComparisonRow('a', (circle_record((0.001,)),), None)]
@@ -123,7 +123,7 @@ def test_extra_figures_must_be_images(tmp_path):
         write_comparison('x', [], tmp_path / 'out')
 
 
-def test_warnings_of_all_seeds_are_told_once(comparison):
+def test_a_warning_of_several_seeds_is_listed_once(comparison):
     page = Page(comparison[1])
     found = [r for r in page.rows if 'slow <b>' in r]
     assert found == [
@@ -148,7 +148,7 @@ def test_tables_fit_a_terminal_of_80_columns(comparison):
     assert 'missed cycles 2 of 241 (0.83 %)' in run
 
 
-def test_single_runs_claim_no_spread():
+def test_the_table_of_a_single_run_shows_no_spread():
     text = shown(error_table([ComparisonRow('a', (circle_record((0.004,)),), 0.0376)]))
     assert re.search(r'a +4\.00 +4\.00 +1\.60 +37\.6', text)
     assert '±' not in text

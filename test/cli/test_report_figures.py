@@ -1,4 +1,4 @@
-"""Figures of reports: what their lines show, and where they are drawn."""
+"""Figures of reports: their lines, and the one module that makes figures."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from softarm_ros.cli.report_plotting import connected, runs_of
 from softarm_ros.cli.report_tables import ComparisonRow
 
 
-def test_neither_pyplot_nor_global_settings_are_touched(tmp_path):
+def test_figures_import_no_pyplot_and_change_no_global_settings(tmp_path):
     def settings():
         return {k: v for k, v in matplotlib.rcParams.items() if k != 'backend'}
 
@@ -70,7 +70,7 @@ def test_measured_lines_cross_empty_rows_and_break_at_drop_outs():
     assert v.shape == (0, 3)
 
 
-def test_stretches_and_laps_are_found():
+def test_runs_of_equal_values_and_lap_starts_are_found():
     assert runs_of(np.array(['a', 'a', 'b', 'a'])) == [(0, 1), (2, 2), (3, 3)]
     assert runs_of(np.array([])) == []
     starts = lap_starts(circle_record().samples)
@@ -79,14 +79,14 @@ def test_stretches_and_laps_are_found():
     np.testing.assert_allclose([t for _, t in starts], [t for _, t in expected])
 
 
-def test_reference_comes_from_the_samples_where_no_path_was_kept():
+def test_reference_comes_from_the_samples_if_the_record_has_no_path():
     record = circle_record(path=np.zeros((0, 3)))
     np.testing.assert_array_equal(
         reference_path(record), record.samples.reference[APPROACH : APPROACH + 2 * LAP]
     )
 
 
-def test_all_figures_come_from_one_module():
+def test_only_report_plotting_makes_figures():
     """So that size, fonts and colours are the same in reports, studies and documentation."""
     root = Path(__file__).parents[2]
     home = root / 'softarm_ros' / 'cli' / 'report_plotting.py'

@@ -1,4 +1,4 @@
-"""Folders of reports: made, or refused in one line."""
+"""Folders of reports: created, or refused in one line."""
 
 from __future__ import annotations
 

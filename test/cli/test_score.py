@@ -1,4 +1,4 @@
-"""`softarm score`: what a model says of its own commands, limits, rows, baselines, files, bags."""
+"""`softarm score`: predictions of models and baselines, limits, rows, files and bags."""
 
 import copy
 import csv
@@ -62,9 +62,7 @@ def rig():
     return load_rig('cable_arm')
 
 
-def test_what_is_computed_is_shown_on_a_terminal_and_lines_are_printed_without_it(
-    monkeypatch, capsys
-):
+def test_the_work_bar_is_shown_on_terminals_only_and_lines_are_always_printed(monkeypatch, capsys):
     def lines(bar):
         bar.show('reading [x]\udcff.csv', None)
         yield 'first'
@@ -88,15 +86,15 @@ def test_what_is_computed_is_shown_on_a_terminal_and_lines_are_printed_without_i
     assert 'predicting' in shown
 
 
-def test_the_share_of_rows_predicted_is_shown_as_it_grows(rig):
+def test_predict_shows_the_growing_share_of_predicted_rows(rig):
     model, rows = rig.model(), commands_of(rig, 120)
     run = MeasuredRun('r', None, rows, {}, {}, {}, Mount(np.zeros(3), np.eye(3)))
     shown = []
     predict(rig, model, run, show=shown.append)
-    assert shown == [0.0, 50 / 110, 100 / 110]  # the ten first are one, the arm stands
+    assert shown == [0.0, 50 / 110, 100 / 110]  # the first ten are equal: the arm rests
 
 
-def test_a_figure_shows_any_name_of_a_file(tmp_path):
+def test_a_figure_can_show_any_file_name(tmp_path):
     place, points = MarkerConfig(columns=('x', 'y', 'z'), section='distal'), np.eye(3)
     run = MeasuredRun(
         'a\udce9 $b^$.csv', None, points, {'tip': points}, {'tip': place}, {},
@@ -107,14 +105,14 @@ def test_a_figure_shows_any_name_of_a_file(tmp_path):
     assert figure.stat().st_size > 0
 
 
-def test_no_line_of_a_figure_leads_over_a_gap():
+def test_lines_of_figures_are_interrupted_at_gaps_in_time():
     time = np.delete(0.01 * np.arange(100), slice(30, 60))
     assert score_figures.gaps(time).tolist() == [30]
     assert not len(score_figures.gaps(time[:1]))
 
 
 def commands_of(rig, count=60):
-    """Return commands (n, m) [m]: the arm stands for a delay, then moves slowly within reach."""
+    """Return commands (n, m) [m]: the arm rests for the delay, then moves slowly within reach."""
     model = rig.model()
     stands = min(round(DELAY_S / PERIOD_S), max(count - 8, 0))
     at = np.concatenate([np.zeros(stands), np.linspace(0.0, 2.0 * np.pi, count - stands)])
@@ -129,7 +127,7 @@ def quaternion(rotation):
 
 
 def write(rig, path, commands, change=lambda i, values: values):
-    """Write what the default model says of commands [m], measured DELAY_S after them."""
+    """Write the poses of the default model for commands [m], measured DELAY_S after them."""
     model = rig.model()
     shift = round(DELAY_S / PERIOD_S)
     with path.open('w', newline='') as file:
@@ -148,7 +146,7 @@ def write(rig, path, commands, change=lambda i, values: values):
     return path
 
 
-def test_a_model_predicts_what_it_says_itself(rig, tmp_path):
+def test_a_model_predicts_its_own_poses_and_baselines_do_not(rig, tmp_path):
     mapped_rig = mapped(rig)
     run = read_run(mapped_rig, write(rig, tmp_path / 'a.csv', commands_of(rig)))
     rest, mean, model = scoring.predictions(mapped_rig, ['cable_statics'], run)
@@ -161,7 +159,7 @@ def test_a_model_predicts_what_it_says_itself(rig, tmp_path):
         assert all(e.rms > 3.0 for e in found.errors), found
 
 
-def test_an_error_is_told_in_its_size(rig, tmp_path):
+def test_an_offset_of_3_mm_is_scored_as_3_mm(rig, tmp_path):
     def off(i, values):
         values[7] += 3.0  # distal x, mm
         return values
@@ -175,7 +173,7 @@ def test_an_error_is_told_in_its_size(rig, tmp_path):
     assert found['ball'].rms < 1e-3
 
 
-def test_times_have_the_unit_that_the_rig_names(rig, tmp_path):
+def test_times_have_the_unit_of_the_rig_and_an_implausible_unit_is_noted(rig, tmp_path):
     def in_milliseconds(i, values):
         return [1e3 * values[0], *values[1:]]
 
@@ -189,7 +187,7 @@ def test_times_have_the_unit_that_the_rig_names(rig, tmp_path):
     assert note.startswith('rows are 2e-05 s apart by t in us; ')
 
 
-def test_commands_that_a_file_does_not_tell_are_told(rig, tmp_path):
+def test_unknown_commands_at_the_start_and_in_gaps_are_noted(rig, tmp_path):
     moving = commands_of(rig)[12:]
     (note,) = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', moving)).notes
     assert note.startswith('10 rows are of the first 0.2 s (recording.delay_s): what was')
@@ -201,11 +199,11 @@ def test_commands_that_a_file_does_not_tell_are_told(rig, tmp_path):
     assert note.startswith('1 gaps of up to 0.42 s between rows: what was commanded there')
 
 
-def test_rows_written_twice_count_once_and_times_that_go_back_are_refused(rig, tmp_path):
+def test_duplicate_rows_count_once_and_decreasing_times_are_refused(rig, tmp_path):
     path = write(rig, tmp_path / 'a.csv', commands_of(rig))
     heading, *lines = path.read_text().splitlines()
     once = read_run(mapped(rig), path)
-    lines[20] = lines[20].rsplit(',', 1)[0]  # an incomplete row, counted apart
+    lines[20] = lines[20].rsplit(',', 1)[0]  # an incomplete row, counted separately
     path.write_text('\n'.join([heading, *lines[:10], lines[9], lines[9], *lines[10:]]))
     run = read_run(mapped(rig), path)
     assert run.notes == (
@@ -218,7 +216,7 @@ def test_rows_written_twice_count_once_and_times_that_go_back_are_refused(rig, t
         read_run(mapped(rig), path)
 
 
-def test_a_marker_at_zero_is_told(rig, tmp_path):
+def test_a_marker_at_the_origin_is_noted(rig, tmp_path):
     def lost(i, values):
         if i in (10, 11, 40):
             values[7:10] = 0.0, 0.0, 0.0
@@ -229,7 +227,7 @@ def test_a_marker_at_zero_is_told(rig, tmp_path):
     assert note.startswith('distal is at 0, 0, 0 in 3 of 60 rows; ')
 
 
-def test_a_flipped_body_is_left_out_and_counted(rig, tmp_path):
+def test_axes_of_a_flipped_body_are_left_out_and_counted(rig, tmp_path):
     def flipped(i, values):
         if i in (10, 11, 40):
             x, y, z, w = values[13:17]
@@ -245,7 +243,7 @@ def test_a_flipped_body_is_left_out_and_counted(rig, tmp_path):
     assert found['distal axis'].rms < 1e-3
 
 
-def test_an_arm_that_bends_far_from_where_it_began_has_no_flips(rig, tmp_path):
+def test_axes_of_an_arm_that_gradually_bends_far_are_kept(rig, tmp_path):
     def bent(i, values):
         half = 0.5 * np.deg2rad(min(8.0 * i, 150.0))  # at rest, then bent by 150 deg for long
         values[13:17] = [np.sin(half), 0.0, 0.0, np.cos(half)]
@@ -256,7 +254,7 @@ def test_an_arm_that_bends_far_from_where_it_began_has_no_flips(rig, tmp_path):
     assert np.all(np.isfinite(run.axes['distal']))
 
 
-def test_of_two_axes_that_point_apart_the_first_is_believed(rig, tmp_path):
+def test_of_two_axes_more_than_60_deg_apart_one_is_left_out(rig, tmp_path):
     def flipped(i, values):
         values[13:17] = [1.0, 0.0, 0.0, 0.0] if i == 1 else [0.0, 0.0, 0.0, 1.0]
         return values
@@ -266,7 +264,7 @@ def test_of_two_axes_that_point_apart_the_first_is_believed(rig, tmp_path):
     assert run.notes == ('left out: 1 axes of distal, turned by more than 60 deg at once',)
 
 
-def test_commands_barely_beyond_a_limit_are_taken_at_it_others_refused(rig):
+def test_commands_barely_beyond_a_limit_are_clipped_and_others_unchanged(rig):
     limits = rig.actuator_limits()
     span = limits.position_max - limits.position_min
     commands = np.array(
@@ -297,7 +295,7 @@ def test_rows_that_a_model_refuses_are_counted_with_the_reason(rig, tmp_path):
 
 
 @pytest.mark.parametrize('wrong', [lambda tips: tips[:1], lambda tips: np.nan * tips])
-def test_a_model_that_answers_what_is_no_shape_is_told(rig, tmp_path, wrong):
+def test_a_model_that_returns_an_invalid_shape_raises_an_answer_error(rig, tmp_path, wrong):
     class Own(type(rig.model())):
         def forward(self, *args, **loads):
             shape = super().forward(*args, **loads)
@@ -310,7 +308,7 @@ def test_a_model_that_answers_what_is_no_shape_is_told(rig, tmp_path, wrong):
         predict(rig, model, run)
 
 
-def test_rows_beyond_the_limits_of_actuators_are_predicted_and_told():
+def test_rows_beyond_the_actuator_limits_are_predicted_and_noted():
     trunk = load_rig('trunk')
     model, most = trunk.physics(), trunk.actuator_limits().position_max
     commands = np.array([0.5, 1.5, 1.005, -2.0])[:, None] * most
@@ -331,19 +329,19 @@ def test_rows_beyond_the_limits_of_actuators_are_predicted_and_told():
 @pytest.mark.parametrize(
     ('rows', 'count'), [(None, 60), ('50:', 10), (':5', 5), ('0,3,10:12', 4), ('1s:', 10)]
 )
-def test_rows_are_chosen(rig, tmp_path, rows, count):
+def test_the_rows_option_selects_rows(rig, tmp_path, rows, count):
     run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig)))
     assert len(chosen_rows(run, rows, 1)) == count
 
 
 @pytest.mark.parametrize('rows', ['a', '1:2:3', '70:', '5x:'])
-def test_rows_that_mean_nothing_are_refused(rig, tmp_path, rows):
+def test_invalid_values_of_the_rows_option_are_refused(rig, tmp_path, rows):
     run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig)))
     with pytest.raises(UsageError, match='--rows'):
         chosen_rows(run, rows, 1)
 
 
-def test_settled_rows_and_units_and_zero(tmp_path):
+def test_settled_rows_command_unit_and_command_zero_are_applied(tmp_path):
     rig = load_rig('pneumatic_arm')
     recording = RecordingConfig(
         time='t',
@@ -376,7 +374,7 @@ def test_settled_rows_and_units_and_zero(tmp_path):
         read_run(rig.model_copy(update={'recording': wrong}), path)
 
 
-def test_a_rig_without_recording_says_where_to_read(rig, tmp_path):
+def test_a_missing_recording_block_file_or_column_is_refused(rig, tmp_path):
     path = write(rig, tmp_path / 'a.csv', commands_of(rig, 3))
     with pytest.raises(MeasurementError, match=r"'cable_arm' has no block `recording`"):
         read_run(rig, path)
@@ -388,7 +386,7 @@ def test_a_rig_without_recording_says_where_to_read(rig, tmp_path):
         read_run(mapped(rig), path)
 
 
-def test_a_bag_is_scored_with_its_own_poses_and_the_pretension_taken_off(rig, tmp_path):
+def test_a_bag_is_scored_without_the_pretension_of_its_commands(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     bag = write_bag(rig, tmp_path / 'bag', commands_of(rig, 20))
     json_file, figures = tmp_path / 'score.json', tmp_path / 'figures'
@@ -454,7 +452,7 @@ def write_bag(
     [lambda at: at + 10**18, lambda at: at + 10**12 * (at > 1_030_000_000)],
     ids=['that differs', 'that jumps'],
 )
-def test_poses_of_another_clock_stand_beside_the_commands_received_before(rig, tmp_path, clock):
+def test_bag_poses_of_another_clock_are_matched_to_commands_received_before(rig, tmp_path, clock):
     pytest.importorskip('rosbags', reason='needs rosbags')
     commands = commands_of(rig, 6)
     run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands, clock=clock))
@@ -462,11 +460,11 @@ def test_poses_of_another_clock_stand_beside_the_commands_received_before(rig, t
     assert any('s off their stamps, by clocks that differ or jumped' in n for n in run.notes)
 
 
-def test_a_pose_that_came_late_stands_alone_beside_the_command_before_it_came(rig, tmp_path):
+def test_a_late_bag_pose_is_matched_to_the_last_command_received_before_it(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     commands = commands_of(rig, 6)
 
-    def busy(at):  # the pose of the second command is kept for longer than a second
+    def busy(at):  # the pose of the second command comes 2 s late
         return at + 2 * 10**9 if at == 1_010_001_000 else at
 
     run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands, clock=busy))
@@ -477,7 +475,7 @@ def test_a_pose_that_came_late_stands_alone_beside_the_command_before_it_came(ri
 
 
 @pytest.mark.filterwarnings('error')
-def test_sections_without_an_orientation_in_a_bag_are_scored_by_their_places(rig, tmp_path):
+def test_bag_sections_without_orientation_are_scored_by_position(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
 
     def point(i, message):
@@ -493,7 +491,7 @@ def test_sections_without_an_orientation_in_a_bag_are_scored_by_their_places(rig
     assert found[-1].errors[-1].rms < 1e-3
 
 
-def test_poses_of_a_bag_in_another_frame_are_left_out_and_told(rig, tmp_path):
+def test_bag_poses_in_another_frame_are_left_out_and_noted(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
 
     def room(first):
@@ -512,7 +510,7 @@ def test_poses_of_a_bag_in_another_frame_are_left_out_and_told(rig, tmp_path):
         read_run(rig, write_bag(rig, tmp_path / 'all', commands, room(0)))
 
 
-def test_a_topic_of_another_type_is_told(rig, tmp_path):
+def test_a_bag_topic_of_another_type_is_refused(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from softarm_ros.nodes.bag_writer import BagError, BagWriter
 
@@ -524,7 +522,7 @@ def test_a_topic_of_another_type_is_told(rig, tmp_path):
         read_run(rig, tmp_path / 'bag')
 
 
-def test_a_bag_states_which_weight_hung_on_the_tip(rig, tmp_path):
+def test_the_tip_load_stated_in_a_bag_is_used_for_its_score(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from softarm_ros.nodes.bag_about import about_run
 
@@ -546,7 +544,7 @@ def test_a_bag_states_which_weight_hung_on_the_tip(rig, tmp_path):
     assert [ignored in one.notes for one in deaf] == [True, False]
 
 
-def test_a_flipped_body_in_a_bag_is_left_out_and_counted(rig, tmp_path):
+def test_axes_of_a_flipped_body_in_a_bag_are_left_out_and_counted(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
 
     def flip(i, message):
@@ -560,7 +558,7 @@ def test_a_flipped_body_in_a_bag_is_left_out_and_counted(rig, tmp_path):
     assert 'left out: 1 axes of distal, turned by more than 60 deg at once' in run.notes
 
 
-def test_poses_of_a_bag_in_another_unit_are_told(rig, tmp_path):
+def test_bag_poses_in_an_implausible_unit_are_noted(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
 
     def as_mm(_, message):
@@ -572,7 +570,7 @@ def test_poses_of_a_bag_in_another_unit_are_told(rig, tmp_path):
     assert any(re.search('mm from the mount in m; the arm is', note) for note in run.notes)
 
 
-def test_a_rig_file_in_a_bag_that_is_none_today_is_told(rig, tmp_path):
+def test_a_rig_file_in_a_bag_that_is_no_longer_valid_is_noted(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from softarm_ros.nodes.bag_about import about_run
 
@@ -582,7 +580,7 @@ def test_a_rig_file_in_a_bag_that_is_none_today_is_told(rig, tmp_path):
     assert any('tip_load_kg of cable_arm used' in note for note in run.notes)
 
 
-def test_rows_of_a_bag_without_a_number_are_left_out_and_counted(rig, tmp_path):
+def test_bag_rows_with_nan_are_left_out_and_counted(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
 
     def lost(i, message):
@@ -614,7 +612,7 @@ def test_rows_of_a_bag_without_a_number_are_left_out_and_counted(rig, tmp_path):
         ('position', np.zeros(2), '2 positions of proximal_1, .*; expected those of proximal_1, '),
     ],
 )
-def test_commands_of_other_actuators_in_a_bag_are_told(rig, tmp_path, field, value, said):
+def test_bag_commands_of_other_actuators_are_refused(rig, tmp_path, field, value, said):
     pytest.importorskip('rosbags', reason='needs rosbags')
 
     def other(i, message):
@@ -626,7 +624,7 @@ def test_commands_of_other_actuators_in_a_bag_are_told(rig, tmp_path, field, val
         read_run(rig, bag)
 
 
-def test_a_force_on_the_tip_without_its_bias_or_a_column_is_told(rig, tmp_path):
+def test_a_tip_force_without_bias_is_refused_and_without_a_column_ignored(rig, tmp_path):
     config = mapped(rig).recording.model_copy(update={'tip_force': ('fx', 'fy', 'fz')})
     arm = mapped(rig).model_copy(update={'recording': config})
     lines = write(rig, tmp_path / 'a.csv', commands_of(rig, 18)).read_text().splitlines()
@@ -645,7 +643,7 @@ def test_a_force_on_the_tip_without_its_bias_or_a_column_is_told(rig, tmp_path):
     assert of(0).notes == ()
 
 
-def test_a_weight_that_is_measured_as_a_force_does_not_count_twice(rig, tmp_path):
+def test_a_tip_load_beside_a_measured_tip_force_is_refused(rig, tmp_path):
     rows = commands_of(rig, 6)
     run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', rows))
     pushed = replace(run, tip_force=np.zeros((len(run), 3)))
@@ -658,7 +656,7 @@ def test_a_weight_that_is_measured_as_a_force_does_not_count_twice(rig, tmp_path
 
 
 def changed_text(rig, path, change):
-    """Write a recording whose text is changed; return what is read of it."""
+    """Write a recording, change its text, and return the run that is read from it."""
     text = write(rig, path, commands_of(rig, 8)).read_text()
     path.write_text(change(text))
     return read_run(mapped(rig), path)
@@ -688,7 +686,7 @@ def changed_text(rig, path, change):
         ),
     ],
 )  # fmt: skip
-def test_a_table_that_could_be_read_as_another_is_refused(rig, tmp_path, change, says):
+def test_a_malformed_or_ambiguous_table_is_refused_with_the_reason(rig, tmp_path, change, says):
     with pytest.raises(MeasurementError, match=says):
         changed_text(rig, tmp_path / 'a.csv', change)
 
@@ -706,7 +704,7 @@ def test_a_table_that_could_be_read_as_another_is_refused(rig, tmp_path, change,
         (slice(1, 7), 1e3, r'reach \d.*e\+04 % of what .* by recording.command_unit = mm'),
     ],
 )
-def test_units_that_cannot_be_the_arms_are_told(rig, tmp_path, columns, factor, note):
+def test_implausible_units_are_noted(rig, tmp_path, columns, factor, note):
     at_base = mapped(rig)
     recording = at_base.recording.model_copy(
         update={'mount': MountConfig(**{**MOUNT, 'position_m': (0, 0, 0)})}
@@ -738,14 +736,14 @@ def test_units_that_cannot_be_the_arms_are_told(rig, tmp_path, columns, factor, 
     ],
     ids=['empty lines', 'a comma at the end', 'quotes behind spaces'],
 )  # fmt: skip
-def test_a_table_as_other_programs_write_it(rig, tmp_path, change):
+def test_tables_in_the_style_of_other_programs_are_read_alike(rig, tmp_path, change):
     plain = changed_text(rig, tmp_path / 'a.csv', str)
     other = changed_text(rig, tmp_path / 'b.csv', change)
     assert other.notes == plain.notes
     np.testing.assert_array_equal(other.points['ball'], plain.points['ball'])
 
 
-def test_errors_where_a_model_refuses_every_row(rig, tmp_path):
+def test_errors_of_a_model_that_refuses_every_row_are_null_in_json(rig, tmp_path):
     run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig, 8)))
     nothing = {name: np.full_like(values, np.nan) for name, values in run.points.items()}
     axes = {name: np.full_like(values, np.nan) for name, values in run.axes.items()}
@@ -762,7 +760,7 @@ def scored(rig, *arguments):
     return CliRunner().invoke(app, ['score', rig.name, *(str(a) for a in arguments)])
 
 
-def test_files_of_one_name_have_figures_and_scores_of_their_own(rig, tmp_path):
+def test_bags_with_the_same_name_have_separate_figures_and_scores(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     bags = [write_bag(rig, tmp_path / day / 'bag', commands_of(rig, 20)) for day in ('a', 'b')]
     figures, json_file = tmp_path / 'figures', tmp_path / 'score.json'
@@ -772,7 +770,7 @@ def test_files_of_one_name_have_figures_and_scores_of_their_own(rig, tmp_path):
     assert len({s['run'] for s in json.loads(json_file.read_text())['scores']}) == 2
 
 
-def test_what_cannot_be_written_is_said_before_anything_is_read(rig, tmp_path):
+def test_unwritable_outputs_are_refused_before_recordings_are_read(rig, tmp_path):
     none = tmp_path / 'none'
     done = scored(rig, none, '--json', none / 'score.json')
     assert 'score.json: cannot be written (No such file' in done.output

@@ -1,4 +1,4 @@
-"""`softarm ports RIG` says who streams poses, and what is seen of each body of the rig file."""
+"""`softarm ports RIG` reports the pose server, and whether it sees each body of the rig file."""
 
 import threading
 
@@ -38,7 +38,7 @@ def server(rig, tmp_path):
         plant.step(None, 0.01)
         server.deliver(plant.poll_poses(), plant.time_s)
 
-    step()  # its compilation takes seconds where nothing is cached, as long as a check waits
+    step()  # without a cache it compiles for seconds, as long as a check waits
 
     def run():
         while not ending.wait(0.01):
@@ -52,7 +52,7 @@ def server(rig, tmp_path):
     server.close()
 
 
-def test_bodies_are_listed_and_a_hidden_one_is_named(rig, server, tmp_path):
+def test_bodies_are_listed_and_a_hidden_body_fails(rig, server, tmp_path):
     findings = list(check_sensor(rig, 'natnet', tmp_path))
     assert [(f.ok, f.part) for f in findings] == [(True, ''), (True, 'base'), (True, 'tip')], (
         findings
@@ -63,7 +63,7 @@ def test_bodies_are_listed_and_a_hidden_one_is_named(rig, server, tmp_path):
     assert [(f.ok, f.part) for f in findings] == [(True, ''), (True, 'base'), (False, 'tip')]
 
 
-def test_a_server_that_is_not_there_is_named_with_what_to_do(rig):
+def test_a_missing_natnet_server_is_reported_with_its_address(rig):
     local = rig.sensors.devices()['natnet'].model_copy(update={'server': '127.0.0.1'})
     nobody = rig.model_copy(update={'sensors': Sensors.model_construct(natnet=local)})
     (finding,) = check_sensor(nobody, 'natnet', None)

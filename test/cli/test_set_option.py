@@ -1,4 +1,4 @@
-"""`--set`: one option, read alike by every command that has it."""
+"""`--set`: one option, read in the same way by every command that has it."""
 
 from importlib import import_module
 
@@ -8,7 +8,7 @@ from softarm_ros.cli import commands
 from softarm_ros.cli.commands import SUMMARIES
 
 
-def test_every_command_that_sets_values_takes_several_in_one_word():
+def test_every_set_option_takes_several_values_in_one_argument():
     taken = {}
     for name in SUMMARIES:
         command = get_command(import_module(f'{commands.__name__}.{name}').app)

@@ -1,4 +1,4 @@
-"""What a soak counts, from summaries of real runs."""
+"""Counts of `softarm soak` from summaries of real runs, its load and its refused options."""
 
 import io
 import os
@@ -34,17 +34,17 @@ def printed(row, options):
     return text.getvalue()
 
 
-def test_the_stretch_is_as_long_as_asked(records):
+def test_beginning_has_the_requested_length_and_the_start_of_the_path(records):
     path = records[0].path
     length = np.linalg.norm(np.diff(path, axis=0), axis=1).sum()
     assert length == pytest.approx(0.01, rel=0.01)
-    # It begins where the whole path does.
+    # It starts at the start of the whole path.
     one_cycle = iter((False, True)).__next__
     whole = run_direct(load_rig(RIG), None, laps=1, seed=0, should_stop=one_cycle).path
     np.testing.assert_allclose(path[0], whole[0], atol=1e-6)
 
 
-def test_medians_are_compared_and_every_run_counts(records):
+def test_soak_row_compares_median_errors_and_counts_every_run(records):
     runs = [record.summary() for record in records]
     means = tuple(record.error().mean for record in records)
     row = SoakRow(RIG, tuple(runs), means)
@@ -57,7 +57,7 @@ def test_medians_are_compared_and_every_run_counts(records):
     assert f'0/{sum(run["loop"]["cycles"] for run in runs)}' in text
 
 
-def test_a_run_that_left_nothing_is_counted_as_not_completed(records):
+def test_a_killed_run_counts_as_not_completed(records):
     row = SoakRow(RIG, (records[0].summary(), {'completed': False, 'why': 'killed'}), (0.001,))
     assert row.completed == 1
     assert '1/2' in printed(row, SoakOptions(starts=2))
@@ -66,7 +66,7 @@ def test_a_run_that_left_nothing_is_counted_as_not_completed(records):
     assert '0/1' in printed(nothing, SoakOptions(starts=1))
 
 
-def test_busy_loops_end_with_a_process_that_is_killed():
+def test_busy_loops_end_when_their_parent_is_killed():
     program = (
         'import subprocess, time\n'
         'from softarm_ros.cli import soak\n'
@@ -97,6 +97,6 @@ def test_busy_loops_end_with_a_process_that_is_killed():
         (SoakOptions(1, rate=float('nan')), '--rate nan: expected 0.05 to 50 times real time'),
     ],
 )
-def test_no_real_arm_is_soaked(options, why):
+def test_soak_refuses_the_hardware_backend_and_an_invalid_rate(options, why):
     with pytest.raises(UsageError, match=why):
         soak([RIG], options, Console(quiet=True))

@@ -1,4 +1,4 @@
-"""Where keys and sticks lead the target, without a terminal and without an arm."""
+"""The target moved by keys and sticks, without a terminal and without an arm."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ def led(mover, seconds, press=None, now=0.0, reference=START):
 
 
 @pytest.mark.parametrize(('key', 'way'), KEYS.items())
-def test_a_key_that_is_held_leads_at_the_speed_and_stops_when_let_go(key, way):
+def test_a_held_key_moves_the_target_at_its_speed_until_released(key, way):
     mover = TargetMover(START, SPEED)
     now = led(mover, 1.0, key)
     np.testing.assert_allclose(mover.target - START, SPEED * np.array(way), atol=1e-9)
@@ -39,13 +39,13 @@ def test_two_keys_are_no_faster_than_one():
     assert np.linalg.norm(mover.target - START) == pytest.approx(SPEED)
 
 
-def test_the_target_does_not_run_away_from_a_reference_that_stands():
+def test_the_target_leads_a_constant_reference_by_a_bounded_distance():
     mover = TargetMover(START, SPEED)
     led(mover, 10.0, 'r')
     assert np.linalg.norm(mover.target - START) == pytest.approx(LEAD_S * SPEED)
 
 
-def test_sticks_lead_until_they_are_silent_and_what_is_not_finite_leads_nowhere():
+def test_sticks_move_the_target_until_silent_and_non_finite_axes_have_no_effect():
     mover = TargetMover(START, SPEED)
     mover.axes([0.0, 0.0], 0.0)
     mover.axes([0.0, 1.0], 0.0)
@@ -60,7 +60,7 @@ def test_sticks_lead_until_they_are_silent_and_what_is_not_finite_leads_nowhere(
     np.testing.assert_array_equal(mover.target, before)
 
 
-def test_halt_brings_the_target_back():
+def test_halt_returns_the_target_to_the_reference():
     mover = TargetMover(START, SPEED)
     led(mover, 1.0, 'w')
     mover.halt(START)
@@ -68,8 +68,8 @@ def test_halt_brings_the_target_back():
     np.testing.assert_array_equal(mover.target, START)
 
 
-def test_a_stick_that_is_held_leads_nowhere_before_it_is_let_go():
-    """Neither at first nor after a halt: an arm that is started would follow it at once."""
+def test_a_held_stick_has_no_effect_until_it_is_released():
+    """Neither at the start nor after a halt; otherwise a starting arm would follow it at once."""
     mover = TargetMover(START, SPEED)
 
     def pushed(*axes):
@@ -80,7 +80,7 @@ def test_a_stick_that_is_held_leads_nowhere_before_it_is_let_go():
 
     assert pushed(1.0) == 0.0  # held from the start
     assert '(axis 1 = 1.00)' in mover.refusal(0.0)
-    assert pushed(float('nan')) == 0.0  # at rest?
+    assert pushed(float('nan')) == 0.0  # not known to be at rest
     assert pushed(1.0) == 0.0
     pushed(0.0)
     assert pushed(1.0) > 0.0
@@ -88,5 +88,5 @@ def test_a_stick_that_is_held_leads_nowhere_before_it_is_let_go():
     mover.halt(START)
     assert pushed(1.0) == 0.0
     pushed(0.05)
-    mover.halt(START)  # let go while the arm is held
+    mover.halt(START)  # released while the arm is held
     assert pushed(1.0) > 0.0
