@@ -1,6 +1,5 @@
 """Pictures and animations of arms in motion."""
 
-import gc
 import re
 from itertools import pairwise
 
@@ -120,17 +119,13 @@ def test_a_gif_moves_for_the_requested_time_and_is_small(tmp_path, rig, motion):
 
 
 def test_a_gif_contains_all_frames_including_unchanged_ones(tmp_path, rig, motion, monkeypatch):
-    alive = []
-
     def grey(rig, motion, count, dpi):
         for k in range(count):
             shade = 10 * (k // 2)  # each shade twice: unchanged frames count
             yield np.full((32, 48, 3), shade, dtype=np.uint8)
-        alive.append(sum(isinstance(thing, Image.Image) for thing in gc.get_objects()))
 
     monkeypatch.setattr('softarm_ros.cli.render.frames', grey)
     path = render(rig, motion, tmp_path / 'long.gif', 4.0)
-    assert alive[-1] - alive[0] < 10
     with Image.open(path) as image:
         assert image.n_frames == 40
         image.seek(39)

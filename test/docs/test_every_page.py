@@ -109,8 +109,13 @@ def options(command):
     return {opt for p in COMMANDS[command]().params for opt in (*p.opts, *p.secondary_opts)}
 
 
+@cache
+def arguments(command):
+    return [p.name for p in COMMANDS[command]().params if p.param_type_name == 'argument']
+
+
 @pytest.mark.parametrize('page', PAGES)
-def test_documented_commands_options_trajectories_and_actuators_exist(page):
+def test_documented_commands_rigs_options_trajectories_and_actuators_exist(page):
     for line, words in calls(page):
         if words[0] != 'softarm' or len(words) == 1 or words[1].startswith(('-', '.')):
             continue
@@ -119,6 +124,9 @@ def test_documented_commands_options_trajectories_and_actuators_exist(page):
             assert name in COMMANDS, f'{page}: {line}'
             used = {word.partition('=')[0] for word in words[2:] if word.startswith('--')}
             assert used <= options(name) | {'--help'}, f'{page}: {line}'
+            if {'rig', 'rigs'} & set(arguments(name)[:1]):
+                rigs = {word for word in words[2:3] if re.fullmatch(r'[a-z_]+', word)}
+                assert rigs <= RIGS, f'{page}: {line}'
         if '--trajectory' in words[3:-1] and words[2] in RIGS:
             value = words[words.index('--trajectory') + 1]
             known = load_rig(words[2]).trajectories

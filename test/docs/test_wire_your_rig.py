@@ -141,6 +141,7 @@ def test_codes_on_the_page_match_the_drivers():
     codes = [StepperState(0, *both, 0, 0, 0, 0, (0,) * 6).code for both in states]
     assert codes == ['STOPPED cause 2', 'FAULT cause 4']
     assert all(f'`{code}`' in PAGE for code in codes)
+    assert "| fault `0x8130` | the drive's watchdog" in PAGE
     assert FAULT_NAMES[0x8130] == 'communication watchdog'
 
 
