@@ -1,4 +1,4 @@
-"""Sections of air chambers as one rod: against closed forms, the arcs on mounts, itself."""
+"""Air-chamber sections as one rod: closed forms, arcs on mounts, derivatives, round trips."""
 
 import math
 
@@ -50,7 +50,7 @@ ARM = RodByExtensions(rod())
 # -- against closed forms and the arcs on mounts ----------------------------------------------
 
 
-def test_without_weight_and_load_it_is_the_arcs():
+def test_rod_without_weight_and_load_matches_constant_curvature_arcs():
     ours = rod(NOWHERE, steps=10)
     theirs = PneumaticArm(sections(give=0.0))
     for pressure in (PRESSURES, np.full(6, 6e4), np.array([0.0, 0.0, 9e4, 9e4, 0.0, 0.0])):
@@ -60,8 +60,8 @@ def test_without_weight_and_load_it_is_the_arcs():
         np.testing.assert_allclose(here.centerline(41), there.centerline(41), atol=3e-5)
 
 
-def test_a_moment_bends_arcs_by_their_give_softened_by_their_stretch():
-    """The same as arcs that give without a mount: a moment is the same everywhere."""
+def test_tip_moment_bends_the_rod_as_compliant_arcs_without_mounts():
+    """A tip moment is the same everywhere along the arm, so both models bend equally."""
     ours = rod(NOWHERE, NO_MOUNT, tip_mass=0.0, steps=10)
     theirs = PneumaticArm(sections(), gravity=NOWHERE)
     moment = (0.0, 0.15, 0.0)
@@ -73,7 +73,7 @@ def test_a_moment_bends_arcs_by_their_give_softened_by_their_stretch():
 
 
 @pytest.mark.parametrize('moment', [0.02, 0.2, 0.6])
-def test_a_moment_turns_mounts_by_the_law_of_the_paper(moment):
+def test_tip_moment_tilts_the_mounts_by_the_papers_law(moment):
     mount = MountConfig()
     stiff = rod(NOWHERE, mount, tip_mass=0.0, give=1e-7)
     tip = stiff.forward(np.zeros(6), tip_moment=(0.0, moment, 0.0)).tip
@@ -83,10 +83,10 @@ def test_a_moment_turns_mounts_by_the_law_of_the_paper(moment):
         2.0 * (alpha + 1e-7 * moment), abs=2e-8
     )
     linear = moment * tilt_per_moment(0.0, material)
-    assert abs(alpha / linear - 1.0) > (1e-3 if moment > 0.1 else 0.0)  # it is not linear
+    assert abs(alpha / linear - 1.0) > (1e-3 if moment > 0.1 else 0.0)  # the law is not linear
 
 
-def test_a_small_force_bends_one_arc_as_a_beam():
+def test_small_tip_force_deflects_one_section_as_a_timoshenko_beam():
     arm = rod(NOWHERE, NO_MOUNT, tip_mass=0.0, count=1)
     section = arm.sections[0]
     length, end = section.bending_length_m, section.rigid_length_m
@@ -99,8 +99,8 @@ def test_a_small_force_bends_one_arc_as_a_beam():
     assert moved == pytest.approx(beam, rel=1e-6)
 
 
-def test_under_weight_it_stays_near_the_arcs_on_mounts():
-    """The same stiffness, spread along the arm in place of bends at the middles and mounts."""
+def test_rod_under_weight_stays_near_the_arcs_on_mounts():
+    """The rod spreads the stiffness that the arcs concentrate at their middles and mounts."""
     theirs = PneumaticArm(sections(), MountConfig(), HANGING, 0.0, 0.065, 0.035)
     for pressure in (PRESSURES, np.array([0.0, 6e4, 0.0, 0.0, 6e4, 0.0])):
         here, there = ARM.forward(pressure), theirs.forward(pressure)
@@ -114,7 +114,7 @@ def test_under_weight_it_stays_near_the_arcs_on_mounts():
 
 
 @pytest.mark.parametrize('growth', [0.0, 0.4])
-def test_jacobians_against_differences(growth):
+def test_jacobians_match_finite_differences(growth):
     arm = RodByExtensions(rod(growth=growth))
     q = arm.configuration_of(PRESSURES + 1e4)
     tip, jacobian = arm.tip_and_jacobian(q)
@@ -148,7 +148,7 @@ def test_pressures_and_poses_round_trip():
     np.testing.assert_allclose(again, (0.03, 0.02, 0.21), atol=1e-6)
 
 
-def test_answers_do_not_depend_on_what_was_asked_before():
+def test_posture_does_not_depend_on_earlier_calls():
     rng = np.random.default_rng(4)
     goals = [ARM.configuration_of(rng.uniform(0.0, 6e4, 6)) for _ in range(6)]
     posture = None
@@ -164,7 +164,7 @@ def test_answers_do_not_depend_on_what_was_asked_before():
 # -- surroundings -----------------------------------------------------------------------------
 
 
-def test_neutral_buoyancy_is_no_weight():
+def test_neutrally_buoyant_arm_has_the_pose_of_a_weightless_arm():
     whole = 0.1 * math.pi * 0.017**2
     sunk = rod(density=998.0, mass=998.0 * whole, tip_mass=0.0)
     light = rod(NOWHERE, tip_mass=0.0)
@@ -173,13 +173,13 @@ def test_neutral_buoyancy_is_no_weight():
     )
 
 
-def test_what_hangs_at_the_tip_is_a_force_there():
+def test_tip_mass_without_offset_acts_as_a_tip_force():
     carried = rod(tip_mass=0.05, offset=0.0)
     pulled = rod(tip_mass=0.0).forward(PRESSURES, tip_force=(0.0, 0.0, 0.05 * 9.81))
     np.testing.assert_allclose(carried.forward(PRESSURES).tip, pulled.tip, atol=1e-9)
 
 
-def test_chambers_in_turn_turn_the_arm():
+def test_shifting_the_pressures_by_one_chamber_turns_the_arm_by_120_deg():
     turn = np.array([[-0.5, -math.sqrt(0.75), 0.0], [math.sqrt(0.75), -0.5, 0.0], [0.0, 0.0, 1.0]])
     onward = np.roll(PRESSURES.reshape(2, 3), 1, axis=1).ravel()
     here, there = ARM.forward(PRESSURES), ARM.forward(onward)
@@ -188,7 +188,7 @@ def test_chambers_in_turn_turn_the_arm():
     )
 
 
-def test_the_arm_of_the_rig_finds_tips_all_over_its_workspace():
+def test_rig_arm_inverse_reaches_random_tips_of_its_workspace():
     rig = load_rig('pneumatic_arm')
     arm = rig.model('cosserat')
     drawn = rig.arm.sample_configurations(arm, np.random.default_rng(0), 10)
@@ -200,7 +200,7 @@ def test_the_arm_of_the_rig_finds_tips_all_over_its_workspace():
         assert np.linalg.norm(arm.forward(found.actuation).tip[:3, 3] - tip) < 1e-6
 
 
-def test_what_cannot_be_is_refused():
+def test_invalid_sections_pressures_and_loads_are_refused():
     with pytest.raises(ModelError, match='bend_per_moment_rad_N_m is 0: an elastic rod'):
         rod(give=0.0)
     with pytest.raises(ModelError, match='a mass beyond it needs a rigid part'):

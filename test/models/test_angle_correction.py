@@ -1,4 +1,4 @@
-"""Chambers and the sag of mounts: the worked numbers, round trips, symmetries, limits."""
+"""Chambers and sagging mounts: worked examples, round trips, symmetries, limits."""
 
 import math
 
@@ -51,7 +51,9 @@ DEMO = [
 
 
 @pytest.mark.parametrize(('pose_deg', 'first', 'second', 'tip_mm'), DEMO)
-def test_demonstration_poses(pose_deg, first, second, tip_mm):
+def test_demonstration_poses_have_the_expected_chamber_lengths_and_tips(
+    pose_deg, first, second, tip_mm
+):
     phi1, theta1, phi2, theta2 = pose_deg
     bends = [bend(theta1, phi1), bend(theta2, phi2)]
     for b, expected in zip(bends, (first, second)):
@@ -64,7 +66,7 @@ def test_demonstration_poses(pose_deg, first, second, tip_mm):
 
 @given(st.floats(0.0, 2.0), angles)
 @quick
-def test_chambers_there_and_back(theta, phi):
+def test_bend_and_chamber_lengths_round_trip_and_match_eq_1_to_3(theta, phi):
     b = theta * np.array([math.cos(phi), math.sin(phi)])
     length = passive_length(b, REST, RADIUS)
     lengths = chambers_of_bend(b, length, RADIUS)
@@ -86,13 +88,13 @@ def test_chambers_there_and_back(theta, phi):
     ('moment', 'angle_deg'),
     [(0.02, 0.473), (0.05, 1.200), (0.10, 2.460), (0.15, 3.778), (0.20, 5.152), (0.30, 8.046)],
 )
-def test_worked_tilts(moment, angle_deg):
+def test_mount_tilt_matches_the_worked_examples(moment, angle_deg):
     assert math.degrees(moment * tilt_per_moment(moment, MOUNT)) == pytest.approx(
         angle_deg, abs=6e-4
     )
 
 
-def test_tilt_against_a_bracketing_solver_and_its_limit():
+def test_mount_tilt_matches_a_bracketing_solver_and_its_zero_moment_limit():
     for moment in (1e-9, 1e-5, 3e-3, 0.7, 5.0):
         stress = 12.0 * moment / MOUNT[0] ** 3
         stretch = brentq(
@@ -104,7 +106,7 @@ def test_tilt_against_a_bracketing_solver_and_its_limit():
     assert tilt_per_moment(0.0, MOUNT) == pytest.approx(tilt_per_moment(1e-7, MOUNT), rel=1e-5)
 
 
-def test_stress_slope_and_stiffness_at_rest():
+def test_yeoh_stress_slope_matches_differences_and_the_rest_modulus():
     h = 1e-6
     for stretch in (1.0, 1.1, 1.6):
         up, down = yeoh_stress(stretch + h, *MOUNT[2:])[0], yeoh_stress(stretch - h, *MOUNT[2:])[0]
@@ -114,15 +116,15 @@ def test_stress_slope_and_stiffness_at_rest():
     assert yeoh_stress(1.0, *MOUNT[2:])[1] == pytest.approx(0.88e6)
 
 
-def test_without_gravity_the_correction_changes_nothing():
+def test_angle_correction_changes_nothing_without_gravity():
     configuration = np.array([0.4, -0.3, 0.09, 0.2, 0.7, 0.085])
     plain = arm(corrected=False).shape_of(configuration)
     sagged = arm(gravity=(0.0, 0.0, 0.0)).shape_of(configuration)
     np.testing.assert_allclose(sagged.tip, plain.tip, atol=1e-15)
 
 
-def test_one_planar_section_is_the_papers_matrix():
-    # Eq. 5 mended: Rz(phi) Ry(-alpha) [Ry(theta) | p] Rz(-phi) Tz, gravity reducing the bend.
+def test_one_planar_section_matches_the_papers_matrix():
+    # Eq. 5 corrected: Rz(phi) Ry(-alpha) [Ry(theta) | p] Rz(-phi) Tz; gravity reduces the bend.
     section = ChamberSectionConfig(name='only', curves=(placeholder_curve(),), mass_kg=0.2)
     model = PneumaticArm([section], MountConfig())
     theta, phi, length = 0.9, 0.7, 0.085
@@ -138,7 +140,7 @@ def test_one_planar_section_is_the_papers_matrix():
     np.testing.assert_allclose(state.section_tips[0], expected, atol=1e-12)
 
 
-def test_moments_are_those_of_the_weight_along_the_line():
+def test_mount_moments_match_the_integrated_weight_and_tip_loads():
     model = arm(tip_mass_kg=0.05, tip_offset_m=0.03)
     configuration = np.array([0.5, -0.4, 0.09, 0.3, 0.6, 0.085])
     force, couple = np.array([0.1, -0.2, 0.15]), np.array([0.01, 0.0, -0.02])
@@ -162,7 +164,7 @@ def test_moments_are_those_of_the_weight_along_the_line():
 
 @given(angles, st.lists(st.floats(-1.2, 1.2), min_size=4, max_size=4))
 @quick
-def test_turning_everything_about_gravity_turns_the_pose(turn, bends):
+def test_turning_bends_and_load_about_gravity_turns_the_pose(turn, bends):
     model = arm()
     about = rotation_z(turn)
     first = np.array([bends[0], bends[1], 0.09, bends[2], bends[3], 0.1])
@@ -175,9 +177,9 @@ def test_turning_everything_about_gravity_turns_the_pose(turn, bends):
     np.testing.assert_allclose(turned[:3, :3], about @ tip[:3, :3] @ about.T, atol=1e-11)
 
 
-def test_an_arc_that_gives_bends_as_a_cantilever():
-    # A light force across a straight section: an end moment turns it by C M, exactly as a beam;
-    # a force by C F times its lever to the middle of the arc.
+def test_compliant_arc_bends_as_a_cantilever():
+    # An end moment turns the straight section by C M, exactly as a beam. A light transverse force
+    # turns it by C F times its lever to the middle of the arc.
     section = ChamberSectionConfig(
         name='only', curves=(placeholder_curve(),), mass_kg=0.0, bend_per_moment_rad_N_m=30.0
     )
@@ -193,10 +195,10 @@ def test_an_arc_that_gives_bends_as_a_cantilever():
     )
     beam = 30.0 * (lever**2 + REST**2 / 12.0)
     deflection = pushed.section_tips[0, 1, 3] / 1e-5
-    assert deflection == pytest.approx(beam, rel=0.2)  # one curvature does not make a cubic
+    assert deflection == pytest.approx(beam, rel=0.2)  # one curvature cannot follow a cubic
 
 
-def test_give_of_mounts_and_arcs_together_balances():
+def test_mount_tilts_and_arc_give_reach_a_joint_equilibrium():
     sections = [
         ChamberSectionConfig(name=n, curves=(placeholder_curve(),), bend_per_moment_rad_N_m=1.5)
         for n in ('upper', 'lower')
@@ -208,7 +210,7 @@ def test_give_of_mounts_and_arcs_together_balances():
     assert state.residual < 1e-10 and plain.gives
     give = state.bends[:, :2] - configuration.reshape(2, 3)[:, :2]
     assert np.all(np.linalg.norm(give, axis=1) > 1e-3)
-    # Given the bends it ended with, the same arm with stiff arcs tilts alike.
+    # With these final bends as configuration, the same arm with stiff arcs tilts equally.
     stiff = arm().sagged_pose(state.bends.ravel(), (0.2, 0.1, -0.1))
     np.testing.assert_allclose(stiff.tilts, state.tilts, atol=1e-11)
     np.testing.assert_allclose(stiff.section_tips, state.section_tips, atol=1e-11)
@@ -255,17 +257,17 @@ def _direction(rng):
     return vector / np.linalg.norm(vector)
 
 
-def test_any_direction_of_gravity():
+def test_arm_sinks_along_any_direction_of_gravity():
     configuration = np.array([0.5, 0.2, 0.09, 0.3, -0.1, 0.085])
     plain = arm(corrected=False).shape_of(configuration).tip[:3, 3]
     for gravity in np.eye(3):
         sagged = arm(gravity=9.81 * gravity).shape_of(configuration).tip[:3, 3]
-        assert (sagged - plain) @ gravity > 1e-4  # it sinks
+        assert (sagged - plain) @ gravity > 1e-4
     upright = arm(gravity=(0.0, 0.0, -9.81)).shape_of(configuration).tip[:3, 3]
     assert upright[2] < plain[2]
 
 
-def test_buoyancy_carries_an_arm_of_the_density_of_water():
+def test_arm_of_the_density_of_water_sags_in_air_but_not_in_water():
     section = ChamberSectionConfig(name='only', curves=(placeholder_curve(),))
     volume = math.pi * 0.017**2 * 0.1
     neutral = section.model_copy(update={'mass_kg': 998.0 * volume})
@@ -279,14 +281,14 @@ def test_buoyancy_carries_an_arm_of_the_density_of_water():
 
 @given(st.lists(st.floats(0.0, 9e4), min_size=6, max_size=6))
 @quick
-def test_pressures_there_and_back(pressures):
+def test_pressures_and_configuration_round_trip(pressures):
     model = arm()
     configuration = model.configuration_of(pressures)
     np.testing.assert_allclose(model.actuation_of(configuration), pressures, atol=1e-6)
 
 
 @pytest.mark.parametrize('corrected', [True, False])
-def test_inverse_then_forward(corrected):
+def test_forward_of_inverse_returns_the_target_pose(corrected):
     model = arm(corrected)
     force = (0.0, 0.0, 0.3) if corrected else (0.0, 0.0, 0.0)
     rng = np.random.default_rng(4)
@@ -306,8 +308,8 @@ def test_inverse_then_forward(corrected):
 
 
 @pytest.mark.parametrize('single', [[0, 0, 5e4, 0, 4e4, 0], [0, 0, 0, 0, 4e4, 0], 6 * [0.0]])
-def test_inverse_where_the_passive_chamber_changes(single):
-    # With one chamber filled the other two are both at rest: a kink of the two-chamber rule.
+def test_inverse_converges_where_the_passive_chamber_changes(single):
+    # With one chamber filled, the other two are at rest: the two-chamber rule has a kink there.
     model = arm()
     target = model.forward(single).tip[:3, 3]
     for guess in (None, np.add(single, 100.0)):
@@ -316,7 +318,7 @@ def test_inverse_where_the_passive_chamber_changes(single):
 
 
 @pytest.mark.parametrize('corrected', [True, False])
-def test_jacobians_against_differences(corrected):
+def test_jacobians_match_finite_differences(corrected):
     model = arm(corrected)
     pressures, h = np.array([2.3e4, 5.5e4, 0.5e4, 3.3e4, 1.2e4, 4.1e4]), 20.0
     jacobian = model.jacobian(pressures)
@@ -335,7 +337,7 @@ def test_jacobians_against_differences(corrected):
     np.testing.assert_allclose(rows @ np.linalg.inv(by_pressure), jacobian[:3], atol=1e-10)
 
 
-def test_every_chamber_may_have_its_own_curve():
+def test_each_chamber_follows_its_own_pressure_curve():
     curves = [
         PressureCurveConfig(pressure_Pa=(0.0, 5e4, 1e5), extension_m=(0.0, 0.01 * k, 0.03 * k))
         for k in (1, 2, 3)
@@ -348,7 +350,7 @@ def test_every_chamber_may_have_its_own_curve():
     np.testing.assert_allclose(model.actuation_of(configuration), 5e4, atol=1e-6)
 
 
-def test_contract_of_arm_models():
+def test_arm_reports_names_rest_length_and_an_evenly_spaced_centerline():
     model = arm()
     assert model.name == 'angle_correction' and arm(False).name == 'constant_curvature_chambers'
     assert model.actuator_names[4] == 'lower_chamber_2' and len(model.configuration_names) == 6
@@ -385,7 +387,7 @@ def test_limits_and_bad_input_are_reported():
         PneumaticArm([model.sections[0], model.sections[0]])
     with pytest.raises(ValueError, match='tip_mass_kg'):
         arm(tip_mass_kg=-1.0)
-    # Five newtons push the bent arm a little, more tip it over on the same side, never the other.
+    # Five newtons tilt the bent arm a little. More tip it over on the same side, never the other.
     pushed = model.sagged_pose(model.configuration_of([3e4, 0, 0, 0, 0, 0]), (0.0, 0.0, -5.0))
     assert 0.1 < pushed.tilts[0, 0] < 0.2
     with pytest.raises(ValueError, match='2 curves, expected 1 or 3'):

@@ -1,4 +1,4 @@
-"""Water around a moving arm: its mass matrix, its energy, its terminal shape in a current."""
+"""Water around a moving arm: mass matrix, energy, steady shape in a current."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def bent(arm):
     return arm.straight + np.random.default_rng(2).normal(0.0, 2.0, (8, 4)) * [0.01, 1, 1, 0.2]
 
 
-def test_added_mass_in_the_mass_matrix(arm, immersed):
+def test_added_mass_of_the_nodes_enters_the_mass_matrix(arm, immersed):
     """M grows by the sum of J' A J over the nodes, J from the nodes' velocities."""
     q = bent(arm)
     expected = arm.mass_matrix(q)
@@ -53,8 +53,8 @@ def test_added_mass_in_the_mass_matrix(arm, immersed):
     np.testing.assert_allclose(immersed.mass_matrix(q), expected, rtol=1e-9, atol=1e-15)
 
 
-def test_water_takes_energy(arm, immersed):
-    """A released arm under water: arm and water lose exactly what the drag takes."""
+def test_arm_and_water_lose_the_energy_that_drag_dissipates(arm, immersed):
+    """A bent arm is released under water; the drag power is integrated over time."""
     still = arm.loads((0.0, 0.0, 0.0))
     run = ArmIntegrator(arm, tolerance_m=1e-6)
     q = np.zeros((8, 4))
@@ -80,8 +80,8 @@ def test_water_takes_energy(arm, immersed):
     assert energy(state) == pytest.approx(start - lost, abs=0.02 * start)
 
 
-def test_long_intervals_are_stable(arm, immersed):
-    """Drag held over 0.1 s, twice the time in which it stops a node at 1 m/s: it comes to rest."""
+def test_drag_held_over_long_intervals_lets_the_arm_come_to_rest(arm, immersed):
+    """Drag is held over 0.1 s, twice the time in which it stops a node at 1 m/s."""
     still = arm.loads((0.0, 0.0, 0.0))
     run = ArmIntegrator(arm, tolerance_m=1e-4)
     q = np.zeros((8, 4))
@@ -95,7 +95,7 @@ def test_long_intervals_are_stable(arm, immersed):
 
 
 def test_current_bends_the_arm_downstream(arm, immersed):
-    """A weak current: the tip deflects as a cantilever under uniform load, q L^4 / (8 E I)."""
+    """In a weak current the tip deflects as a cantilever under uniform load, q L^4 / (8 E I)."""
     speed, length = 0.02, 0.27
     still = arm.loads((0.0, 0.0, 0.0))
     q, zero = np.zeros((8, 4)), np.zeros((8, 4))
@@ -106,12 +106,12 @@ def test_current_bends_the_arm_downstream(arm, immersed):
     stiffness = arm.body.stiffness[0, 2, 2]
     load = 0.5 * 998.0 * 1.2 * 0.034 * speed**2
     tip = arm.node_poses(q)[-1, :3, 3]
-    # Loads sit at 8 nodes, bending is constant within a segment: some per cent from the beam.
+    # Loads act at 8 nodes and bending is constant within a segment, hence some per cent off.
     assert tip[0] == pytest.approx(load * length**4 / (8.0 * stiffness), rel=0.03)
 
 
-def test_hydraulic_arm_under_water():
-    """The same torque, in air and immersed: the same rest, a slower way there."""
+def test_hydraulic_arm_reaches_the_same_rest_under_water_but_more_slowly():
+    """The same torque acts in air and under water."""
     system = build_hydraulic_arm(SET_B[1])
     body = system.arm
     around = ArmInWater(body, WATER, 0.09)

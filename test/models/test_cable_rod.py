@@ -36,7 +36,7 @@ def rod(sections=2, gravity=HANGING, pretension_m=0.0, steps=3, tip=(0, 0, 0), *
 
 
 def giving():
-    """Return an arm whose backbone shortens, wound beforehand."""
+    """Return an arm with a compressible backbone and pretensioned cables."""
     return rod(pretension_m=WOUND_M, axial_stiffness_N=AXIAL_N)
 
 
@@ -55,10 +55,10 @@ PAIR_BENT = [
 
 
 @pytest.mark.parametrize('bend', BENT)
-def test_without_weight_and_on_guides_it_is_constant_curvature(bend):
+def test_weightless_rod_on_guides_matches_constant_curvature(bend):
     arm = rod(gravity=(0, 0, 0), steps=10, cutting_in_stiffness_N_m2=GUIDED)
     arcs = ConstantCurvatureArm(*arm_parts())
-    # Threads stretch by 0.01 um a newton at least, and cut in as little.
+    # Cables stretch by at least 0.01 um per newton and cut in just as little.
     assert LEAST_STRETCH_M_N * arm.tensions_of(bend).max() < 1e-7
     np.testing.assert_allclose(arm.actuation_of(bend), arcs.actuation_of(bend), atol=1e-7)
     shape, arc = arm.shape_of(bend), arcs.shape_of(bend)
@@ -70,7 +70,7 @@ def test_without_weight_and_on_guides_it_is_constant_curvature(bend):
 
 
 @pytest.mark.parametrize('bend', BENT)
-def test_without_weight_cables_cut_in_as_in_cable_statics(bend):
+def test_cables_of_a_weightless_rod_cut_in_as_in_cable_statics(bend):
     arm, plain = rod(gravity=(0, 0, 0)), CableStaticsArm(*arm_parts())
     np.testing.assert_allclose(arm.actuation_of(bend), plain.actuation_of(bend), atol=1e-6)
     np.testing.assert_allclose(
@@ -78,7 +78,7 @@ def test_without_weight_cables_cut_in_as_in_cable_statics(bend):
     )
     if np.linalg.norm(bend) < 0.5:
         return
-    # As much against each other as they can cut in; threads stretch by some um then.
+    # Pull the cables against each other as far as they can cut in; they then stretch by some um.
     wound = plain.actuation_of(bend) + 1e-3
     np.testing.assert_allclose(
         arm.configuration_of(wound), plain.configuration_of(wound), atol=5e-5
@@ -87,8 +87,8 @@ def test_without_weight_cables_cut_in_as_in_cable_statics(bend):
 
 
 @pytest.mark.parametrize('bend', BENT)
-def test_dead_tensions_of_the_same_size_hold_it_where_the_lengths_do(bend):
-    """Another search (tensions first, scipy) for the same rod."""
+def test_cable_lengths_and_equal_dead_tensions_give_the_same_shape(bend):
+    """The reference solves the same rod with another search (for tensions, scipy)."""
     arm = rod(cutting_in_stiffness_N_m2=GUIDED, steps=20)
     tensions = arm.tensions_of(bend)
     other = rod_of(arm).forward(tensions)
@@ -102,7 +102,7 @@ def test_dead_tensions_of_the_same_size_hold_it_where_the_lengths_do(bend):
     assert np.linalg.norm(away) < 1e-5
 
 
-def test_in_a_plane_it_is_heavy_cable_statics_on_guides():
+def test_heavy_cable_statics_on_guides_converges_to_the_rod_in_a_plane():
     bend = np.array([1.0, 0.0, 0.8, 0.0])
     arm = rod(cutting_in_stiffness_N_m2=GUIDED, steps=8)
     misses = []
@@ -116,7 +116,7 @@ def test_in_a_plane_it_is_heavy_cable_statics_on_guides():
     assert misses[3] < 1e-5 < 0.2 * misses[0]
 
 
-def test_a_pure_moment_on_loose_cables_bends_every_section_into_an_arc():
+def test_pure_tip_moment_with_slack_cables_bends_every_section_into_an_arc():
     arm = rod(gravity=(0, 0, 0), steps=10)
     moment = 0.02
     bend = arm.forward(np.full(6, -0.05), tip_moment=(0.0, moment, 0.0)).configuration
@@ -124,8 +124,8 @@ def test_a_pure_moment_on_loose_cables_bends_every_section_into_an_arc():
     np.testing.assert_allclose(bend, [angle, 0.0, angle, 0.0], atol=1e-9)
 
 
-def test_equal_pulls_shorten_backbone_and_threads():
-    """Straight: c = 3 T L / E A + s T, the tip sinks by 3 T L / E A."""
+def test_equal_pulls_shorten_the_backbone_and_stretch_the_cables():
+    """The arm stays straight: c = 3 T L / E A + s T, the tip retracts by 3 T L / E A."""
     _, cables = arm_parts(1)
     threads = [c.model_copy(update={'stretch_m_N': STRETCH_M_N}) for c in cables]
     section = section_config('section_0', axial_stiffness_N=AXIAL_N)
@@ -139,9 +139,9 @@ def test_equal_pulls_shorten_backbone_and_threads():
     np.testing.assert_allclose(wound.tensions_of(np.zeros(2)), tension, rtol=1e-6)
 
 
-def test_a_hanging_arm_stretches_and_its_cables_share_the_weight():
+def test_hanging_arm_stretches_and_taut_cables_carry_part_of_its_weight():
     loose = rod(axial_stiffness_N=AXIAL_N).forward(np.full(6, -0.01))
-    # Half of each body's weight stretches its own section; all that hangs below does, too.
+    # Each section is stretched by half the weight of its body and by all weight below.
     below = np.array([0.058 + 2 * 0.004 + 0.004, 0.004]) + 0.5 * 0.058
     stretch = 9.81 * below.sum() * LENGTH / AXIAL_N
     straight = 2 * (LENGTH + 2 * ENDCAP)
@@ -152,13 +152,13 @@ def test_a_hanging_arm_stretches_and_its_cables_share_the_weight():
 
 @pytest.mark.parametrize('make', [rod, giving])
 @pytest.mark.parametrize('bend', BENT)
-def test_derivatives_are_those_of_differences(make, bend):
+def test_derivatives_match_finite_differences(make, bend):
     check_derivatives(make(), bend)
 
 
 @pytest.mark.parametrize('pretension', [0.0, 1e-3])
 @pytest.mark.parametrize('bend', PAIR_BENT)
-def test_derivatives_of_pairs_are_those_of_differences(bend, pretension):
+def test_derivatives_of_cable_pairs_match_finite_differences(bend, pretension):
     check_derivatives(paired(pretension), bend)
 
 
@@ -171,7 +171,7 @@ def check_derivatives(arm, bend):
     wound = arm.actuation_of(bend)
     if not arm.rod.paired and arm.rod.pretension_m == 0.0:
         if np.linalg.norm(bend) < 0.5:
-            return  # cables that are just slack have two slopes, and nothing gives way here
+            return  # just slack cables have one-sided slopes, and nothing yields here
         wound += 1e-3  # all taut
     slope = central_differences(lambda c: arm.forward(c).tip[:3, 3], wound, 1e-6)
     np.testing.assert_allclose(arm.jacobian(wound)[:3], slope, atol=2e-2)
@@ -179,7 +179,7 @@ def check_derivatives(arm, bend):
 
 @pytest.mark.parametrize('make', [rod, giving])
 @pytest.mark.parametrize('bend', BENT)
-def test_forward_undoes_the_inverse(make, bend):
+def test_forward_of_inverse_returns_bend_and_tip(make, bend):
     arm = make()
     np.testing.assert_allclose(arm.configuration_of(arm.actuation_of(bend)), bend, atol=1e-7)
     target = arm.shape_of(bend).tip[:3, 3]
@@ -193,8 +193,8 @@ def test_forward_undoes_the_inverse(make, bend):
 
 @pytest.mark.parametrize('pretension', [0.0, 5e-5, 1e-3])
 @pytest.mark.parametrize('bend', PAIR_BENT)
-def test_forward_undoes_the_inverse_of_pairs(bend, pretension):
-    """Where one of a pair hangs slack, the motor stands where the taut one is."""
+def test_forward_of_inverse_returns_the_bend_of_cable_pairs(bend, pretension):
+    """If one cable of a pair is slack, the taut one determines the motor position."""
     arm = paired(pretension)
     np.testing.assert_allclose(arm.configuration_of(arm.actuation_of(bend)), bend, atol=1e-7)
     np.testing.assert_allclose(
@@ -202,7 +202,7 @@ def test_forward_undoes_the_inverse_of_pairs(bend, pretension):
     )
 
 
-def test_a_neighbour_changes_nothing_but_the_time():
+def test_search_from_a_near_posture_gives_the_same_result():
     for arm, bend in ((rod(), BENT[0]), (giving(), BENT[3]), (paired(), PAIR_BENT[0])):
         near = arm.posture_of(bend)
         for step in (1e-3, 0.05, 0.3):
@@ -212,7 +212,7 @@ def test_a_neighbour_changes_nothing_but_the_time():
             np.testing.assert_allclose(beside.tip_jacobian, alone.tip_jacobian, atol=1e-6)
 
 
-def test_many_rows_are_those_one_by_one():
+def test_batched_section_tips_equal_single_calls_and_are_nan_if_impossible():
     arm = paired()
     way = np.linspace(0.0, 1.0, 30)[:, None] * np.array([0.01, 0.004, -0.006, 0.008, 0.01, -0.01])
     rows = np.concatenate([way, way[::-7], np.full((1, 6), 0.2)])
@@ -222,7 +222,7 @@ def test_many_rows_are_those_one_by_one():
     assert np.isnan(tips[-1]).all()
 
 
-def test_an_arm_turned_with_its_gravity_is_the_same_arm():
+def test_turning_cables_and_gravity_turns_bend_and_tip():
     turn = math.radians(37.0)
     c, s = math.cos(turn), math.sin(turn)
     about = np.array([[c, -s, 0.0], [s, c, 0.0], [0.0, 0.0, 1.0]])
@@ -240,8 +240,8 @@ def test_an_arm_turned_with_its_gravity_is_the_same_arm():
 
 
 @pytest.mark.parametrize('cutting', [GUIDED, 3.1e4])
-def test_the_compliance_of_a_tip_on_cables_is_symmetric_on_guides(cutting):
-    """Maxwell-Betti; how cables cut in is taken from arcs, which costs a little of it."""
+def test_tip_compliance_is_positive_and_symmetric_on_guides(cutting):
+    """Maxwell-Betti; cutting in is approximated by arcs, which costs some of the symmetry."""
     arm = rod(pretension_m=WOUND_M, axial_stiffness_N=AXIAL_N, cutting_in_stiffness_N_m2=cutting)
     contraction, step = arm.actuation_of(BENT[0]), 1e-3
     columns = [
@@ -255,7 +255,7 @@ def test_the_compliance_of_a_tip_on_cables_is_symmetric_on_guides(cutting):
     assert np.abs(compliance - compliance.T).max() < share * np.abs(compliance).max()
 
 
-def test_the_inverse_counts_a_force_on_the_tip():
+def test_inverse_accounts_for_a_tip_force():
     arm, force = giving(), (0.05, -0.03, 0.1)
     target = arm.shape_of(BENT[0]).tip[:3, 3]
     solution = arm.inverse(target, tip_force=force)
@@ -264,8 +264,8 @@ def test_the_inverse_counts_a_force_on_the_tip():
     assert np.linalg.norm(arm.forward(solution.actuation).tip[:3, 3] - target) > 1e-3
 
 
-def test_what_dead_tensions_would_not_hold_lengths_do():
-    """Bent far up, the arm would snap under dead tensions; on cables of its lengths it stays."""
+def test_cable_lengths_hold_a_pose_that_is_unstable_under_dead_tensions():
+    """Bent far up, the arm would snap under dead tensions; on cables of fixed length it stays."""
     arm = rod(pretension_m=3e-3, axial_stiffness_N=AXIAL_N, body_mass_kg=0.03)
     over = np.radians([135.0, 0.0, 70.0, 0.0])
     rest = arm.rod.settled(over, arm._own_load)
@@ -277,7 +277,7 @@ def test_what_dead_tensions_would_not_hold_lengths_do():
     assert np.isnan(heavier.tips_of(over[None])).all()
 
 
-def test_pairs_on_arcs_are_constant_curvature():
+def test_weightless_cable_pairs_on_guides_match_constant_curvature():
     light = {'body_mass_kg': 0.0, 'endcap_mass_kg': 0.0}
     arm = paired(0.0, 0.0, gravity=(0, 0, 0), **light, cutting_in_stiffness_N_m2=GUIDED)
     arcs = PairedCablesArm(pair_sections(), pairs())
@@ -289,7 +289,7 @@ def test_pairs_on_arcs_are_constant_curvature():
         )
 
 
-def test_of_a_pair_both_are_taut_or_the_one_paid_out_hangs_loose():
+def test_pair_contractions_sum_to_twice_the_pretension_unless_one_cable_is_slack():
     for pretension in (5e-5, 5e-3):
         arm = paired(pretension)
         rest = arm.rod.settled(PAIR_BENT[0], arm._own_load)
@@ -301,8 +301,8 @@ def test_of_a_pair_both_are_taut_or_the_one_paid_out_hangs_loose():
         assert taut.all() == (pretension == 5e-3)
 
 
-def test_a_pair_that_stretches_bends_other_sections_too():
-    """Pulling the tip's pairs bends the base where threads give, not where they do not."""
+def test_pairs_that_stretch_bend_other_sections_too():
+    """Pulling the tip's pairs bends the base if the cables stretch, and hardly if they do not."""
     stiff, soft = paired(5e-3, 1e-6), paired(5e-3, 1e-4)
     pull = np.array([0.0, 0.0, 0.0, 0.0, 0.008, 0.0])
     bent = [
@@ -312,7 +312,7 @@ def test_a_pair_that_stretches_bends_other_sections_too():
     assert bent[0] < 0.1 * bent[1]
 
 
-def test_bad_arms_and_input_are_named():
+def test_invalid_arms_and_inputs_are_refused():
     sections, cables = arm_parts()
     with pytest.raises(ModelError, match=r'pretension_m = 0\.002: neither sections nor'):
         CableRodArm(sections, cables, pretension_m=2e-3)
@@ -328,4 +328,4 @@ def test_bad_arms_and_input_are_named():
     with pytest.raises(ValueError, match='configuration'):
         arm.shape_of(np.zeros(3))
     with pytest.raises(ModelError, match='no rest'):
-        arm.forward(np.full(6, 0.01))  # nothing shortens
+        arm.forward(np.full(6, 0.01))  # the backbone cannot shorten

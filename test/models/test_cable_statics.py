@@ -51,7 +51,7 @@ PUBLISHED_INVERSE = [
 
 
 @pytest.mark.parametrize('row', PUBLISHED, ids=lambda row: f'{row[0]}deg')
-def test_published_single_cable_table(row):
+def test_single_cable_states_match_the_published_table(row):
     theta, contraction, tension, alpha, kappa_c, delta = row
     state = single_cable_inverse(math.radians(theta), *PARAMETERS)
     assert 1e3 * state.contraction == pytest.approx(10 * contraction, abs=0.002)  # mm
@@ -65,7 +65,7 @@ def test_published_single_cable_table(row):
 
 
 @pytest.mark.parametrize(('theta', 'phi', 'lengths', 'tensions'), PUBLISHED_INVERSE)
-def test_published_inverse_examples(theta, phi, lengths, tensions):
+def test_section_inverse_matches_the_published_examples(theta, phi, lengths, tensions):
     state = cable_section().section_inverse(math.radians(theta), math.radians(phi))
     np.testing.assert_allclose(LENGTH - state.contraction, 0.01 * np.array(lengths), atol=2e-6)
     np.testing.assert_allclose(state.tension, tensions, atol=1e-4)
@@ -79,7 +79,9 @@ def test_published_inverse_examples(theta, phi, lengths, tensions):
         (60, (60, 90, 120), (3.5, 9.8, 19.4), (0, 0, 0)),
     ],
 )
-def test_baseline_commands_played_on_cables_that_cut_in(phi, thetas, lag, turn):
+def test_constant_curvature_commands_underbend_a_section_whose_cables_cut_in(
+    phi, thetas, lag, turn
+):
     parts = arm_parts(1)
     baseline, arm = ConstantCurvatureArm(*parts), CableStaticsArm(*parts)
     for theta, missing, turned in zip(thetas, lag, turn):
@@ -112,7 +114,7 @@ def solve_eq_21(length):
 
 
 @pytest.mark.parametrize('contraction', [0.002, 0.006, 0.011, 0.0175, 0.025, 0.032])
-def test_forward_equals_eq_21_by_fsolve(contraction):
+def test_single_cable_forward_matches_eq_21_solved_by_fsolve(contraction):
     kappa_b, alpha, kappa_c, tension = solve_eq_21(LENGTH - contraction)
     state = single_cable_forward(contraction, *PARAMETERS)
     assert state.theta == pytest.approx(kappa_b * LENGTH, abs=1e-8)
@@ -122,7 +124,7 @@ def test_forward_equals_eq_21_by_fsolve(contraction):
 
 
 @pytest.mark.parametrize('theta', [5.0, 60.0, 120.0, 170.0])
-def test_moment_law_and_geometry_by_integration_along_the_cable(theta):
+def test_cable_arc_and_moment_match_integration_along_the_cable(theta):
     """The cable's arc, laid out from its base hole, must end at the tip hole of the bent body.
 
     The forces it exerts on the body, distributed along the arc and at the tip anchor, are
@@ -196,7 +198,7 @@ def test_inverse_satisfies_the_papers_equations(theta, phi, angles):
 
 
 @pytest.mark.parametrize('squeeze_mm', [0.1, 0.5, 2.0])
-def test_co_contraction_of_a_bent_section_cuts_all_cables_in(squeeze_mm):
+def test_co_contraction_of_a_bent_section_makes_all_cables_cut_in(squeeze_mm):
     section = cable_section()
     free = section.section_inverse(math.radians(100.0), math.radians(25.0))
     state = section.section_forward(LENGTH - free.contraction - 1e-3 * squeeze_mm)

@@ -35,7 +35,7 @@ quick = settings(deadline=None, max_examples=80)
     st.floats(-180.0, 180.0),
     st.sampled_from([THREE, (0, 90, 180, 270), tuple(range(0, 360, 60)), (10, 130, 200, 300)]),
 )
-def test_round_trip(theta, phi, angles):
+def test_bend_and_contractions_round_trip(theta, phi, angles):
     arm = CableStaticsArm(*arm_parts(1, angles))
     bend = bend_of(theta, phi)
     np.testing.assert_allclose(arm.configuration_of(arm.actuation_of(bend)), bend, atol=1e-10)
@@ -43,7 +43,7 @@ def test_round_trip(theta, phi, angles):
 
 @quick
 @given(st.floats(-9.0, -1.0), st.floats(0.0, 360.0))
-def test_round_trip_close_to_straight(exponent, phi):
+def test_bend_and_contractions_round_trip_close_to_straight(exponent, phi):
     arm = CableStaticsArm(*arm_parts(1))
     bend = bend_of(10.0**exponent, phi)
     returned = arm.configuration_of(arm.actuation_of(bend))
@@ -51,7 +51,7 @@ def test_round_trip_close_to_straight(exponent, phi):
 
 
 @pytest.mark.parametrize('angles', [(0,), (25,), (0, 90), (0, 180)])
-def test_few_cables(angles):
+def test_section_with_one_or_two_cables_refuses_bends_it_cannot_hold(angles):
     section = cable_section(angles)
     theta = math.radians(70.0)
     state = section.section_inverse(theta, math.radians(angles[0]))
@@ -63,7 +63,7 @@ def test_few_cables(angles):
 
 
 @pytest.mark.parametrize('cutting', [1e9, 1e11])
-def test_stiff_body_is_constant_curvature(cutting):
+def test_stiff_body_approaches_constant_curvature(cutting):
     parts = arm_parts(2, cutting_in_stiffness_N_m2=cutting)
     bend = np.array([1.1, -0.4, 0.3, 1.6])
     baseline, arm = ConstantCurvatureArm(*parts), CableStaticsArm(*parts)
@@ -75,7 +75,7 @@ def test_stiff_body_is_constant_curvature(cutting):
     np.testing.assert_allclose(arm.configuration_of(arm.actuation_of(bend)), bend, atol=1e-9)
 
 
-def test_cutting_in_vanishes_with_the_cube_of_the_angle():
+def test_excess_contraction_grows_with_the_cube_of_the_bending_angle():
     excess = [
         single_cable_inverse(t, *PARAMETERS).contraction / t - RADIUS for t in (0.02, 0.04, 0.08)
     ]
@@ -83,7 +83,7 @@ def test_cutting_in_vanishes_with_the_cube_of_the_angle():
     assert excess[2] / excess[1] == pytest.approx(4.0, rel=0.02)
 
 
-def test_excess_keeps_its_digits_where_it_is_far_below_the_contraction():
+def test_excess_far_below_the_contraction_keeps_its_relative_precision():
     """Small angles: alpha = 4 K_b theta^2 / (K_t d L^3), e = L theta alpha / 6."""
     section = cable_section((0,))
     for theta in (1e-6, 1e-5, 1e-4, 1e-3):
@@ -99,7 +99,7 @@ def test_excess_keeps_its_digits_where_it_is_far_below_the_contraction():
 @quick
 @given(st.floats(0.0, 165.0), st.floats(1.0, 59.0), st.integers(0, 5))
 def test_actuation_jacobian_equals_central_differences(theta, phi, sector):
-    """Inside the sectors between cables, where the map is smooth, straight included."""
+    """Inside the sectors between cables, where the map is smooth; the straight pose included."""
     arm = CableStaticsArm(*arm_parts(1))
     bend = bend_of(theta, phi + 60.0 * sector)
     step = min(1e-3, 0.2 * math.radians(theta) * math.sin(math.radians(min(phi, 60.0 - phi))))
@@ -123,7 +123,7 @@ def test_actuation_jacobian_is_smooth_through_straight():
 
 @pytest.mark.parametrize('angles', [THREE, (0, 90, 180, 270)])
 @pytest.mark.parametrize('direction', [0.0, 120.0, 180.0])
-def test_actuation_jacobian_at_a_switch_is_one_sided(angles, direction):
+def test_actuation_jacobian_at_a_cable_switch_is_a_one_sided_derivative(angles, direction):
     arm = CableStaticsArm(*arm_parts(1, angles))
     bend = bend_of(80.0, direction)
     across = np.array([-bend[1], bend[0]]) / np.linalg.norm(bend)
@@ -154,7 +154,7 @@ def test_jacobian_by_contraction_equals_central_differences(contraction_mm):
 
 
 @pytest.mark.parametrize('theta', [0.0, 1e-8, 1e-5, 1.0, 60.0, 160.0])
-def test_jacobian_inverts_consistent_motion(theta):
+def test_jacobian_times_actuation_jacobian_equals_the_twist_jacobian(theta):
     """d tip / d contraction times d contraction / d bend = d tip / d bend, at any angle."""
     arm = CableStaticsArm(*arm_parts(2))
     bend = np.concatenate([bend_of(theta, 17.0), bend_of(theta, 200.0)])
@@ -164,7 +164,7 @@ def test_jacobian_inverts_consistent_motion(theta):
 
 @quick
 @given(st.floats(1.0, 170.0), st.floats(0.0, 360.0))
-def test_rotation_and_mirror_symmetry(theta, phi):
+def test_section_inverse_has_rotation_and_mirror_symmetry(theta, phi):
     section = cable_section()
     theta, phi = math.radians(theta), math.radians(phi)
     plain = section.section_inverse(theta, phi)
@@ -175,7 +175,7 @@ def test_rotation_and_mirror_symmetry(theta, phi):
     np.testing.assert_allclose(mirrored.contraction, plain.contraction[[0, 2, 1]], atol=1e-14)
 
 
-def test_slack_cable_has_no_influence():
+def test_slack_cable_does_not_change_the_bend():
     section = cable_section()
     state = section.section_inverse(math.radians(80.0), math.radians(40.0))
     lengths = LENGTH - state.contraction
@@ -188,25 +188,25 @@ def test_slack_cable_has_no_influence():
     assert tight.theta < state.theta
 
 
-def test_all_cables_slack_is_straight():
+def test_section_is_straight_if_all_cables_are_slack():
     state = cable_section().section_forward(LENGTH + np.array([0.001, 0.0, 0.02]))
     assert state.theta == 0.0 and not state.tension.any() and state.phi == 0.0
     np.testing.assert_allclose(state.cable_curvature, 0.0)
 
 
-def test_straight_section_cannot_be_co_contracted():
+def test_co_contraction_of_a_straight_section_is_refused_with_names_and_amounts():
     with pytest.raises(ModelError) as caught:
         CableStaticsArm(*arm_parts(1)).forward(np.full(3, 0.002))
     message = str(caught.value)
     for text in ('section_0', '2.000 mm', 'section_0_cable_2 2.000 mm', 'against each other'):
         assert text in message
-    # Within the resolution of any drive it is the straight section.
+    # Co-contraction below the resolution of any drive leaves the section straight.
     assert cable_section().section_forward(np.full(3, LENGTH - 5e-7)).theta < 1e-6
 
 
 @pytest.mark.parametrize('size', [1e-8, 1e-7, 1e-6, 1e-5, 1e-4])
-def test_cables_that_conflict_by_less_than_a_drive_steps_are_just_taut(size):
-    """Nearly straight, cables take up less by cutting in than the tolerance of a micrometre."""
+def test_conflicts_below_the_drive_resolution_match_constant_curvature(size):
+    """Near the straight pose, cutting in takes up less than the tolerance of a micrometre."""
     exact, cutting = ConstantCurvatureArm(*arm_parts(1)), CableStaticsArm(*arm_parts(1))
     rng = np.random.default_rng(0)
     for _ in range(40):
@@ -218,7 +218,7 @@ def test_cables_that_conflict_by_less_than_a_drive_steps_are_just_taut(size):
         assert np.isfinite(cutting.jacobian(contraction)).all()
 
 
-def test_co_contraction_beyond_the_chord_is_refused_not_guessed():
+def test_co_contraction_beyond_the_cutting_in_limit_is_refused():
     section = cable_section()
     free = section.section_inverse(math.radians(30.0), 0.3)
     with pytest.raises(ModelError, match='more than they can cut in'):
@@ -226,7 +226,7 @@ def test_co_contraction_beyond_the_chord_is_refused_not_guessed():
 
 
 @pytest.mark.parametrize('angles', [(0,), THREE])
-def test_bending_beyond_the_model_is_refused(angles):
+def test_bending_beyond_175_deg_is_refused(angles):
     section = cable_section(angles)
     with pytest.raises(ModelError, match=r'175 deg'):
         section.section_inverse(math.radians(175.5))
@@ -237,7 +237,7 @@ def test_bending_beyond_the_model_is_refused(angles):
         section.section_forward(lengths - np.eye(len(angles))[0] * 0.003)
 
 
-def test_cable_without_length_is_refused():
+def test_bend_that_leaves_the_inner_cable_no_length_is_refused():
     section = cable_section(length_m=0.03, cable_radius_m=0.02)
     assert section.section_inverse(math.radians(60.0)).tension[0] > 0.0
     with pytest.raises(ModelError, match=r'inner cable would have no length left'):
@@ -247,7 +247,7 @@ def test_cable_without_length_is_refused():
 @pytest.mark.parametrize('cutting', [2e2, 3e3, 3e5, 1e8])
 @pytest.mark.parametrize('radius', [0.004, 0.02])
 @pytest.mark.parametrize('length', [0.07, 0.3])
-def test_other_bodies_up_to_170_deg(cutting, radius, length):
+def test_bends_of_other_bodies_round_trip_up_to_170_deg(cutting, radius, length):
     section = cable_section(
         cutting_in_stiffness_N_m2=cutting, cable_radius_m=radius, length_m=length
     )
@@ -259,13 +259,13 @@ def test_other_bodies_up_to_170_deg(cutting, radius, length):
         try:
             forward = section.section_forward(length - state.contraction)
         except ModelError:
-            # Cables that run straight from hole to hole, at alpha = theta / 2 and tens of newtons.
+            # Cables run straight from hole to hole here, at alpha = theta / 2 and tens of newtons.
             assert cutting < 1e4 and theta > 160
             continue
         np.testing.assert_allclose(forward.bend, state.bend, atol=1e-9)
 
 
-def test_guess_leads_to_the_same_equilibrium():
+def test_equilibrium_does_not_depend_on_the_guess():
     section = cable_section()
     lengths = LENGTH - np.array([0.022, 0.001, -0.018])
     cold = section.section_forward(lengths)
@@ -291,6 +291,6 @@ def test_guess_leads_to_the_same_equilibrium():
         (lambda: single_cable_inverse(-0.1, *PARAMETERS), 'no cables can hold'),
     ],
 )
-def test_bad_input_is_named(call, message):
+def test_errors_name_the_invalid_input(call, message):
     with pytest.raises(ValueError, match=message):
         call()

@@ -1,4 +1,4 @@
-"""The pneumatic arm by its chambers' extensions: rules, round trips, derivatives, least effort."""
+"""Pneumatic arm with chamber extensions as configuration: round trips, derivatives, inverse."""
 
 import math
 
@@ -47,7 +47,7 @@ def attitude(*angles_deg):
         ((30, 60, 0, 60), [80, 106.704, 80, 95.417, 110.835, 80]),
     ],
 )
-def test_attitudes_have_the_lengths_of_the_papers_rule(angles, lengths_mm):
+def test_attitudes_follow_the_papers_rule_for_chamber_lengths(angles, lengths_mm):
     found = ARM.of_bends(attitude(*angles))
     np.testing.assert_allclose(80.0 + 1e3 * found, lengths_mm, atol=6e-4)
     assert isinstance(ARM, SetByBends)
@@ -55,7 +55,7 @@ def test_attitudes_have_the_lengths_of_the_papers_rule(angles, lengths_mm):
 
 @quick
 @given(extensions)
-def test_pressures_extensions_and_bends_go_round(e):
+def test_pressures_extensions_and_bends_round_trip(e):
     np.testing.assert_allclose(ARM.configuration_of(ARM.actuation_of(e)), e, atol=1e-12)
     np.testing.assert_allclose(ARM.extensions_of(ARM.bends_and_lengths(e)), e, atol=1e-15)
     bends = ARM.bends_and_lengths(e).reshape(2, 3)
@@ -65,7 +65,7 @@ def test_pressures_extensions_and_bends_go_round(e):
 @pytest.mark.parametrize('model', [ARM, arm(corrected=False), arm(give=0.5)])
 @quick
 @given(e=extensions)
-def test_jacobians_equal_differences(model, e):
+def test_jacobians_match_finite_differences(model, e):
     e = 0.1 * MOST + 0.8 * e  # a step to either side stays within the curve
     tip, J = model.tip_and_jacobian(e)
     np.testing.assert_allclose(tip, model.shape_of(e).tip[:3, 3], atol=1e-12)
@@ -77,7 +77,7 @@ def test_jacobians_equal_differences(model, e):
         np.testing.assert_allclose(A[:, k], slope, atol=1e-3 * np.abs(A).max())
 
 
-def test_the_pressure_jacobian_is_that_of_the_tip_by_extensions():
+def test_pressure_jacobian_agrees_with_the_extension_jacobian():
     e = np.array([0.010, 0.004, 0.020, 0.002, 0.015, 0.012])
     pressures = ARM.actuation_of(e)
     by_pressure = ARM.jacobian(pressures)[:3] @ ARM.actuation_jacobian(e)
@@ -86,7 +86,7 @@ def test_the_pressure_jacobian_is_that_of_the_tip_by_extensions():
 
 @settings(deadline=None, max_examples=12, derandomize=True)
 @given(extensions)
-def test_inverse_reaches_every_point_of_the_workspace(e):
+def test_inverse_reaches_workspace_points_within_the_pressure_limits(e):
     point = ARM.shape_of(0.9 * e).tip[:3, 3]
     free = ARM.inverse(point)
     near = ARM.inverse(point, guess=ARM.actuation_of(0.85 * e))
@@ -97,8 +97,8 @@ def test_inverse_reaches_every_point_of_the_workspace(e):
         assert np.all(solution.actuation >= 0.0) and np.all(solution.actuation <= 9e4)
 
 
-def test_inverse_takes_nearly_the_least_extensions():
-    """The wish for little extension fades while the point is reached: what is left is small."""
+def test_inverse_uses_nearly_the_smallest_extensions():
+    """The preference for small extensions fades as the search reaches the point."""
     for point in ([0.08, 0.03, 0.195], [-0.05, 0.09, 0.190]):
         found = ARM.inverse(point).shape.configuration
         least = minimize(
@@ -117,15 +117,15 @@ def test_inverse_takes_nearly_the_least_extensions():
         assert np.linalg.norm(found) < 1.05 * np.linalg.norm(least.x)
 
 
-def test_a_point_out_of_reach_is_missed_and_said_so():
+def test_inverse_reports_a_point_out_of_reach():
     solution = ARM.inverse([0.0, 0.0, 0.35])
     assert not solution.converged and 'extension at 31 mm' in solution.message
-    # Straight with every chamber at its end: 0.2 m and two extensions.
+    # Straight with every chamber at its limit: 0.2 m and two extensions.
     assert solution.residual == pytest.approx(0.35 - (0.2 + 2.0 * MOST), abs=2e-3)
 
 
-def test_the_two_chamber_rule_folds_its_shell_where_sections_bend_alike():
-    """Why extensions are the configuration: by bends alone the tip is bound to the shell."""
+def test_two_chamber_rule_folds_its_tip_shell_where_both_sections_bend_equally():
+    """Extensions are the configuration because bends alone bind the tip to the shell."""
     same = attitude(75, 35, 75, 35)
     steps = 1e-4 * np.eye(4)
     tips = [[ARM.shape_of(ARM.of_bends(same + s * h)).tip[:3, 3] for s in (1, -1)] for h in steps]
@@ -135,7 +135,7 @@ def test_the_two_chamber_rule_folds_its_shell_where_sections_bend_alike():
     assert smallest[0] < 0.25 * smallest[1]
 
 
-def test_wrong_configurations_are_refused_by_name():
+def test_invalid_configurations_are_refused():
     with pytest.raises(ValueError, match=r'shape \(4,\), expected \(6,\)'):
         ARM.shape_of(np.zeros(4))
     with pytest.raises(ValueError, match='not finite'):

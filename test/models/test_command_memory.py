@@ -1,4 +1,4 @@
-"""What an arm remembers, stepped as a loop does and computed at once as identification does."""
+"""Memory of commands: stepped as in a control loop, and over a recording as in identification."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ CHOICES = (
 
 
 def wandering(rng, count):
-    """Return times that are not uniform, and commands that turn back now and then."""
+    """Return non-uniform times, and commands that reverse now and then."""
     time = np.cumsum(rng.exponential(0.03, count))
     u = np.cumsum(rng.normal(0.0, 0.1, (count, len(GROUPS))), axis=0)
     return time, np.clip(u, -1.0, 1.0)
@@ -29,7 +29,7 @@ def operator(weights=(0.1, 0.2, 0.15), lag=0.2):
 
 @pytest.mark.parametrize('features', CHOICES)
 @pytest.mark.parametrize('seed', range(5))
-def test_stepped_features_are_those_of_the_whole_recording(features, seed):
+def test_stepped_features_equal_those_of_the_whole_recording(features, seed):
     rng = np.random.default_rng(seed)
     time, u = wandering(rng, 200)
     rest = u[0]
@@ -40,7 +40,7 @@ def test_stepped_features_are_those_of_the_whole_recording(features, seed):
         np.testing.assert_allclose(memory.values, row, atol=1e-12)
 
 
-def test_loops_close_and_lose_energy_and_what_stands_is_settled():
+def test_hysteresis_loops_close_with_their_closed_form_area_and_the_lag_settles():
     h = operator(lag=0.0)
     swing = (
         2.0
@@ -54,7 +54,7 @@ def test_loops_close_and_lose_energy_and_what_stands_is_settled():
     out = swing - h.lacking(h.remembered(swing, time))
     np.testing.assert_allclose(out[-1], out[499], atol=1e-9)
     area = np.trapezoid(out[499:], swing[499:], axis=0)
-    # The closed form of a loop: 4 w r (A - r) for each play that is crossed.
+    # Closed form of the loop area: 4 w r (A - r) for each play that is crossed.
     r, w = np.array(h.widths), h.weights[:3, 0]
     expected = 4.0 * np.sum(w * r * (0.9 - r)) * h.half**2
     np.testing.assert_allclose(np.abs(area), expected, rtol=5e-3)
@@ -65,7 +65,7 @@ def test_loops_close_and_lose_energy_and_what_stands_is_settled():
     np.testing.assert_allclose(late.lacking_now(memory, swing[-1]), 0.0, atol=1e-8)
 
 
-def test_response_grows_with_the_command_and_never_overtakes_it():
+def test_response_grows_with_the_command_but_never_faster_than_the_command():
     h = operator()
     rng = np.random.default_rng(1)
     time, u = wandering(rng, 400)
@@ -79,7 +79,7 @@ def test_response_grows_with_the_command_and_never_overtakes_it():
 
 
 @pytest.mark.parametrize('seed', range(5))
-def test_stepped_hysteresis_is_that_of_the_whole_recording(seed):
+def test_stepped_hysteresis_equals_that_of_the_whole_recording(seed):
     h = operator()
     time, u = wandering(np.random.default_rng(seed), 300)
     commands = h.middle + h.half * u

@@ -1,4 +1,4 @@
-"""Chambers that soften a section together: alone as measured, round trips, derivatives, limits."""
+"""Chambers that soften their section together: one chamber, round trips, derivatives, limits."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def by_differences(function, x, step):
 
 
 @pytest.mark.parametrize('chamber', [0, 1, 2])
-def test_a_chamber_alone_extends_as_measured(chamber):
+def test_single_filled_chamber_extends_by_its_measured_curve(chamber):
     pressures = np.zeros(3)
     for value in (0.0, 10.0, 2e4, 8e4, MOST):
         pressures[chamber] = value
@@ -42,8 +42,8 @@ def test_a_chamber_alone_extends_as_measured(chamber):
         np.testing.assert_allclose(TOGETHER.extensions(pressures), alone, atol=1e-12)
 
 
-def test_two_extend_by_what_one_does_under_the_sum_of_their_pressures():
-    """With curves that are alike: the section's elongation is that of the sum."""
+def test_total_extension_depends_on_the_sum_of_the_pressures():
+    """With equal curves each chamber gets a share in proportion to its pressure."""
     alike = SECTION.model_copy(update={'curves': CURVES[:1]})
     curves = curves_of(alike)
     whole = curves.extensions(np.array([9e4, 0.0, 0.0]))
@@ -56,14 +56,14 @@ def test_two_extend_by_what_one_does_under_the_sum_of_their_pressures():
 
 @settings(deadline=None, max_examples=50, derandomize=True)
 @given(filled)
-def test_pressures_and_extensions_go_round(pressures):
+def test_pressures_and_extensions_round_trip(pressures):
     found = TOGETHER.pressures(TOGETHER.extensions(pressures))
     np.testing.assert_allclose(found, pressures, atol=1e-5 * MOST * 1e-2)
     again = ARM.actuation_of(ARM.configuration_of(pressures))
     np.testing.assert_allclose(again, pressures, atol=1e-6 * MOST)
 
 
-def test_derivatives_are_those_of_differences():
+def test_derivatives_match_finite_differences():
     pressures = np.array([3e4, 8e4, 1e4])
     by_pressure = by_differences(TOGETHER.extensions, pressures, 1.0)
     eye = np.eye(3)
@@ -77,14 +77,14 @@ def test_derivatives_are_those_of_differences():
     np.testing.assert_allclose(ARM.jacobian(pressures)[:3], tips, rtol=1e-3, atol=1e-9)
 
 
-def test_the_inverse_reaches_what_two_chambers_reach():
+def test_inverse_reaches_a_tip_set_by_two_chambers():
     goal = ARM.forward(np.array([0.0, 6e4, 3e4])).tip[:3, 3]
     found = ARM.inverse(goal)
     assert found.converged, found.message
     np.testing.assert_allclose(ARM.forward(found.actuation).tip[:3, 3], goal, atol=1e-6)
 
 
-def test_what_was_not_measured_is_refused():
+def test_values_outside_the_measured_range_are_refused():
     with pytest.raises(ModelError, match='outside the identified range'):
         TOGETHER.extensions(np.array([0.0, 1.01 * MOST, 0.0]))
     with pytest.raises(ModelError, match='not reached with pressures of up to'):

@@ -41,7 +41,7 @@ def published_section(theta, phi, L=0.093, h=0.015):
     return endcap @ arc @ endcap
 
 
-def test_names_and_rest(arm):
+def test_arm_reports_names_and_rest_length(arm):
     assert arm.rest_length_m == pytest.approx(0.246)
     assert arm.configuration_names == (
         'section_0_bend_x',
@@ -52,7 +52,7 @@ def test_names_and_rest(arm):
     np.testing.assert_allclose(arm.forward(np.zeros(6)).tip[:3, 3], [0.0, 0.0, 0.246], atol=1e-15)
 
 
-def test_published_tip_of_one_section_at_90_deg(single):
+def test_one_section_at_90_deg_has_the_published_tip(single):
     tip = single.shape_of(bend_of(90.0, 0.0)).tip[:3, 3]
     np.testing.assert_allclose(tip, [0.074206, 0.0, 0.074206], atol=1e-6)
 
@@ -104,7 +104,7 @@ def test_jacobians_equal_central_differences(a, b, c, d):
     np.testing.assert_allclose(arm.twist_jacobian(bend)[:3], jacobian, atol=1e-15)
 
 
-def test_jacobian_at_straight_has_its_closed_form(single):
+def test_jacobian_of_the_straight_section_has_its_closed_form(single):
     jacobian = single.twist_jacobian(np.zeros(2))
     lever = 0.093 / 2 + 0.015
     expected = [[lever, 0], [0, lever], [0, 0], [0, -1], [1, 0], [0, 0]]
@@ -131,8 +131,8 @@ def test_jacobian_is_smooth_through_straight(arm):
     assert roughness < 1e-12  # a switch of formula at a threshold would show here
 
 
-def test_series_and_closed_forms_meet_without_a_step(single):
-    """Third differences of the tip across theta = 1 rad, where the series hands over."""
+def test_series_and_closed_forms_join_smoothly(single):
+    """Third differences of the tip across theta = 1 rad, where the formula changes."""
     thetas = 1.0 + np.linspace(-1e-3, 1e-3, 41)
     tips = np.array([single.shape_of(np.array([t, 0.0])).tip.ravel() for t in thetas])
     assert np.abs(np.diff(tips, n=3, axis=0)).max() < 1e-12
@@ -150,7 +150,7 @@ def test_centerline_is_evenly_spaced_along_the_body(arm, bend):
     np.testing.assert_allclose(middle, shape.section_tips[0][:3, 3], atol=1e-14)
 
 
-def test_many_tips_at_once_are_the_tips_one_by_one(arm):
+def test_batched_tips_equal_single_calls(arm):
     bends = np.random.default_rng(4).uniform(-3.0, 3.0, (200, 4))
     bends[0], bends[1] = 0.0, 1e-9
     one_by_one = [arm.shape_of(bend).tip[:3, 3] for bend in bends]
@@ -165,7 +165,7 @@ def test_many_tips_at_once_are_the_tips_one_by_one(arm):
         (np.array([[0.0] * 4, [0.0, np.inf, 0.0, 0.0]]), r'configurations\[1\]'),
     ],
 )
-def test_bad_configurations_of_many_are_named(arm, bends, message):
+def test_errors_name_invalid_configurations_in_a_batch(arm, bends, message):
     with pytest.raises(ValueError, match=message):
         arm.tips_of(bends)
 
@@ -196,7 +196,7 @@ def test_damped_step_is_finite_at_the_straight_pose(arm):
 
 @quick
 @given(bends, bends, bends, bends)
-def test_actuation_is_linear_and_returns(a, b, c, d):
+def test_actuation_is_linear_in_the_bend_and_round_trips(a, b, c, d):
     arm = ConstantCurvatureArm(*arm_parts())
     bend = np.array([a, b, c, d])
     actuation = arm.actuation_of(bend)
@@ -249,7 +249,7 @@ def test_slack_rule_equals_a_general_optimiser(angles):
     assert feasible >= 5
 
 
-def test_slack_cables_do_not_act(single):
+def test_slack_cables_do_not_change_the_bend(single):
     np.testing.assert_allclose(single.configuration_of([-0.01, -0.02, -0.005]), 0.0)
     bend = single.configuration_of([0.01, -0.02, -0.02])
     np.testing.assert_allclose(bend, [0.01 / 0.0125, 0.0], atol=1e-14)
@@ -266,7 +266,7 @@ def test_pulling_all_cables_is_refused_with_names_and_amounts(single):
         assert text in message
 
 
-def test_rounding_of_commands_is_not_a_conflict(single):
+def test_rounded_commands_are_not_refused_as_a_conflict(single):
     bend = bend_of(75.0, 40.0)
     rounded = np.round(single.actuation_of(bend), 7) + 1e-7
     np.testing.assert_allclose(single.configuration_of(rounded), bend, atol=1e-4)
@@ -283,13 +283,13 @@ def test_jacobian_by_contraction_equals_central_differences(single, c):
 
 
 @pytest.mark.parametrize('theta', [0.0, 1e-10, 30.0, 90.0])
-def test_jacobian_inverts_consistent_motion(arm, theta):
+def test_jacobian_times_actuation_jacobian_equals_the_twist_jacobian(arm, theta):
     bend = np.concatenate([bend_of(theta, 0.0), bend_of(theta, 77.0)])
     product = arm.jacobian(arm.actuation_of(bend)) @ arm.actuation_jacobian(bend)
     np.testing.assert_allclose(product, arm.twist_jacobian(bend), atol=1e-9)
 
 
-def test_one_cable_holds_one_direction_only():
+def test_one_cable_holds_bends_in_its_own_direction_only():
     arm = ConstantCurvatureArm(*arm_parts(1, (30.0,)))
     np.testing.assert_allclose(
         arm.actuation_of(bend_of(80.0, 30.0)), [0.0125 * math.radians(80.0)]
@@ -301,7 +301,7 @@ def test_one_cable_holds_one_direction_only():
     assert polar_deg(arm.configuration_of([0.01])) == pytest.approx((math.degrees(0.8), 30.0))
 
 
-def test_bending_vectors_are_read_back_from_poses(arm):
+def test_configuration_of_tips_recovers_bending_vectors_from_poses(arm):
     bend = np.array([1.9, -0.7, 0.0, 1e-7])
     np.testing.assert_allclose(
         configuration_of_tips(arm.shape_of(bend).section_tips), bend, atol=1e-12
@@ -311,7 +311,7 @@ def test_bending_vectors_are_read_back_from_poses(arm):
         configuration_of_tips(np.eye(4))
 
 
-def test_absurd_bending_is_refused(single):
+def test_bending_beyond_360_deg_is_refused(single):
     with pytest.raises(ModelError, match='beyond 360'):
         single.forward([0.085, -0.2, -0.2])
 

@@ -37,7 +37,7 @@ def straight_rod(bores, steps=8, **changes):
 
 
 @pytest.mark.parametrize('push', [2.0, 8.0, -3.0])
-def test_one_bore_stretches_and_bends_as_the_closed_form(push):
+def test_pressure_in_one_bore_stretches_and_bends_the_rod_as_in_closed_form(push):
     r = 0.006
     state = CosseratRod(straight_rod((bore('b', r, 30.0),))).solve([-push])
     stretch = 1.0 + push / (MODULUS * AREA)
@@ -45,7 +45,7 @@ def test_one_bore_stretches_and_bends_as_the_closed_form(push):
     away = stretch * (1.0 - np.cos(curvature * LENGTH)) / curvature
     along = stretch * np.sin(curvature * LENGTH) / curvature
     c, s = np.cos(np.radians(30.0)), np.sin(np.radians(30.0))
-    # A chamber that fills bends the arm away from itself.
+    # A filled chamber bends the arm away from itself.
     np.testing.assert_allclose(state.tip[:3, 3], (-c * away, -s * away, along), atol=1e-9)
     gained = LENGTH * (stretch - 1.0 + curvature * r)
     np.testing.assert_allclose(-state.contractions, [gained], atol=1e-12)
@@ -53,7 +53,7 @@ def test_one_bore_stretches_and_bends_as_the_closed_form(push):
 
 @pytest.fixture(scope='module')
 def mixed():
-    """Return a rod of everything: taper, cables that wind and end, bores in both segments."""
+    """Return a tapered rod with winding and short cables, and bores in both segments."""
     arm = winding_arm(24)
     more = (bore('low', 0.007, 40.0, 'a'), bore('high', 0.004, 200.0, 'b'))
     return CosseratRod(arm.model_copy(update={'cables': (*arm.cables, *more)}))
@@ -63,7 +63,7 @@ TENSIONS = np.array([2.0, 3.0, 1.5, -4.0, -2.0])
 WRENCH = ((0.05, -0.1, 0.02), (1e-3, 2e-3, -1e-3))
 
 
-def test_derivatives_with_bores_are_the_differences(mixed):
+def test_derivatives_with_bores_match_finite_differences(mixed):
     mixed.solve(TENSIONS, *WRENCH)
     found = mixed.derivatives()
     assert found.stable
@@ -80,8 +80,8 @@ def test_derivatives_with_bores_are_the_differences(mixed):
         np.testing.assert_allclose(found.contraction_by_tension[:, i], change, atol=1e-5 * scale)
 
 
-def test_pressure_and_load_are_reciprocal(mixed):
-    """Maxwell-Betti: a chamber gains by a load what the tip moves by its pressure."""
+def test_bore_pressure_and_tip_load_are_reciprocal(mixed):
+    """Maxwell-Betti: a load lengthens a chamber by as much as its pressure moves the tip."""
     mixed.solve(TENSIONS, WRENCH[0])  # a dead moment is not conservative
     found = mixed.derivatives()
     np.testing.assert_allclose(
@@ -93,7 +93,7 @@ def test_pressure_and_load_are_reciprocal(mixed):
     )
 
 
-def test_work_of_the_pressure_is_the_energy_stored():
+def test_work_of_the_pressure_equals_the_elastic_energy():
     """Without weight U(1) = sum T (dl(1) - int_0^1 dl dx) along a load path."""
     rod = CosseratRod(straight_rod((bore('b', 0.006, 0.0), bore('c', 0.006, 120.0)), 12))
     push = np.array([9.0, 4.0])
@@ -109,8 +109,8 @@ def test_work_of_the_pressure_is_the_energy_stored():
 
 
 @pytest.mark.parametrize('push', [0.0, 10.0, 30.0])
-def test_a_column_buckles_at_its_euler_load_whatever_the_pressure(push):
-    """Pressure in bores is held by the walls: it neither buckles nor straightens a column."""
+def test_column_buckles_at_its_euler_load_at_any_bore_pressure(push):
+    """The walls hold the pressure of the bores: it neither buckles nor straightens a column."""
     bores = tuple(bore(f'b{k}', 0.006, 120.0 * k, most=1e3) for k in range(3))
     # Stiff against stretch and shear, which would move the load by E I / (E A L^2).
     stiffness = np.diag([1e-2, 1e-2, 1e-2, 1e5, 1e5, 3e5]).tolist()
@@ -124,7 +124,7 @@ def test_a_column_buckles_at_its_euler_load_whatever_the_pressure(push):
     assert rod.solve(np.full(3, -push)).stable
 
 
-def test_what_a_bore_may_not_be_is_refused():
+def test_invalid_bores_and_pressures_are_refused():
     with pytest.raises(ModelError, match=r'tension of b is -60\.0 N, allowed are -50 to 50'):
         CosseratRod(straight_rod((bore('b', 0.006, 0.0),))).solve([-60.0])
     route = CableRoute(segment='only', radius_m=0.006, angle_deg=0.0, turns=0.5)

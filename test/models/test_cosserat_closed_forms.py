@@ -78,7 +78,7 @@ PUBLISHED = [
 
 
 @pytest.mark.parametrize('row', PUBLISHED)
-def test_elastica_is_exact_and_meets_the_table(row):
+def test_cantilever_matches_the_elastica_and_the_fishbone_table(row):
     mass, x_mm, drop_mm, slope_deg, heavy_mm, flex_mm, connector_mm = row
     force = (0.001 * mass + 0.01546) * G
     state = rod(RectangularProfile(**STRIP), 0.05).solve([], (0.0, -force, 0.0))
@@ -106,7 +106,7 @@ def test_elastica_is_exact_and_meets_the_table(row):
 
 @pytest.mark.parametrize('extensible', [True, False])
 @pytest.mark.parametrize('turns', [0.1, 0.5, 1.0])
-def test_pure_end_moment_bends_a_circle(turns, extensible):
+def test_pure_end_moment_bends_the_rod_into_a_circle(turns, extensible):
     angle = 2.0 * math.pi * turns
     state = rod(SOFT, 0.2, steps=80, extensible=extensible).solve(
         [], tip_moment=(angle * SOFT_EI / 0.2, 0.0, 0.0)
@@ -117,7 +117,7 @@ def test_pure_end_moment_bends_a_circle(turns, extensible):
     assert state.strains[:, 0] == pytest.approx(np.full(81, angle / 0.2), rel=1e-10)
 
 
-def test_end_torque_twists():
+def test_end_torque_twists_the_rod_as_in_closed_form():
     torque = 1e-3
     state = rod(SOFT, 0.2, extensible=True).solve([], tip_moment=(0.0, 0.0, torque))
     twist = 0.2 * torque / (2.0 * SOFT_EI / 3.0)
@@ -143,7 +143,7 @@ def test_straight_cable_bends_by_tension_times_radius(radius_mm, tension, degree
     assert math.degrees(0.05 * tension * radius / EI) == pytest.approx(degrees, abs=6e-3)
 
 
-def test_heavy_cantilever_against_collocation():
+def test_heavy_cantilever_matches_a_collocation_solution():
     length = 0.3
     heavy = rod(SOFT, length, steps=20).solve([], (0.0, -0.05, 0.0), gravity=(0.0, -G, 0.0))
 
@@ -175,7 +175,7 @@ def test_hanging_rod_stretches_under_its_weight():
     )
 
 
-def test_buckling_loads_of_columns():
+def test_columns_buckle_at_greenhills_and_eulers_loads():
     column = rod(SOFT, 0.2, steps=10)
     # Heavy column, Greenhill: w L^3 / EI = 9/4 j^2, j the first zero of J_(-1/3).
     factor = critical_load_factor(column, [], gravity=(0.0, 0.0, -G), max_factor=10.0)
@@ -183,13 +183,13 @@ def test_buckling_loads_of_columns():
     # Euler.
     factor = critical_load_factor(column, [], tip_force=(0.0, 0.0, -1.0), gravity=(0, 0, 0))
     assert factor == pytest.approx(math.pi**2 * SOFT_EI / (4.0 * 0.2**2), rel=1e-6)
-    # A central cable compresses but never buckles its own rod straight: it bends along with it.
+    # A central cable compresses its rod but never buckles it, because the cable bends along.
     central = rod(SOFT, 0.2, [cable('c', 0.0, 0.0)], steps=10)
     assert critical_load_factor(central, [1.0], max_factor=20.0) == math.inf
 
 
 @pytest.mark.parametrize('tip_deg', [20.0, 60.0, 120.0])
-def test_a_buckled_column_stands_where_the_elastica_does(tip_deg):
+def test_buckled_column_has_the_shape_of_the_elastica(tip_deg):
     """Timoshenko & Gere: P = K(k)^2 EI / L^2, height 2 E/K - 1, deflection 2 k / K (over L)."""
     k = math.sin(math.radians(0.5 * tip_deg))
     big_k, big_e = ellipk(k * k), ellipe(k * k)
@@ -201,7 +201,7 @@ def test_a_buckled_column_stands_where_the_elastica_does(tip_deg):
     assert np.hypot(*state.tip[:2, 3]) == pytest.approx(0.2 * 2.0 * k / big_k, rel=1e-7)
 
 
-def test_three_helical_cables_twist_as_the_moment_balance_says():
+def test_twist_by_three_helical_cables_matches_the_moment_balance():
     tension, radius, turns, length = 4.0, 0.008, 1.5, 0.2
     twisted = rod(
         SOFT,
@@ -232,7 +232,7 @@ def test_three_helical_cables_twist_as_the_moment_balance_says():
     assert abs(twist * length) > 0.1
 
 
-def test_torsion_constants():
+def test_profiles_match_closed_forms_of_torsion_and_bending_stiffness():
     strip = RectangularProfile(**STRIP)
     # b h^3 / 3 (1 - 0.63 h / b), as in the fishbone arm's table.
     assert strip.torsion_constant_m4 == pytest.approx(0.2053e-12, rel=2e-4)
@@ -242,11 +242,11 @@ def test_torsion_constants():
     assert tube.stiffness(0.0)[0, 0] == pytest.approx(1e6 * math.pi / 4 * (1e-8 - 0.8**4 * 1e-8))
 
 
-def test_fishbone_module_meets_the_table():
-    """Two crossed strips, a cable each; the cable of the second unit comes in a sheath."""
+def test_fishbone_module_matches_the_table():
+    """Two crossed strips with one cable each; the cable of the second runs in a sheath."""
     strip = dict(young_modulus_Pa=210e9, poisson_ratio=0.3)
-    # The table has the weight of the connectors where the strips end. Halfway along the connector
-    # the tips lie up to 0.2 mm lower.
+    # The table puts the weight of the connectors at the ends of the strips. With the weight
+    # halfway along the connectors the tips are up to 0.2 mm lower.
     connector = RigidConnector(length_m=0.0125, mass_kg=0.01546, centre_of_mass_m=0.0)
     # z is the table's x, x its z, y its y; unit 1 bends towards x, unit 2 towards y.
     arm = CosseratRod(

@@ -1,4 +1,4 @@
-"""Cosserat rod: tensions for a pose of the tip, and for lengths of cables."""
+"""Cosserat rod: tensions from a tip pose, and from cable lengths."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def arm():
     return CosseratArm(two_segment_arm())
 
 
-def test_inverse_comes_back(arm):
+def test_inverse_reaches_tip_poses_of_random_tensions(arm):
     for tensions, force, _ in random_cases(15, seed=3):
         target = arm.forward(tensions, force).tip
         found = arm.inverse(target[:3, 3], tip_force=force)
@@ -30,14 +30,14 @@ def test_inverse_comes_back(arm):
         assert posed.shape.tip == pytest.approx(target, abs=1e-6)
 
 
-def test_inverse_reports_what_it_cannot_reach(arm):
+def test_inverse_reports_an_unreachable_point(arm):
     found = arm.inverse((0.35, 0.0, 0.3))
     assert not found.converged
     assert found.residual > 0.01
     assert 'not reached: ' in found.message and 'c0_1 at 0 N' in found.message
 
 
-def test_cable_lengths_come_back(arm):
+def test_tensions_of_lengths_recovers_the_tensions(arm):
     for tensions, force, moment in random_cases(15, seed=4):
         wanted = arm.rod.solve(tensions, force, moment).contractions
         slack = tensions == 0.0
@@ -50,7 +50,7 @@ def test_cable_lengths_come_back(arm):
         assert found.state.slack[slack].all()
 
 
-def test_central_cables_are_a_singular_routing():
+def test_inverse_reports_that_a_central_cable_cannot_move_the_tip():
     config = two_segment_arm()
     cables = [
         RodCableConfig(

@@ -27,11 +27,12 @@ def arm():
     return CosseratArm(two_segment_arm())
 
 
-def test_agrees_with_the_independent_formulation():
+def test_winding_arm_agrees_with_an_independent_formulation():
     config = winding_arm(steps=24)
     tensions = np.array([2.0, 3.0, 1.5])
     state = CosseratRod(config).solve(tensions, (0.05, -0.1, 0.02), (1e-3, 2e-3, -1e-3))
-    # Its search begins where ours ended: a third fewer shots. It ends where nothing is missed.
+    # The reference search starts from our solution, which saves a third of its shots. It must
+    # still meet its own boundary conditions.
     point, rotation, _ = reference_tip(
         config,
         tensions,
@@ -45,7 +46,7 @@ def test_agrees_with_the_independent_formulation():
     assert np.linalg.norm(point - [0.0, 0.0, 0.25]) > 0.05
 
 
-def test_twenty_random_cases_from_a_cold_start():
+def test_twenty_random_cases_converge_from_a_cold_start():
     coarse, fine = CosseratRod(two_segment_arm(5)), CosseratRod(two_segment_arm(80))
     for case in random_cases(20, seed=20):
         first, second = coarse.solve(*case), fine.solve(*case)
@@ -56,18 +57,18 @@ def test_twenty_random_cases_from_a_cold_start():
         assert np.linalg.norm(warm.tip[:3, 3] - first.tip[:3, 3]) < 1e-9
 
 
-def test_a_random_case_agrees_with_the_independent_formulation():
+def test_random_case_agrees_with_an_independent_formulation():
     tensions, force, moment = random_cases(20, seed=20)[0]
     config = two_segment_arm(20)
     state = CosseratRod(config).solve(tensions, force, moment)
     loads = np.concatenate([state.forces[0], state.moments[0]])
-    # The base wrench over rod and cables is ours; the reference starts from the rod's share.
+    # Our base wrench covers rod and cables. The reference needs the rod's share and starts from 0.
     point, _, reaction = reference_tip(config, tensions, force, moment, 1e-8, 0.0 * loads)
     assert state.tip[:3, 3] == pytest.approx(point, abs=1e-8)
     assert np.isfinite(reaction).all()
 
 
-def test_order_six():
+def test_tip_error_converges_with_order_six():
     steps = [3, 6, 12, 24]
     tips = [
         CosseratRod(two_segment_arm(n)).solve(TENSIONS, FORCE, MOMENT).tip[:3, 3]
@@ -80,7 +81,7 @@ def test_order_six():
 
 
 @pytest.mark.parametrize('extensible', [True, False])
-def test_energy_balance(extensible):
+def test_elastic_energy_equals_the_work_of_the_loads(extensible):
     """U(1) = D(1) - int_0^1 D dx, with D(x) the displacements the unit loads work on."""
     rod = CosseratRod(winding_arm(40, extensible).model_copy(update={'gravity_m_s2': (0, 0, 0)}))
     tensions, force = np.array([2.0, 3.0, 1.5]), np.array([0.05, -0.1, 0.02])
@@ -105,8 +106,7 @@ def test_energy_balance(extensible):
     assert energy > 1e-3
 
 
-def test_frame_invariance():
-    """An arm on a turned base under turned loads has the turned shape."""
+def test_turning_base_and_loads_turns_the_shape():
     turn = np.array([0.4, -0.9, 1.3])
     rotation = exp_so3(turn)
     config = winding_arm(40)
@@ -129,7 +129,7 @@ def test_frame_invariance():
     assert other.contractions == pytest.approx(plain.contractions, abs=1e-9)
 
 
-def test_turning_the_cables_turns_the_shape(arm):
+def test_turning_cables_and_loads_turns_the_shape(arm):
     config = arm.config
     cables = [
         cable.model_copy(
@@ -148,7 +148,7 @@ def test_turning_the_cables_turns_the_shape(arm):
     assert other.tip[:3, 3] == pytest.approx(about_z @ plain.tip[:3, 3], abs=1e-11)
 
 
-def test_shear_rigid_is_the_limit_of_stiff(arm):
+def test_inextensible_rod_is_the_limit_of_high_shear_and_axial_stiffness(arm):
     stiff = two_segment_arm()
     segments = []
     for segment in stiff.segments:
@@ -167,7 +167,7 @@ def test_shear_rigid_is_the_limit_of_stiff(arm):
 
 
 @pytest.mark.parametrize('extensible', [True, False])
-def test_derivatives_against_differences(extensible):
+def test_derivatives_match_finite_differences(extensible):
     rod = CosseratRod(winding_arm(extensible=extensible, turn_deg=(20.0, -10.0, 40.0)))
     loads = np.concatenate([[2.0, 3.0, 1.5], [0.05, -0.1, 0.02], [1e-3, 2e-3, -1e-3]])
 
@@ -191,7 +191,7 @@ def test_derivatives_against_differences(extensible):
     assert found.contraction_by_wrench == pytest.approx(pulls[:, 3:], rel=1e-5, abs=1e-7)
 
 
-def test_reciprocity_without_a_tip_moment(arm):
+def test_compliance_is_symmetric_and_reciprocal_without_a_tip_moment(arm):
     arm.rod.solve(TENSIONS, FORCE)
     found = arm.rod.derivatives()
     assert found.compliance == pytest.approx(found.compliance.T, rel=1e-5, abs=1e-5)
@@ -199,7 +199,7 @@ def test_reciprocity_without_a_tip_moment(arm):
     assert np.linalg.eigvalsh(found.compliance).min() > 0.0
 
 
-def test_loads_at_connectors_are_loads():
+def test_connector_wrenches_act_as_tip_loads_of_their_segment():
     """A force at the first connector is a force at the tip of the first segment alone."""
     config = two_segment_arm(10).model_copy(update={'cables': (), 'gravity_m_s2': (0, 0, 0)})
     both = CosseratRod(config)
@@ -214,7 +214,7 @@ def test_loads_at_connectors_are_loads():
     assert at_tip == pytest.approx(both.solve([], wrenches[1, :3], wrenches[1, 3:]).tip, abs=1e-12)
 
 
-def test_centreline(arm):
+def test_centerline_is_accurate_evenly_spaced_and_ends_at_the_tip(arm):
     config = two_segment_arm(5)
     segments = [
         s.model_copy(update={'connector': RigidConnector(length_m=0.03)}) for s in config.segments

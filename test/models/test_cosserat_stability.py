@@ -1,4 +1,4 @@
-"""Cosserat rod: loads that crush, long heavy arms, buckling, rigs drawn at random."""
+"""Cosserat rod: crushing loads, long heavy arms, buckling, random rods."""
 
 import math
 
@@ -19,19 +19,19 @@ from softarm_ros.models.cosserat.config import (
 from softarm_ros.models.cosserat.rod import CosseratRod
 
 
-def test_a_crushed_rod_is_reported():
+def test_crushing_tensions_are_refused_and_the_next_solve_converges():
     arm = CosseratArm(two_segment_arm())
     with pytest.raises(ModelError, match=r'crush|carries|convergence|stable'):
         arm.forward([900.0] * 6)
     with pytest.raises(ModelError, match='no solution'):
         arm.rod.derivatives()
     state = arm.rod.solve(TENSIONS, FORCE, MOMENT)
-    assert state.converged  # a failure leaves nothing behind
+    assert state.converged  # a failure does not affect the next solve
 
 
 @pytest.mark.parametrize('length, force', [(0.8, 2.0), (1.2, 0.5)])
-def test_long_heavy_arms_need_pieces(length, force):
-    """Hanging, pulled aside: w L^3 / EI = 200 and 680; against the plane problem's collocation."""
+def test_long_heavy_arms_match_a_collocation_solution(length, force):
+    """The arms hang and are pulled aside: w L^3 / EI = 200 and 680, solved in a plane."""
     profile = two_segment_arm().segments[0].profile
     config = CosseratConfig(
         segments=[RodSegmentConfig(name='a', length_m=length, profile=profile)],
@@ -82,8 +82,10 @@ def test_loads_beyond_buckling_lead_to_stable_shapes(upwards):
     st.floats(-1.5, 1.5),
     st.booleans(),
 )
-def test_random_rigs_balance(segments, tensions, force, turns, extensible):
-    """Any rig: converged or reported; where converged, base wrench and local law balance."""
+def test_random_rods_balance_their_loads_or_report_failure(
+    segments, tensions, force, turns, extensible
+):
+    """For converged solutions, the base wrench and the local material law must balance."""
     config = two_segment_arm(6, extensible, segments, 2)
     cables = [
         cable.model_copy(

@@ -1,4 +1,4 @@
-"""Beams with closed forms and an independent static solver."""
+"""Beams against closed forms and an independent static solver."""
 
 import numpy as np
 import pytest
@@ -29,19 +29,19 @@ def _bending(segments):
     return _frequencies(segments)[:6:2] / exact - 1.0
 
 
-def test_natural_frequencies_of_a_clamped_beam():
-    """First three bending modes at 20 segments, Euler-Bernoulli: bar 0.5 %, met 0.02 %."""
+def test_bending_frequencies_match_a_clamped_euler_bernoulli_beam():
+    """First three modes at 20 segments; required 0.5 %, reached 0.02 %."""
     assert np.abs(_bending(20)).max() < 2e-4
 
 
-def test_frequencies_converge_with_the_fourth_order():
-    """Halving the segments makes the error 16 times smaller."""
+def test_bending_frequencies_converge_with_order_four():
+    """Segments of half the length make the error 16 times smaller."""
     error = [_bending(n)[2] - _bending(80)[2] for n in (10, 20)]
     assert 3.4 < np.log2(error[0] / error[1]) < 4.6
 
 
-def test_stretching_and_twisting_frequencies():
-    """First axial and torsional mode of a clamped rod, quarter waves."""
+def test_axial_and_torsional_frequencies_match_quarter_waves():
+    """First axial and torsional mode of a clamped rod."""
     frequencies = _frequencies(20)
     for modulus in (YOUNG, YOUNG / 3.0):
         quarter = np.sqrt(modulus / DENSITY) * np.pi / 2.0 / LENGTH
@@ -73,8 +73,8 @@ def _independent_statics(tip_force=(0.0, 0.0)):
 
 
 @pytest.mark.parametrize('tip_force', [(0.0, 0.0), (0.5, 0.0), (-1.0, 0.3), (0.3, -0.2)])
-def test_static_limit_is_the_rods(tip_force):
-    """Tip under weight and tip force against an independent collocation solution."""
+def test_equilibrium_converges_to_an_independent_static_solution(tip_force):
+    """Tip under weight and tip force; the reference is a collocation solution."""
     exact = _independent_statics(tip_force)
     errors = []
     for segments in (20, 40, 80):
@@ -89,8 +89,8 @@ def test_static_limit_is_the_rods(tip_force):
     assert 1.8 < np.log2(errors[1] / errors[2]) < 2.2
 
 
-def test_tip_moment_bends_to_a_circle():
-    """Under a tip moment every segment count is exact."""
+def test_tip_moment_bends_the_arm_into_a_circle():
+    """Any number of segments is exact under a tip moment."""
     for segments in (2, 20):
         arm = cantilever(segments)
         moment = YOUNG * SECOND * np.pi / LENGTH
@@ -100,8 +100,7 @@ def test_tip_moment_bends_to_a_circle():
         assert np.allclose(tip, (2.0 * LENGTH / np.pi, 0.0, 0.0), atol=1e-12)
 
 
-def test_buckled_column_is_reported():
-    """Below Euler's load the straight column is stable, above it is not, and says so."""
+def test_straight_column_is_reported_unstable_above_the_euler_load():
     arm = cantilever(20)
     euler = np.pi**2 * YOUNG * SECOND / (4.0 * LENGTH**2)
     for factor, stable in ((0.98, True), (1.05, False)):
@@ -112,7 +111,7 @@ def test_buckled_column_is_reported():
 
 
 def test_missing_equilibrium_is_reported():
-    """A cable pulled through the whole stretch stiffness has no equilibrium before eps = -1."""
+    """A drive of twice the axial stiffness has no equilibrium before eps = -1."""
     arm = cantilever(4)
     found = equilibrium(
         arm, arm.loads((0, 0, 0), drive=np.tile([-2.0 * YOUNG * AREA, 0, 0, 0], (4, 1)))
@@ -123,8 +122,7 @@ def test_missing_equilibrium_is_reported():
 
 @settings(deadline=None, max_examples=20)
 @given(seed=seeds)
-def test_equilibria_balance_and_warm_starts_agree(seed):
-    """Whatever converges leaves no acceleration; the solution is its own warm start."""
+def test_equilibrium_has_zero_acceleration_and_needs_no_iterations_as_warm_start(seed):
     arm = full_arm(seed)
     rng = np.random.default_rng(seed)
     loads = arm.loads(rng.normal(scale=3.0, size=3), tip_force=rng.normal(scale=0.05, size=3))
@@ -138,8 +136,8 @@ def test_equilibria_balance_and_warm_starts_agree(seed):
 
 @settings(deadline=None, max_examples=15)
 @given(seed=seeds)
-def test_linear_model_by_differences(seed):
-    """A and B about any moving state, full loads."""
+def test_linear_model_matches_finite_differences(seed):
+    """A and B about moving states with all loads."""
     from dynamics_cases import random_loads, random_state
 
     arm = full_arm(seed)
@@ -163,8 +161,7 @@ def test_linear_model_by_differences(seed):
     assert np.allclose(model.drift, slope(0.0))
 
 
-def test_stiffness_of_weight_is_symmetric():
-    """Conservative loads have a symmetric tangent."""
+def test_tangent_of_conservative_loads_is_symmetric():
     arm = full_arm(2)
     loads = arm.loads((1.0, 2.0, 9.0), tip_force=(0.1, 0.2, 0.3))
     still = 0.0 * arm.straight
@@ -179,8 +176,8 @@ def _two_sections():
     return ArmDynamics([section, section], RigidBodyConfig(mass_kg=0.1))
 
 
-def test_chambers_work_as_their_volume_grows():
-    """Generalised force = pressure times d volume / d strain; paper's eq. 20, 21 for three."""
+def test_chamber_power_equals_pressure_times_volume_flow():
+    """Generalised force = pressure times d volume / d strain; eq. 20, 21 for three chambers."""
     arm = _two_sections()
     area, pitch = 1.131e-4, 0.03
     drive = ChamberDrive(
@@ -205,8 +202,8 @@ def test_chambers_work_as_their_volume_grows():
         ChamberDrive(arm, [Chamber(2, area, pitch, 0.0)])
 
 
-def test_cables_work_as_they_shorten():
-    """Generalised force of tensions = -tension times d length / d strain, twisted and bent."""
+def test_cable_power_equals_tension_times_shortening_rate():
+    """Generalised force = -tension times d length / d strain, twisted and bent."""
     arm = _two_sections()
     cables = CableDrive(arm, [[0.03, 0.0], [0.0, 0.02], [-0.02, -0.01]], [0, 1, 1])
     tensions = np.array([3.0, 5.0, 1.0])

@@ -26,8 +26,7 @@ quick = settings(deadline=None, max_examples=25)
 
 @quick
 @given(seed=seeds, size=sizes)
-def test_inverse_of_forward_dynamics(seed, size):
-    """The recursive inverse finds no force left for the recursive forward accelerations."""
+def test_inverse_dynamics_of_forward_accelerations_leaves_no_force(seed, size):
     arm = full_arm(seed)
     q, v = random_state(arm, seed, size)
     loads = random_loads(arm, seed)
@@ -38,8 +37,8 @@ def test_inverse_of_forward_dynamics(seed, size):
 
 @quick
 @given(seed=seeds, size=sizes)
-def test_mass_matrix_is_that_of_the_kinetic_energy(seed, size):
-    """Symmetric, positive definite, and v M v / 2 is the energy of the moving pieces."""
+def test_mass_matrix_is_positive_definite_and_gives_the_kinetic_energy(seed, size):
+    """v M v / 2 is the energy of the moving pieces, and solve_mass inverts M."""
     arm = full_arm(seed)
     q, v = random_state(arm, seed, max(size, 1e-3))
     loads = random_loads(arm, seed)
@@ -52,8 +51,7 @@ def test_mass_matrix_is_that_of_the_kinetic_energy(seed, size):
     assert np.allclose(matrix @ solved.ravel(), unit.ravel(), atol=1e-7)
 
 
-def test_mass_matrix_by_differences_of_the_energy():
-    """Second differences of the kinetic energy by the rates."""
+def test_mass_matrix_matches_second_differences_of_the_kinetic_energy():
     arm = full_arm(5)
     q, _ = random_state(arm, 5)
     loads = random_loads(arm, 5)
@@ -70,8 +68,8 @@ def test_mass_matrix_by_differences_of_the_energy():
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_equations_are_lagranges(seed):
-    """Inverse dynamics = d/dt dT/dv - dT/dq + dV/dq - Q, all from energies by differences."""
+def test_inverse_dynamics_satisfies_lagranges_equations(seed):
+    """Inverse dynamics = d/dt dT/dv - dT/dq + dV/dq - Q, from finite differences of energies."""
     arm = full_arm(seed)
     q, v = random_state(arm, seed, 0.5)
     a = np.random.default_rng(seed).normal(size=q.shape) * [5.0, 300.0, 300.0, 300.0]
@@ -107,8 +105,8 @@ def test_equations_are_lagranges(seed):
 
 @quick
 @given(seed=seeds, size=sizes)
-def test_power_balance(seed, size):
-    """Energy changes by the power of drive, cables and wrenches less the losses."""
+def test_energy_rate_equals_the_power_of_the_loads_less_losses(seed, size):
+    """The loads are drive, cables and wrenches."""
     arm = full_arm(seed)
     q, v = random_state(arm, seed, size)
     loads = random_loads(arm, seed)
@@ -137,8 +135,8 @@ def test_power_balance(seed, size):
 
 @quick
 @given(seed=seeds, angle_deg=sizes.map(lambda x: 100.0 * x))
-def test_turning_arm_and_loads_turns_nothing_inside(seed, angle_deg):
-    """A round arm turned about its axis with its loads accelerates alike."""
+def test_turning_a_round_arm_and_its_loads_turns_its_accelerations(seed, angle_deg):
+    """The arm is turned about its axis."""
     arm = cantilever(4)
     q, v = random_state(arm, seed)
     c, s = np.cos(np.radians(angle_deg)), np.sin(np.radians(angle_deg))
@@ -158,8 +156,8 @@ def test_turning_arm_and_loads_turns_nothing_inside(seed, angle_deg):
     ('angle_deg', 'segments', 'inertia'),
     [(0.0, 1, 1e-4), (90.0, 1, 0.08), (168.0, 1, 0.3), (168.0, 4, 0.025), (168.0, 16, 0.002)],
 )
-def test_pieces_weigh_and_turn_like_the_rod(angle_deg, segments, inertia):
-    """Weight of bent pieces exact, inertia near, against fine division of the same circle."""
+def test_bent_pieces_have_the_rods_weight_and_nearly_its_inertia(angle_deg, segments, inertia):
+    """The reference divides the same circular arc into 400 segments."""
     energies = []
     for count in (segments, 400):
         section = round_section(
@@ -178,7 +176,7 @@ def test_pieces_weigh_and_turn_like_the_rod(angle_deg, segments, inertia):
 
 
 def test_straight_piece_has_the_rods_inertia():
-    """Bending rate of one piece: m l^4/20 and the slices', matched by m l^4/48 more."""
+    """Inertia per bending rate: m l^4/20 plus the slices'; matched inertia adds m l^4/48."""
     mass = DENSITY * np.pi * RADIUS**2 * LENGTH
     rod = mass * LENGTH**4 / 20.0 + mass * RADIUS**2 / 4.0 * LENGTH**2 / 3.0
     base = cantilever(1, 1).sections[0]
@@ -187,8 +185,8 @@ def test_straight_piece_has_the_rods_inertia():
         assert arm.mass_matrix(arm.straight)[1, 1] == pytest.approx(expected, rel=1e-12)
 
 
-def test_lumped_mass_is_the_papers():
-    """One segment with its mass at the top: weight moment about the base is m g l / 3 a bend."""
+def test_mass_lumped_at_the_top_gives_the_papers_weight_moment():
+    """One segment: the weight moment about its base is m g l / 3 per rad of bend."""
     section = round_section(
         length_m=0.4, radius_m=0.045, youngs_modulus_Pa=1e5, density_kg_m3=100.0, segments=1
     ).model_copy(update={'mass_at': 'top'})

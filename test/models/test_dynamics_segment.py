@@ -16,8 +16,7 @@ quick = settings(deadline=None, max_examples=25)
 
 
 @pytest.mark.parametrize('u', [0.0, 1e-12, 0.0599, 0.0601, 1.0, 3.999, 4.001, 9.0, 30.0])
-def test_stumpff_functions_are_exact(u):
-    """Against the series in rational arithmetic."""
+def test_stumpff_functions_match_their_series_in_rational_arithmetic(u):
     exact = Fraction(u)
     for k, value in enumerate(stumpff_to_8(u), start=1):
         series = sum((-exact) ** j / math.factorial(2 * j + k) for j in range(40))
@@ -32,8 +31,8 @@ def _twist(q):
 
 @quick
 @given(seed=seeds, size=sizes)
-def test_poses_are_products_of_exponentials(seed, size):
-    """The centreline solves the rod's frame equation exactly."""
+def test_node_poses_are_products_of_matrix_exponentials(seed, size):
+    """The centreline solves the frame equation of the rod exactly."""
     arm = cantilever(4)
     q, _ = random_state(arm, seed, 3.0 * size)
     pose = np.eye(4)
@@ -45,8 +44,8 @@ def test_poses_are_products_of_exponentials(seed, size):
 
 @quick
 @given(seed=seeds, size=sizes)
-def test_centre_is_the_mean_of_the_segment(seed, size):
-    """The closed form of the centre of mass is the mean of the centreline."""
+def test_centre_of_mass_is_the_mean_of_the_centreline(seed, size):
+    """Closed form against quadrature."""
     arm = cantilever(2)
     q, _ = random_state(arm, seed, 3.0 * size)
     arm.node_poses(q)
@@ -55,7 +54,7 @@ def test_centre_is_the_mean_of_the_segment(seed, size):
     assert np.allclose(arm.scratch.centre[0], mean, atol=1e-12)
 
 
-def test_rates_are_derivatives_of_poses():
+def test_segment_rates_are_time_derivatives_of_its_frames():
     """First and second time derivatives of all four frames along q(t) = q + v t."""
     arm = cantilever(2)
     q, v = random_state(arm, 3)

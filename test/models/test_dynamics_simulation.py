@@ -1,4 +1,4 @@
-"""The integrator: energy, damping, order, accuracy, failure."""
+"""Integrator: energy, damping, order, accuracy, failure."""
 
 from itertools import pairwise
 
@@ -33,8 +33,8 @@ def test_undamped_arm_keeps_its_energy():
     assert drift < 1e-3 * kinetic
 
 
-def test_agrees_with_an_independent_integrator():
-    """Tip against scipy's explicit eighth-order method on the same accelerations."""
+def test_tip_agrees_with_an_independent_integrator():
+    """The reference is scipy's explicit eighth-order method on the same accelerations."""
     arm = cantilever(4, 2, air_drag_1_s=3.0)
     loads = arm.loads(SIDEWAYS, drive=np.tile([0.5, 0.0, 0.003, 0.002], (4, 1)))
     size = arm.segments * 4
@@ -51,7 +51,7 @@ def test_agrees_with_an_independent_integrator():
 
 
 @pytest.mark.parametrize('radius', [1.0, 0.9, 0.5])
-def test_second_order(radius):
+def test_integrator_converges_with_order_two(radius):
     """Halving a fixed step makes the error four times smaller."""
     arm = cantilever(4, 2, air_drag_1_s=3.0, damping_time_s=0.01)
     loads = arm.loads(SIDEWAYS)
@@ -60,7 +60,7 @@ def test_second_order(radius):
         run = ArmIntegrator(arm, spectral_radius=radius)
         memory = run.start(loads).memory.copy()
         for _ in range(round(0.2 / step)):
-            # Loose tolerance and one step a call fix the step; Newton is solved tightly by it.
+            # A loose tolerance and one step per call fix the step size.
             status, *_ = advance(
                 arm.body, loads, memory, step, step, step, 1e-3, radius, -1.0,
                 *run._scratch, run._work, run._twists, 10,
@@ -72,8 +72,8 @@ def test_second_order(radius):
     assert orders[-1] == pytest.approx(2.0, abs=0.35)
 
 
-def test_tighter_tolerance_is_more_accurate():
-    """Error of a damped fall over two seconds falls with the tolerance; bar 0.5 mm at 1e-5."""
+def test_error_falls_with_the_tolerance():
+    """Damped fall over two seconds; required 0.5 mm at a tolerance of 1e-5 m."""
     arm = cantilever(20, 2, air_drag_1_s=3.0)
     loads = arm.loads(SIDEWAYS)
     times = np.linspace(0.0, 2.0, 21)
@@ -89,8 +89,8 @@ def test_tighter_tolerance_is_more_accurate():
 
 
 @pytest.mark.parametrize('seed', range(6))
-def test_random_arms_keep_the_accuracy(seed):
-    """Everything at once, suddenly loaded: default tolerance within 0.5 mm of a tight one."""
+def test_random_arms_reach_0_5_mm_with_the_default_tolerance(seed):
+    """Arms with all features under a sudden load; the reference has a tolerance of 1e-8 m."""
     arm = full_arm(seed, segments=3)
     loads, times, tips = random_loads(arm, seed), np.linspace(0.0, 1.0, 11), []
     for tolerance in (1e-5, 1e-8):
@@ -102,7 +102,7 @@ def test_random_arms_keep_the_accuracy(seed):
 
 
 def test_damped_motion_ends_in_equilibrium():
-    """After long enough the arm rests where the statics says, with drive, added mass, body."""
+    """The arm has drive, added mass and rigid bodies."""
     arm = full_arm(3)
     loads = arm.loads(
         (0.0, 3.0, -2.0),
@@ -119,8 +119,8 @@ def test_damped_motion_ends_in_equilibrium():
     assert np.allclose(here, there, atol=1e-3)
 
 
-def test_losses_account_for_the_energy():
-    """Energy lost = integral of the loss power, for material damping and drag."""
+def test_energy_loss_equals_the_integrated_loss_power():
+    """With material damping and drag."""
     arm = cantilever(10, 2, air_drag_1_s=2.0, damping_time_s=0.003)
     loads = arm.loads(SIDEWAYS)
     run = ArmIntegrator(arm, tolerance_m=1e-7)
@@ -133,8 +133,8 @@ def test_losses_account_for_the_energy():
     assert lost > 1e-3
 
 
-def test_held_loads_and_ramps():
-    """A drive given as function of time is followed; the final state settles at its end value."""
+def test_arm_follows_a_ramped_drive_into_its_equilibrium():
+    """The drive is given as a function of time."""
     arm = cantilever(10, 2, air_drag_1_s=10.0, damping_time_s=0.02)
     full = np.tile([0.0, 0.0, 0.01, 0.0], (10, 1))
 
@@ -148,8 +148,8 @@ def test_held_loads_and_ramps():
     assert np.allclose(motion.strains[-1], rest.strains, atol=2e-2)
 
 
-def test_failures_are_reported():
-    """Too few steps: the last good state and the reason, not a wrong pose."""
+def test_integrator_reports_too_few_steps_and_refuses_invalid_settings():
+    """With too few steps the result is the last good state and the reason, not a wrong pose."""
     arm = cantilever(4)
     loads = arm.loads(SIDEWAYS)
     run = ArmIntegrator(arm, max_steps=3)
@@ -184,8 +184,8 @@ def _drag_loads(arm, state, coefficient):
     return arm.loads(SIDEWAYS, node_wrenches=wrench, node_damping=damping)
 
 
-def test_stiff_quadratic_drag_through_node_damping():
-    """Heavy drag given by value and slope: coarse coupling agrees with fine coupling."""
+def test_stiff_drag_through_node_damping_is_accurate_at_coarse_intervals():
+    """Heavy quadratic drag is given by value and slope; the reference couples more finely."""
     arm = cantilever(10)
     tips = []
     for interval in (1e-2, 2e-3):

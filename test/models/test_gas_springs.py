@@ -1,4 +1,4 @@
-"""Muscles as gas springs in the controller's model: the law, its derivatives, its limits."""
+"""Muscles as gas springs in the controller's model: law, derivatives, limits."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def arm(**changes):
     return MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig(**changes))
 
 
-def test_free_length_pull_and_length_are_one_law():
+def test_free_length_pull_and_length_are_consistent():
     rng = np.random.default_rng(0)
     free, pull = rng.uniform(0.055, 0.125, 50), rng.uniform(-12.0, 14.0, 50)
     length = LAW.length(pull, free)
@@ -28,22 +28,22 @@ def test_free_length_pull_and_length_are_one_law():
     np.testing.assert_allclose(LAW.length(np.zeros(50), free), free, atol=1e-15)
 
 
-def test_a_vented_muscle_pushes_with_its_skeleton_alone():
+def test_vented_muscle_pushes_with_its_skeleton_alone():
     length = np.array([0.09, 0.1, 0.11])
     pushes = LAW.pull(length, LAW.vented(length))
     np.testing.assert_allclose(pushes, -LAW.skeleton_N_m * (0.11 - length), atol=1e-12)
 
 
-def test_most_gas_is_what_the_supply_holds_in_a_full_bag():
+def test_most_gas_gives_the_supply_push_at_full_length():
     assert float(LAW.pull(np.array(0.11), LAW.most_m)) == pytest.approx(-12.8)
-    # Halfway between vacuum and supply a muscle may pull as much more as less.
+    # The middle pull is halfway between those of vacuum and supply.
     length = np.array(0.1)
     middle = float(LAW.middle_pull(length))
     most, least = float(LAW.pull(length, 0.05)), -12.8 - LAW.skeleton_N_m * 0.01
     assert middle == pytest.approx(0.5 * (most + least))
 
 
-def test_the_straight_arm_is_vented_and_stays_straight():
+def test_straight_arm_with_vented_muscles_stays_straight():
     model = arm()
     rest = model.equilibrium(model.rest_configuration)
     np.testing.assert_allclose(rest.positions[-1], [0.0, 0.0, 1.0], atol=1e-12)
@@ -53,8 +53,8 @@ def test_the_straight_arm_is_vented_and_stays_straight():
     )
 
 
-def test_an_equilibrium_has_least_energy_of_rod_weight_skeletons_and_gas():
-    """By the envelope theorem: its energy changes with a command as the gas alone does."""
+def test_equilibrium_minimises_the_energy_of_rod_weight_skeletons_and_gas():
+    """Envelope theorem: the total energy changes with a command as that of the gas alone."""
     model = arm()
     commands, law = model.inverse(P).actuation, model.modules.gas_springs
 
@@ -74,7 +74,7 @@ def test_an_equilibrium_has_least_energy_of_rod_weight_skeletons_and_gas():
         assert slope == pytest.approx(-by_gas * np.log(state.lengths[i]), abs=1e-5)
 
 
-def test_the_tip_moves_with_gas_as_its_derivative_says():
+def test_tip_jacobian_by_commands_matches_finite_differences():
     model, rng = arm(), np.random.default_rng(3)
     commands = model.inverse(P).actuation + 1e-3 * rng.normal(size=30)
     posture = model.posture_of(commands)
@@ -87,14 +87,14 @@ def test_the_tip_moves_with_gas_as_its_derivative_says():
 
 
 @pytest.mark.parametrize('point', [P, [-0.1, 0.15, 0.92], [0.0, -0.2, 0.9]])
-def test_inverse_then_forward(point):
+def test_forward_of_inverse_returns_the_point(point):
     model = arm()
     solution = model.inverse(point)
     assert solution.converged, solution.message
     np.testing.assert_allclose(model.forward(solution.actuation).tip[:3, 3], point, atol=1e-7)
 
 
-def test_inverse_keeps_to_what_actuators_take_where_that_reaches():
+def test_inverse_respects_the_actuator_limits_if_they_allow_the_point():
     rig = load_rig('pam_arm')
     model, limits = rig.model(), rig.actuator_limits()
     for point in ((0.16, 0.08, 0.9), (0.0, -0.2, 0.9)):
@@ -105,8 +105,8 @@ def test_inverse_keeps_to_what_actuators_take_where_that_reaches():
         assert free.min() < limits.position_min[0] and free.max() > limits.position_max[0]
 
 
-def test_without_the_supply_muscles_would_have_to_be_empty_on_the_paths():
-    """Filled no further than to their full length they push 4 N, and others make up for it."""
+def test_muscles_without_supply_push_are_nearly_empty_on_the_paths():
+    """Muscles filled only to their full length push 4 N, and other muscles must compensate."""
     for point in ((0.0, 0.2, 0.9), (0.16, 0.0, 0.9), (0.16, 0.16, 0.9)):
         least, pushes = [], []
         for supply in (0.0, 13.5):
@@ -118,8 +118,8 @@ def test_without_the_supply_muscles_would_have_to_be_empty_on_the_paths():
         assert pushes[0] < 5.0 and pushes[1] > 10.0
 
 
-def test_the_range_of_commands_keeps_vacuum_and_supply():
-    """So nothing else has to: wherever a muscle is longer than 92 mm, on every path."""
+def test_command_range_stays_between_vacuum_and_supply():
+    """Holds for muscles longer than 92 mm, as on every path, so no other check is needed."""
     rig = load_rig('pam_arm')
     law, limits, model = MuscleArm.of(rig).modules.gas_springs, rig.actuator_limits(), rig.model()
     lengths = np.linspace(0.092, 0.108, 9)
@@ -131,7 +131,7 @@ def test_the_range_of_commands_keeps_vacuum_and_supply():
         assert model.equilibrium(model.inverse(point).actuation).lengths.min() > 0.092
 
 
-def test_an_arm_asked_to_be_longer_than_it_is_stays_within_vacuum_and_supply():
+def test_tracking_a_target_beyond_reach_stays_between_vacuum_and_supply():
     rig = load_rig('pam_arm')
     model, law = rig.model(), MuscleArm.of(rig).modules.gas_springs
     tracker = build_tracker(rig, model)

@@ -1,4 +1,4 @@
-"""A bending part that gives the more the longer it is: walls thin as they stretch."""
+"""A bending part whose compliance grows as it elongates, because its walls thin."""
 
 import numpy as np
 
@@ -20,25 +20,25 @@ def arm(growth):
 
 
 def given(growth, pressure):
-    """Return how far a sideways force moves the tip of an arm under even pressure [m]."""
+    """Return the tip deflection [m] by a sideways force under equal pressures."""
     module, pressures = arm(growth), np.full(3, pressure)
     moved = module.forward(pressures, FORCE).tip[:3, 3] - module.forward(pressures).tip[:3, 3]
     return float(np.linalg.norm(moved))
 
 
-def test_an_arm_at_rest_gives_as_without_growth():
+def test_give_growth_does_not_change_an_arm_at_rest():
     assert abs(given(2.0, 0.0) - given(0.0, 0.0)) < 1e-12
 
 
-def test_an_elongated_arm_gives_by_the_stated_share_more():
-    """Small loads: what moves is proportional to the give."""
+def test_compliance_grows_with_elongation_by_the_configured_share():
+    """The load is small, so the deflection is proportional to the compliance."""
     extension = arm(0.0).configuration_of(np.full(3, 6e4))[2] / 0.080 - 1.0
     ratio = given(2.0, 6e4) / given(0.0, 6e4)
     assert abs(ratio - (1.0 + 2.0 * extension)) < 0.05 * ratio
     assert extension > 0.1
 
 
-def test_the_derivative_knows_the_growth():
+def test_tip_jacobian_includes_the_give_growth():
     module = arm(3.0)
     bent = module.configuration_of(np.array([5e4, 2e4, 1e4]))
     _, jacobian = module.tip_and_jacobian(bent)

@@ -1,4 +1,4 @@
-"""Cables on sections that sag: limits, a Cosserat rod as oracle, derivatives, round trips."""
+"""Cable-driven sections that sag: limits, a Cosserat rod as reference, derivatives."""
 
 import math
 
@@ -37,7 +37,7 @@ def heavy_arm(sections=2, gravity=HANGING, tip_weight=(0.0, 0.0, 0.0), finely=No
 
 
 def rod_of(arm):
-    """Return the arm as a Cosserat rod on cables that are guided; its base is one endcap up."""
+    """Return the arm as a Cosserat rod with guided cables; its base is one endcap up."""
     count = len(arm.sections)
     stiffness = np.diag([BENDING, BENDING, 2.0 / 3.0 * BENDING, 1.0, 1.0, 1.0])
     profile = MatrixProfile(
@@ -69,7 +69,7 @@ def rod_of(arm):
 
 
 @pytest.mark.parametrize('bend', BENT)
-def test_without_weight_it_is_cable_statics(bend):
+def test_weightless_arm_equals_cable_statics(bend):
     heavy = heavy_arm(body_mass_kg=0.0, endcap_mass_kg=0.0)
     plain = CableStaticsArm(*arm_parts())
     np.testing.assert_allclose(heavy.actuation_of(bend), plain.actuation_of(bend), atol=1e-14)
@@ -82,7 +82,7 @@ def test_without_weight_it_is_cable_statics(bend):
     np.testing.assert_allclose(
         heavy.shape_of(bend).centerline(21), plain.shape_of(bend).centerline(21), atol=1e-12
     )
-    # As much against each other as cables can cut in.
+    # Pull the cables against each other as far as they can cut in.
     contraction = plain.actuation_of(bend) + (1e-3 if np.linalg.norm(bend) > 0.5 else 0.0)
     np.testing.assert_allclose(
         heavy.configuration_of(contraction), plain.configuration_of(contraction), atol=1e-9
@@ -91,8 +91,8 @@ def test_without_weight_it_is_cable_statics(bend):
 
 
 @pytest.mark.parametrize('mass', [0.0, 0.02])
-def test_cables_that_conflict_by_less_than_a_drive_steps_are_just_taut(mass):
-    """Nearly straight, cables take up less by cutting in than the tolerance of a micrometre."""
+def test_conflicts_below_the_drive_resolution_match_cable_statics(mass):
+    """Near the straight pose, cutting in takes up less than the tolerance of a micrometre."""
     arm = heavy_arm(body_mass_kg=mass, endcap_mass_kg=0.0)
     weightless = CableStaticsArm(arm.sections, arm.cables)
     rng = np.random.default_rng(0)
@@ -106,7 +106,7 @@ def test_cables_that_conflict_by_less_than_a_drive_steps_are_just_taut(mass):
             np.testing.assert_allclose(bend, expected, atol=1e-7 + 1e-2 * np.abs(expected).max())
 
 
-def test_an_arm_that_hangs_straight_stays_straight():
+def test_arm_hanging_straight_stays_straight_without_tension():
     arm = heavy_arm()
     shape = arm.forward(np.zeros(6))
     np.testing.assert_allclose(shape.tip[:3, 3], [0.0, 0.0, arm.rest_length_m], atol=1e-7)
@@ -118,14 +118,14 @@ LIGHT = {'body_mass_kg': 0.015, 'endcap_mass_kg': 0.002}
 
 
 @pytest.mark.parametrize('slack', [1e-5, 3e-5, 3e-4, 6e-4])
-def test_weight_bends_a_section_as_far_as_slack_cables_let_it(slack):
-    """Straight by its cables' lengths alone, it lies on two, 60 degrees off the bend."""
+def test_weight_bends_a_section_as_far_as_its_slack_cables_allow(slack):
+    """The lengths alone leave it straight; its weight rests on two cables, 60 deg off the bend."""
     arm = heavy_arm(sections=1, gravity=LYING, **LIGHT)
     bend = arm.configuration_of(np.full(3, -slack))
     np.testing.assert_allclose(bend, [2.0 * slack / RADIUS, 0.0], rtol=0.02, atol=1e-7)
 
 
-def test_an_arm_on_slack_cables_hangs_by_its_elasticity_alone():
+def test_arm_on_slack_cables_is_held_by_its_elasticity_alone():
     arm = heavy_arm(gravity=LYING, **LIGHT)
     bend = arm.configuration_of(np.full(6, -0.03))
     assert bend[0] > bend[2] > 0.05
@@ -138,7 +138,9 @@ def test_an_arm_on_slack_cables_hangs_by_its_elasticity_alone():
 
 @pytest.mark.parametrize('gravity', [HANGING, LYING, (3.0, -5.0, 7.0)])
 @pytest.mark.parametrize('proximal', [(0.0, 0.0, 0.0), (-1e-3, -8e-4, -2e-3)])
-def test_the_jacobian_beside_a_section_that_cables_leave_straight(gravity, proximal):
+def test_jacobian_matches_differences_beside_a_section_that_cables_leave_straight(
+    gravity, proximal
+):
     arm = heavy_arm(gravity=gravity, **LIGHT)
     contraction = np.array([*proximal, 0.38e-3, -1.2e-3, 0.05e-3])
     differences = central_differences(
@@ -148,7 +150,7 @@ def test_the_jacobian_beside_a_section_that_cables_leave_straight(gravity, proxi
 
 
 def miss_of_rod(model, bend):
-    """Return by how much the tip differs from that of the rod on cables of the same lengths."""
+    """Return the tip distance to a rod on cables of the same lengths, and the tip of the rod."""
     slack = model.tensions_of(bend) == 0.0  # just not taut; rounding must not make them pull
     rod = rod_of(model).forward_lengths(model.actuation_of(bend) - 3e-3 * slack)
     assert rod.converged
@@ -157,8 +159,8 @@ def miss_of_rod(model, bend):
 
 
 @pytest.mark.parametrize('bend', BENT)
-def test_cables_of_the_same_lengths_hold_a_cosserat_rod_in_the_same_shape(bend):
-    """Rod and cables by other equations, other unknowns, without polynomials."""
+def test_tip_nearly_matches_a_cosserat_rod_on_cables_of_the_same_lengths(bend):
+    """The reference uses other equations and unknowns, and no polynomials."""
     arm = heavy_arm(cutting_in_stiffness_N_m2=GUIDED)
     fine = heavy_arm(
         cutting_in_stiffness_N_m2=GUIDED, finely={'bends': 6, 'twists': 6, 'pieces': 40}
@@ -167,12 +169,12 @@ def test_cables_of_the_same_lengths_hold_a_cosserat_rod_in_the_same_shape(bend):
     for model in (arm, fine):
         miss, exact = miss_of_rod(model, bend)
         weightless = plain.forward(model.actuation_of(bend)).tip[:3, 3]
-        # The rest: how taut cables act on a section that is bent and twisted, to first order.
+        # The rest is the action of taut cables on a bent and twisted section, of first order.
         assert miss < 0.1 * np.linalg.norm(weightless - exact)
 
 
 @pytest.mark.parametrize('share', [0.3, 1.0])
-def test_in_a_plane_it_converges_to_the_cosserat_rod(share):
+def test_planar_arm_converges_to_the_cosserat_rod(share):
     bend = share * np.array([1.0, 0.0, 0.8, 0.0])
     misses = []
     for bends, pieces in ((1, 80), (2, 80), (4, 80), (6, 80)):
@@ -186,7 +188,7 @@ def test_in_a_plane_it_converges_to_the_cosserat_rod(share):
 
 
 @pytest.mark.parametrize('bend', BENT)
-def test_derivatives_are_those_of_differences(bend):
+def test_derivatives_match_finite_differences(bend):
     arm = heavy_arm(tip_weight=(0.0, 0.0, 0.1))
     posture = arm.posture_of(bend)
     tip = central_differences(lambda q: arm.posture_of(q).tip, bend, 1e-4)
@@ -205,7 +207,7 @@ def test_derivatives_are_those_of_differences(bend):
 
 
 @pytest.mark.parametrize('bend', [BENT[0], *BENT[2:]])
-def test_the_jacobian_of_contractions_is_that_of_differences(bend):
+def test_jacobian_by_contraction_matches_finite_differences(bend):
     arm = heavy_arm()
     contraction = arm.actuation_of(bend) + 1e-3  # all cables taut
     differences = central_differences(lambda c: arm.forward(c).tip[:3, 3], contraction, 1e-6)
@@ -213,7 +215,7 @@ def test_the_jacobian_of_contractions_is_that_of_differences(bend):
 
 
 @pytest.mark.parametrize('bend', BENT)
-def test_forward_undoes_the_inverse(bend):
+def test_forward_of_inverse_returns_bend_and_tip(bend):
     arm = heavy_arm()
     np.testing.assert_allclose(arm.configuration_of(arm.actuation_of(bend)), bend, atol=1e-8)
     target = arm.shape_of(bend).tip[:3, 3]
@@ -223,7 +225,7 @@ def test_forward_undoes_the_inverse(bend):
     assert np.linalg.norm(solution.shape.configuration) < np.linalg.norm(bend) + 1e-6
 
 
-def test_the_inverse_counts_a_force_on_the_tip():
+def test_inverse_accounts_for_a_tip_force():
     arm, force = heavy_arm(), (0.05, -0.03, 0.1)
     target = arm.shape_of(BENT[0]).tip[:3, 3]
     solution = arm.inverse(target, tip_force=force)
@@ -232,7 +234,7 @@ def test_the_inverse_counts_a_force_on_the_tip():
     assert np.linalg.norm(arm.forward(solution.actuation).tip[:3, 3] - target) > 3e-3
 
 
-def test_work_of_a_tip_force_is_symmetric():
+def test_tip_compliance_is_positive_and_nearly_symmetric():
     """Maxwell-Betti: the compliance of a tip held by cables is symmetric."""
     arm = heavy_arm()
     contraction = arm.actuation_of(BENT[0]) + 1e-3
@@ -244,11 +246,11 @@ def test_work_of_a_tip_force_is_symmetric():
     ]
     compliance = np.array(columns) / (2.0 * step)
     assert np.linalg.eigvalsh(0.5 * (compliance + compliance.T))[0] > 0.0
-    # Twist makes cables take up more than they know of: see `HeavyCableStaticsArm`.
+    # Twist takes up cable length that the model neglects: see `HeavyCableStaticsArm`.
     assert np.abs(compliance - compliance.T).max() < 0.05 * np.abs(compliance).max()
 
 
-def test_a_neighbour_changes_nothing_but_the_time():
+def test_search_from_a_near_posture_gives_the_same_result():
     arm = heavy_arm()
     near = arm.posture_of(BENT[0])
     for step in (1e-3, 0.05, 0.5):
@@ -259,8 +261,8 @@ def test_a_neighbour_changes_nothing_but_the_time():
         np.testing.assert_allclose(beside.tip_jacobian, alone.tip_jacobian, atol=1e-7)
 
 
-def test_a_neighbour_that_leads_nowhere_is_left_aside():
-    """Bent over in one plane sections twist to either side: steps from a neighbour do not end."""
+def test_search_ignores_a_near_posture_from_which_it_fails():
+    """Sections bent over in one plane twist to either side: steps from `near` do not end."""
     arm = heavy_arm(body_mass_kg=0.04)
     near = arm.posture_of(np.array([-1.39, 1.14, -0.99, 0.86]))
     bend = np.array([-1.4031, 1.1157, -1.0184, 0.8514])
@@ -270,8 +272,8 @@ def test_a_neighbour_that_leads_nowhere_is_left_aside():
 
 
 @pytest.mark.parametrize('off', [-0.03, 0.03])
-def test_bends_with_two_rests_are_refused_from_either_side(off):
-    """Buckled sideways, the tip is far off; which side it fell to, bends do not tell."""
+def test_bends_with_two_equilibria_are_refused_on_either_side(off):
+    """The tip of the buckled arm is far off to one side, and the bends do not determine which."""
     arm = heavy_arm()
     over = 1.65 * np.array([1.0, 0.0, 0.9, 0.0])
     aside = np.array([0.0, 0.0, 0.0, off])
@@ -291,8 +293,8 @@ def test_bends_with_two_rests_are_refused_from_either_side(off):
 
 
 @pytest.mark.parametrize('target', [(-0.14, -0.022, -0.031), (-0.09, -0.05, -0.01)])
-def test_where_a_heavy_arm_falls_aside_on_the_way_the_inverse_says_what_is_left(target):
-    """Bends followed there need not be found by themselves: no exception, the nearest pose."""
+def test_inverse_reports_the_remaining_error_if_the_arm_falls_aside_on_the_way(target):
+    """Bends reached step by step may not be found directly: no exception, the nearest pose."""
     arm = heavy_arm(endcap_mass_kg=0.0, max_bending_angle_deg=150.0)
     solution = arm.inverse(target)
     assert not solution.converged and 'mm left' in solution.message
@@ -300,8 +302,8 @@ def test_where_a_heavy_arm_falls_aside_on_the_way_the_inverse_says_what_is_left(
     assert solution.residual == pytest.approx(miss, rel=1e-9)
 
 
-def test_a_pose_in_which_it_falls_aside_is_refused_with_the_weight():
-    """Bent over the horizontal a light arm stands, a heavy one falls."""
+def test_pose_that_falls_aside_is_refused_with_the_weight_in_the_message():
+    """Bent beyond the horizontal, a light arm stays up and a heavy one falls."""
     over = np.radians([104.0, 0.0, 90.0, 0.0])
     heavy_arm(body_mass_kg=0.01).shape_of(over)
     with pytest.raises(ModelError, match=r'falls aside under 1\.29 N of weight'):
@@ -309,7 +311,7 @@ def test_a_pose_in_which_it_falls_aside_is_refused_with_the_weight():
     assert np.isnan(heavy_arm().tips_of(over[None])).all()
 
 
-def test_bad_input_is_named():
+def test_errors_name_the_invalid_input():
     arm = heavy_arm()
     with pytest.raises(ValueError, match='tip_force'):
         arm.forward(np.zeros(6), (math.nan, 0.0, 0.0))

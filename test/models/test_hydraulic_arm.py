@@ -18,7 +18,7 @@ from softarm_ros.models.hydraulics.identified_arm import SET_B, build_body
 
 
 def build(segments=1, sections=1, drag=2.0, **axis):
-    """The identified arm of one segment, cut into `segments`, on axes of one's own."""
+    """Return the identified arm of one segment, divided into `segments`, on axes of `axis`."""
     values = replace(SET_B[1], segments=segments, drag_N_s_m=drag, turning_drag_N_m_s=0.025 * drag)
     base = {'chamber_compliance_m3_Pa': 0.0} | axis
     axes = [HydraulicAxisConfig(name=f'a{i}', **base) for i in range(3 * sections)]
@@ -37,9 +37,9 @@ def run(system, state, torque, dt, steps, gravity=HANGING):
 TORQUE = np.array([1.5, 0.0, 0.4])
 
 
-def test_second_order_against_an_independent_integration():
-    """Scipy's Radau on the explicit equations: forward dynamics and the printed matrix (36)."""
-    # A slack wall, so that the explicit equations are not too stiff for numerical Jacobians.
+def test_arm_and_hydraulics_converge_with_order_two_to_an_independent_solution():
+    """Scipy's Radau on the explicit equations: forward dynamics and the paper's matrix (36)."""
+    # A soft wall, so that the explicit equations are not too stiff for numerical Jacobians.
     system = build(chamber_compliance_m3_Pa=5e-12)
     loads = system.arm.loads(HANGING)
     a, b = linear_system(system.hydraulics.axes[0])
@@ -70,8 +70,8 @@ def test_second_order_against_an_independent_integration():
 
 
 @pytest.mark.parametrize(('segments', 'friction'), [(1, 0.0), (3, 0.0), (2, 80.0)])
-def test_passive(segments, friction):
-    """No motor torque: energy only falls, at any step, from a bent arm under pressure."""
+def test_energy_only_falls_without_motor_torque(segments, friction):
+    """The arm starts bent and under pressure; the time steps differ widely."""
     system = build(segments, 2, coulomb_friction_N=friction)
     rng = np.random.default_rng(5)
     q = rng.normal(0.0, 1.5, (2 * segments, 4)) * np.array([1e-3, 1.0, 1.0, 0.3])
@@ -91,8 +91,8 @@ def test_passive(segments, friction):
         assert energy < start
 
 
-def test_motor_work_is_all_accounted_for():
-    """Without any loss, motor work equals the energy gained, up to the method's order."""
+def test_motor_work_equals_the_energy_gained_without_losses():
+    """Equal up to the order of the method."""
     system = build(2, 1, drag=0.0, piston_damping_N_s_m=0.0, viscosity_Pa_s=1e-9)
     body = system.arm.body
     body.damping[:] = 0.0
@@ -100,7 +100,7 @@ def test_motor_work_is_all_accounted_for():
     gaps = []
     for dt in (4e-4, 2e-4):
         state = system.rest_state()
-        # A soft start, so that the fast modes of the water stay asleep.
+        # A soft start does not excite the fast modes of the water.
         work, steps = 0.0, round(0.12 / dt)
         for k in range(steps):
             ramp = min((k + 0.5) * dt / 0.1, 1.0)
@@ -131,7 +131,7 @@ def test_water_is_conserved():
 
 
 @pytest.mark.parametrize('segments', [1, 5])
-def test_static_limit_is_the_equilibrium(segments):
+def test_arm_at_constant_torque_settles_at_the_static_equilibrium(segments):
     system = build(segments, 2)
     torque = np.array([1.0, 0, 0, 0, 0.5, 0.5])
     state = run(system, system.rest_state(), torque, 0.02, 400)
@@ -142,7 +142,7 @@ def test_static_limit_is_the_equilibrium(segments):
 
 
 def test_locked_pistons_hold_the_arm():
-    """High dry friction seals the chambers: the arm then hangs on the water's stiffness."""
+    """High dry friction locks the pistons: the stiffness of the water then holds the arm."""
     free, locked = build(), build(coulomb_friction_N=1e5)
     push = free.arm.loads(HANGING, tip_force=(3.0, 0.0, 0.0))
     bends = []
@@ -156,7 +156,7 @@ def test_locked_pistons_hold_the_arm():
     assert bends[1] < 0.02 * bends[0]
 
 
-def test_large_steps_are_stable():
+def test_steps_of_50_ms_settle_at_the_shape_of_small_steps():
     system = build(2, 2)
     torque = np.array([1.0, 0, 0, 0, 0.5, 0.5])
     coarse = run(system, system.rest_state(), torque, 0.05, 60)
@@ -165,8 +165,8 @@ def test_large_steps_are_stable():
 
 
 @pytest.mark.parametrize('seed', range(12))
-def test_random_arms_converge_and_are_passive(seed):
-    """Torques that jump, seals, valves, end stops, steps from 0.1 to 100 ms: every step solved."""
+def test_random_arms_converge_at_every_step_and_are_passive(seed):
+    """Jumping torques, seal friction, relief valves, end stops, steps from 0.1 to 100 ms."""
     rng = np.random.default_rng(seed)
     friction = float(rng.choice([0.0, 20.0, 300.0]))
     sections = int(rng.integers(1, 3))

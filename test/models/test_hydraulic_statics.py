@@ -1,4 +1,4 @@
-"""Statics of the water-hydraulic arm: pressures <-> bends, elongations, twisted by the weight."""
+"""Statics of the water-hydraulic arm: pressures <-> bends and elongations, twist by weight."""
 
 import numpy as np
 import pytest
@@ -64,7 +64,7 @@ pressures = st.lists(st.floats(0.0, 6e5), min_size=6, max_size=6).map(np.array)
 
 
 def helix_end(length, strain):
-    """Pose of the end of a piece of constant strain, by quadrature of its tangent."""
+    """Return the end pose of a piece of constant strain, by quadrature of its tangent."""
     nodes, weights = np.polynomial.legendre.leggauss(24)
     turns = Rotation.from_rotvec(
         0.5 * (nodes + 1.0)[:, None] * length * np.asarray(strain[1:])
@@ -74,7 +74,7 @@ def helix_end(length, strain):
 
 
 def potential(strains, values, pressure):
-    """Elastic energy, weight of a mass at the top of each section, work of the pressures."""
+    """Return the energy of elasticity, of a mass at the top of each section, and of pressures."""
     length, bending = values.length_m, values.bending_stiffness_N_m2
     turn, place, energy = np.eye(3), np.zeros(3), 0.0
     for k, strain in enumerate(strains.reshape(-1, 4)):
@@ -99,7 +99,7 @@ def potential(strains, values, pressure):
         (0.0, 0.0, 0.0, 6e5, 0.0, 0.0),
     ],
 )
-def test_forward_is_the_least_potential_energy(pressure):
+def test_forward_minimises_the_potential_energy(pressure):
     arm = statics(1)
     scale = np.tile([1e-3, 1.0, 1.0, 1.0], 2)
     found = minimize(
@@ -121,7 +121,7 @@ def test_forward_is_the_least_potential_energy(pressure):
 
 
 @pytest.mark.parametrize('segments', [1, 5])
-def test_agrees_with_the_identified_arm(segments):
+def test_statics_agree_with_the_identified_arm(segments):
     values = SET_B[segments]
     arm = statics(segments, set_b=values)
     pressure = np.array([0.0, 0.0, 0.0, 4e5, 0.0, 0.0])
@@ -133,7 +133,7 @@ def test_agrees_with_the_identified_arm(segments):
     np.testing.assert_allclose(bends[:, 2] + values.length_m, rest.lengths, atol=1e-9)
 
 
-def test_without_weight_bend_and_elongation_are_closed_forms():
+def test_bend_and_elongation_without_weight_match_closed_forms():
     arm = statics(2, Surroundings((0.0, 0.0, 0.0)))
     values = SET_B[1]
     pressure = np.array([1e5, 3e5, 4e5, 2e5, 2e5, 5e5])
@@ -152,7 +152,7 @@ def test_without_weight_bend_and_elongation_are_closed_forms():
     np.testing.assert_allclose(arm.held(np.array(wanted)).strains[:, 3], 0.0, atol=1e-12)
 
 
-def test_the_weight_of_a_bent_distal_section_twists_the_proximal_one():
+def test_weight_of_a_bent_distal_section_twists_the_proximal_section():
     bent = np.array([0.0, 0.7, 1e-3, 1.2, 0.0, 1e-3])
     twist = statics(3).held(bent).strains[:3, 3]
     light = statics(3, Surroundings((0.0, 0.0, 0.0))).held(bent).strains[:3, 3]
@@ -161,18 +161,18 @@ def test_the_weight_of_a_bent_distal_section_twists_the_proximal_one():
     np.testing.assert_allclose(light, 0.0, atol=1e-12)
 
 
-def test_the_hanging_arm_bent_alike_is_stable_to_80_degrees():
+def test_hanging_arm_with_equal_bends_is_stable_at_80_but_not_at_100_deg():
     stable = [
         ARM.held(np.array([angle, 0.0, 1e-3] * 2)).stable for angle in np.radians([60, 80, 100])
     ]
     assert stable == [True, True, False]
 
 
-def test_segments_converge():
+def test_tip_converges_with_order_one_in_the_segments():
     pressure = np.array([3e5, 1e5, 1e5, 1e5, 3e5, 1e5])
     tips = [statics(n).forward(pressure).tip[:3, 3] for n in (2, 4, 8, 16)]
     steps = np.linalg.norm(np.diff(tips, axis=0), axis=1)
-    # The weight at the tops of the segments is of first order in 1 / n.
+    # Placing the weight at the tops of the segments is of first order in 1 / n.
     np.testing.assert_allclose(steps[:-1] / steps[1:], 2.0, atol=0.35)
 
 
@@ -197,7 +197,7 @@ def test_pressures_round_trip(pressure):
 
 @settings(max_examples=10, deadline=None)
 @given(pressures)
-def test_jacobians_against_differences(pressure):
+def test_jacobians_match_finite_differences(pressure):
     pressure = 0.6 * pressure + 5e4
     try:
         q = ARM.configuration_of(pressure)
@@ -227,7 +227,7 @@ def test_jacobians_against_differences(pressure):
         np.testing.assert_allclose(by_pressure[3:, i], turn, rtol=1e-4, atol=1e-10)
 
 
-def test_a_balance_does_not_depend_on_the_way_there():
+def test_equilibrium_does_not_depend_on_earlier_calls():
     wandering, q = statics(3), ARM.rest_configuration
     goal = np.array([0.6, -0.4, 1.5e-3, -0.3, 0.9, 1e-3])
     for share in np.linspace(0.0, 1.0, 15):
@@ -241,7 +241,7 @@ def test_a_balance_does_not_depend_on_the_way_there():
     np.testing.assert_allclose(wandering.actuation_of(goal), ARM.actuation_of(goal), atol=1e-3)
 
 
-def test_rest_is_the_preload():
+def test_rest_configuration_needs_the_preload_in_every_chamber():
     np.testing.assert_allclose(ARM.actuation_of(ARM.rest_configuration), 1e5, atol=1e-3)
     np.testing.assert_allclose(ARM.rest_configuration[[0, 1, 3, 4]], 0.0, atol=0.01)
 
@@ -259,7 +259,7 @@ def test_preferred_configuration_keeps_the_least_filled_chamber_at_the_preload()
 # -- surroundings -----------------------------------------------------------------------------
 
 
-def test_neutral_buoyancy_is_no_weight():
+def test_neutrally_buoyant_arm_has_the_pose_of_a_weightless_arm():
     volume = 0.35 / 998.0
     sunk = statics(2, Surroundings(HANGING, 998.0), displaced_volume_m3=volume)
     weightless = statics(2, Surroundings((0.0, 0.0, 0.0)))
@@ -269,7 +269,7 @@ def test_neutral_buoyancy_is_no_weight():
     )
 
 
-def test_tip_load_is_a_force_and_displaces_water():
+def test_tip_load_acts_as_its_weight_less_that_of_the_displaced_water():
     pressure = np.array([3e5, 1e5, 0.0, 2e5, 0.0, 2e5])
     bare, loaded = statics(2), statics(2, Surroundings(HANGING, 0.0, 0.2))
     pulled = bare.forward(pressure, tip_force=(0.0, 0.0, 0.2 * 9.81))
@@ -281,12 +281,12 @@ def test_tip_load_is_a_force_and_displaces_water():
     )
 
 
-def test_a_standing_arm_that_buckles_is_refused():
+def test_standing_arm_that_buckles_is_refused():
     with pytest.raises(ModelError, match=r'unstable|followed'):
         statics(3, Surroundings((0.0, 0.0, -9.81)), preload=0.0)
 
 
-# -- seen configuration -----------------------------------------------------------------------
+# -- observed configuration -------------------------------------------------------------------
 
 
 def test_observed_configuration_is_exact_for_one_segment():
@@ -297,7 +297,7 @@ def test_observed_configuration_is_exact_for_one_segment():
         np.testing.assert_allclose(seen, shape.configuration, atol=1e-9)
 
 
-def test_observed_configuration_says_what_is_missing():
+def test_observed_configuration_is_none_or_nan_without_all_section_tips():
     tips = ARM.shape_of(ARM.rest_configuration).section_tips
     assert ARM.observed_configuration(tips[-1:]) is None
     tips[0, 0, 3] = np.nan
@@ -308,14 +308,14 @@ def test_observed_configuration_says_what_is_missing():
 
 
 @pytest.mark.parametrize('target', [(0.29, 0.0, 0.722), (-0.1, 0.25, 0.7), (0.0, -0.4, 0.64)])
-def test_inverse_reaches_a_position_within_the_pressures(target):
+def test_inverse_reaches_positions_within_the_pressure_limits(target):
     found = ARM.inverse(target)
     assert found.converged and found.residual < 1e-7
     assert found.actuation.min() >= -1.0 and found.actuation.max() <= TOP + 1.0
     np.testing.assert_allclose(ARM.forward(found.actuation).tip[:3, 3], target, atol=1e-6)
 
 
-def test_a_tilted_mount_is_an_upright_one_in_turned_surroundings():
+def test_tilted_arm_equals_an_upright_arm_under_turned_gravity_and_force():
     tilt = Rotation.from_euler('y', 7.0, degrees=True)
     tilt = Rotation.from_euler('x', 4.0, degrees=True) * tilt
     tilted = statics(3, Surroundings(HANGING, 0.0, 0.1, base_tilt_deg=(4.0, 7.0)))
@@ -345,7 +345,7 @@ def test_a_tilted_mount_is_an_upright_one_in_turned_surroundings():
     np.testing.assert_allclose(found.shape.tip[:3, 3], tip, atol=1e-6)
 
 
-def test_a_section_that_is_bent_at_rest_bends_as_much_more():
+def test_rest_bend_of_a_section_adds_to_its_bend():
     weightless = Surroundings((0.0, 0.0, 0.0))
     straight, bent = statics(3, weightless), statics(3, weightless, rest_bend_deg=(3.0, -2.0))
     for pressure in (np.full(6, 1e5), np.array([3e5, 1e5, 2e5, 1e5, 4e5, 1e5])):
@@ -354,12 +354,12 @@ def test_a_section_that_is_bent_at_rest_bends_as_much_more():
         np.testing.assert_allclose(more[[3, 4]], np.radians([3.0, -2.0]), atol=1e-9)
 
 
-def test_a_plate_may_not_outweigh_its_section():
+def test_plate_heavier_than_its_section_is_refused():
     with pytest.raises(ValueError, match=r'plate_mass_kg = 0\.4 kg; expected less than'):
         section(plate_mass_kg=0.4)
 
 
-def test_inverse_from_a_neighbour_stays_near():
+def test_inverse_with_a_near_guess_stays_near_it():
     first = ARM.inverse((0.29, 0.0, 0.722))
     second = ARM.inverse((0.289, 0.02, 0.722), guess=first.actuation)
     assert second.converged
@@ -367,7 +367,7 @@ def test_inverse_from_a_neighbour_stays_near():
     assert np.abs(moved[[0, 1, 3, 4]]).max() < 0.15
 
 
-def test_inverse_with_orientation_and_tip_force():
+def test_inverse_meets_an_orientation_and_accounts_for_a_tip_force():
     wanted = ARM.forward(np.array([1.5e5, 3e5, 3.5e5, 3e5, 1.5e5, 1.2e5]))
     found = ARM.inverse(wanted.tip[:3, 3], wanted.tip[:3, :3])
     assert found.converged
@@ -379,7 +379,7 @@ def test_inverse_with_orientation_and_tip_force():
     np.testing.assert_allclose(again.tip[:3, 3], (0.2, 0.1, 0.74), atol=1e-6)
 
 
-def test_inverse_says_what_is_out_of_reach():
+def test_inverse_reports_a_point_out_of_reach():
     found = ARM.inverse((0.0, 0.0, 0.95))
     assert not found.converged and 'mm left' in found.message
     assert found.residual == pytest.approx(0.95 - found.shape.tip[2, 3], abs=2e-3)
@@ -398,7 +398,7 @@ def test_inverse_says_what_is_out_of_reach():
         (lambda: ARM.held(np.array([0, 0, 0, 0, np.inf, 0])), 'distal_bend_y'),
     ],
 )
-def test_bad_input_is_refused_by_name(call, message):
+def test_errors_name_the_invalid_input(call, message):
     with pytest.raises(ModelError, match=message):
         call()
 
@@ -410,12 +410,12 @@ def test_bad_input_is_refused_by_name(call, message):
         (((0.0, 0.0, 0.7), 2.0 * np.eye(3)), 'orientation is not a rotation matrix'),
     ],
 )
-def test_bad_targets_are_refused_by_name(target, message):
+def test_errors_name_the_invalid_target(target, message):
     with pytest.raises(ValueError, match=message):
         ARM.inverse(*target)
 
 
-def test_chambers_on_one_side_are_refused():
+def test_chambers_all_on_one_side_or_fewer_than_three_are_refused():
     chambers = [ChamberConfig(name=f'c{j}', section=0, angle_deg=0.0) for j in range(3)]
     with pytest.raises(ModelError, match='one side'):
         HydraulicStatics(

@@ -1,4 +1,4 @@
-"""Morison loads against closed forms and laws of mechanics."""
+"""Morison loads against closed forms and conservation laws."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def pieces():
     return Hydrodynamics(WATER, np.linspace(0.02, 0.05, 7), 0.034)
 
 
-def test_rigid_cylinder_in_a_uniform_current():
+def test_uniform_current_loads_a_rigid_cylinder_as_in_closed_form():
     """F = 1/2 rho C_d D L U^2 at L / 2 from the base."""
     n, length, diameter, speed = 40, 0.27, 0.034, 0.3
     cylinder = Hydrodynamics(WATER, np.full(n, length / n), diameter)
@@ -53,7 +53,7 @@ def test_rigid_cylinder_in_a_uniform_current():
     np.testing.assert_allclose(total, [force, 0, 0, 0, force * length / 2, 0], atol=1e-15)
 
 
-def test_yawed_cylinder_feels_the_cross_flow_only():
+def test_drag_of_a_yawed_cylinder_depends_on_the_cross_flow_only():
     """Independence principle: the load across depends on the velocity across."""
     cylinder = Hydrodynamics(WATER.model_copy(update={'drag_along': 0.0}), [0.3], 0.03)
     flow = np.array([0.4, 0.0, 0.0])
@@ -66,7 +66,7 @@ def test_yawed_cylinder_feels_the_cross_flow_only():
 
 
 @pytest.mark.parametrize('kc', [3.0, 8.0, 20.0])
-def test_oscillating_cylinder_peak_and_phase(kc):
+def test_force_on_an_oscillating_cylinder_has_closed_form_peak_and_phase(kc):
     """
     Peak and phase of Morison's sum for x = A sin(w t), in closed form.
 
@@ -79,7 +79,7 @@ def test_oscillating_cylinder_peak_and_phase(kc):
     inertia = 998.0 * c_a * math.pi * diameter**2 / 4.0 * amplitude * omega**2
     assert (inertia / (2.0 * drag) > 1.0) == (kc < math.pi**2 * c_a / (2.0 * c_d))
     phase = np.linspace(0.0, 2.0 * math.pi, 20001)
-    # Pieces know nothing of one another: each is the cylinder at another time.
+    # Pieces are independent of one another: each is the cylinder at another time.
     water = WaterConfig(drag_across=c_d, added_mass_across=c_a)
     pieces = Hydrodynamics(water, np.ones(len(phase)), diameter)
     still_pieces = still(len(phase), [0.0, 0.0, 1.0])
@@ -99,7 +99,7 @@ def test_oscillating_cylinder_peak_and_phase(kc):
 
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 2**31))
-def test_drag_dissipates_and_is_galilean(seed):
+def test_drag_dissipates_energy_and_is_galilean_invariant(seed):
     pieces = Hydrodynamics(WATER, np.linspace(0.02, 0.05, 7), 0.034)
     motion = random_motion(seed)
     flow, boost = np.random.default_rng(seed + 1).normal(size=(2, 3))
@@ -118,7 +118,7 @@ def test_drag_dissipates_and_is_galilean(seed):
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**31))
-def test_drag_slope_against_differences(seed):
+def test_drag_damping_matches_finite_differences(seed):
     pieces = Hydrodynamics(WATER, np.linspace(0.02, 0.05, 7), 0.034)
     motion = random_motion(seed)
     loads = pieces.loads(motion)
@@ -131,7 +131,7 @@ def test_drag_slope_against_differences(seed):
 
 @settings(max_examples=30, deadline=None)
 @given(seed=st.integers(0, 2**31))
-def test_frame_invariance(seed):
+def test_base_wrench_turns_with_the_frame(seed):
     pieces = Hydrodynamics(WATER, np.linspace(0.02, 0.05, 7), 0.034)
     motion = random_motion(seed)
     R = Rotation.random(random_state=seed % 10**6).as_matrix()
@@ -162,8 +162,8 @@ def tumbling(t):
     return R @ np.array([0.6, 0.0, 0.8]), velocity, acceleration, spin
 
 
-def test_added_mass_momentum_and_energy():
-    """The impulse is the loss of A v; force and moment together take the energy's rate."""
+def test_added_mass_loads_balance_momentum_and_energy():
+    """The impulse equals the loss of A v; the work of force and moment equals the energy lost."""
     piece = Hydrodynamics(WATER, [0.05], 0.034)
     mass = piece.displaced_kg[0]
 
@@ -189,8 +189,7 @@ def test_added_mass_momentum_and_energy():
     assert power == pytest.approx(lost, abs=1e-13)
 
 
-def test_freely_floating_neutral_piece_follows_the_water(pieces):
-    """A piece that moves with accelerating water feels what the displaced water would."""
+def test_piece_moving_with_accelerating_water_is_loaded_like_the_displaced_water(pieces):
     motion = random_motion(3)
     rate = np.array([0.4, 0.1, -0.2])
     with_water = PieceMotion(
@@ -206,7 +205,7 @@ def test_freely_floating_neutral_piece_follows_the_water(pieces):
     np.testing.assert_allclose(loads.total, expected, atol=1e-15)
 
 
-def test_buoyancy_and_added_mass_matrix(pieces):
+def test_buoyancy_and_added_mass_follow_from_the_displaced_water(pieces):
     loads = pieces.loads(still(7, [0, 0, 1]), gravity_m_s2=(0.0, 0.0, -9.81))
     np.testing.assert_allclose(loads.buoyancy[:, 2], 9.81 * pieces.displaced_kg)
     matrix = pieces.added_mass_matrices()
@@ -236,5 +235,5 @@ def test_bad_input_is_refused(pieces):
         )
 
 
-def test_lengths_at_nodes():
+def test_lengths_at_nodes_are_half_of_the_adjacent_pieces():
     np.testing.assert_allclose(lengths_at_nodes([0.2, 0.4, 0.6]), [0.3, 0.5, 0.3])

@@ -1,4 +1,4 @@
-"""The hydraulic arm's identified set: what it was identified by, and an independent solution."""
+"""Identified parameters of the hydraulic arm: identification data and an independent solution."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ STATIC = [
 
 
 @pytest.mark.parametrize('segments', SET_B)
-def test_set_is_what_is_identified(segments):
+def test_stored_set_equals_a_new_identification(segments):
     assert SET_B[segments].segments == segments
     np.testing.assert_allclose(astuple(SET_B[segments]), astuple(identify(segments)), rtol=2e-7)
 
@@ -40,8 +40,8 @@ def test_set_is_what_is_identified(segments):
     ('pressures', 'length_m', 'angle_deg', 'radius_m'),
     [((0.0, 1e6, 1e6), 0.401, 165.7, 0.1387), ((1e6, 0.0, 0.0), 0.399, -168.0, 0.1361)],
 )
-def test_limit_poses_are_the_reported(segments, pressures, length_m, angle_deg, radius_m):
-    """One section at 1 MPa; the bar is 2 %. The length with one actuator is the model's own."""
+def test_limit_poses_match_the_reported_poses(segments, pressures, length_m, angle_deg, radius_m):
+    """One section at 1 MPa; required 2 %. The length with one actuator comes from the model."""
     pose = rest_pose(build_body(SET_B[segments], 1), pressures)
     assert pose.stable
     assert pose.lengths[0] == pytest.approx(length_m, abs=1e-4)
@@ -50,8 +50,8 @@ def test_limit_poses_are_the_reported(segments, pressures, length_m, angle_deg, 
 
 
 @pytest.mark.parametrize(('actuator', 'pressure', 'first', 'second', 'angles'), STATIC)
-def test_static_tips(actuator, pressure, first, second, angles):
-    """An independent solution with curvature per stretched length: 0.5 % of strain apart."""
+def test_static_tips_match_an_independent_solution(actuator, pressure, first, second, angles):
+    """The reference takes curvature per stretched length: 0.5 % of strain apart."""
     pressures = np.zeros(6)
     pressures[actuator - 1] = pressure
     pose = rest_pose(build_body(SET_B[1]), pressures)
@@ -61,28 +61,28 @@ def test_static_tips(actuator, pressure, first, second, angles):
     assert np.abs(pose.tips[:, 1]).max() < 1e-12
 
 
-def test_set_belongs_to_its_segments():
-    """With the mass of five segments at their tops the stiffness for one gives way too much."""
+def test_set_for_one_segment_is_too_compliant_for_five():
+    """With the mass of five segments at their tops, the stiffness for one segment is too low."""
     drive = build_body(replace(SET_B[1], segments=5), 1)
     assert np.degrees(rest_pose(drive, (0.0, 1e6, 1e6)).angles[0]) > 175.0
 
 
-def test_actuators_1_and_4_are_opposite():
+def test_actuators_1_and_4_are_opposite_and_the_excess_is_in_the_lever():
     drive = build_body(SET_B[5])
     np.testing.assert_allclose(drive.map[0, 1:3, 0], -drive.map[5, 1:3, 3], atol=1e-18)
-    # The excess is one of lever, not of force.
+    # The excess is in the lever, not in the force.
     np.testing.assert_array_equal(drive.map[0, 0, :3], drive.map[0, 0, 0])
     levers = np.hypot(drive.map[0, 1, :3], drive.map[0, 2, :3])
     assert levers[0] / levers[1] == pytest.approx(SET_B[5].excess)
     assert levers[1] == pytest.approx(levers[2])
 
 
-def test_chambers_stretch_is_counted_once():
+def test_hydraulic_axes_have_no_chamber_compliance_of_their_own():
     system = build_hydraulic_arm(SET_B[1], sections=3)
     assert [axis.name for axis in system.hydraulics.axes] == [f'axis{i}' for i in range(1, 10)]
     assert all(axis.chamber_compliance_m3_Pa == 0.0 for axis in system.hydraulics.axes)
 
 
-def test_a_section_sucked_to_nothing_is_reported():
+def test_section_under_extreme_vacuum_raises_no_equilibrium():
     with pytest.raises(ModelError, match='no equilibrium'):
         rest_pose(build_body(SET_B[1], 1), (-1e8, -1e8, -1e8))

@@ -1,4 +1,4 @@
-"""The one inverse search, on a chain of rotary joints whose answers are known in closed form."""
+"""The inverse search of all models, on a chain of rotary joints with closed-form kinematics."""
 
 import math
 
@@ -31,7 +31,7 @@ def tip_and_twist(joints):
 
 
 class Chain(SteppedProblem):
-    """Joints near zero within limits; `most` is the largest sum of them, `refused` a verdict."""
+    """Joints within limits, near zero by `wish`; `most` bounds their sum, `refused` refuses."""
 
     def __init__(self, wish=True, most=None, refused='', moved=0.0, forbidden=None):
         self.scale, self.max_step = np.ones(4), np.full(4, 0.5)
@@ -70,7 +70,7 @@ def target_of(joints, with_orientation=False):
     return pose_target(tip[:3, 3], tip[:3, :3] if with_orientation else None, LENGTH)
 
 
-def test_what_is_reached_is_reached_by_the_least():
+def test_inverse_reaches_targets_with_the_smallest_joint_angles():
     rng = np.random.default_rng(0)
     for _ in range(20):
         target = target_of(rng.uniform(-1.2, 1.2, 4))
@@ -84,7 +84,7 @@ def test_what_is_reached_is_reached_by_the_least():
         assert np.linalg.norm(left) < 0.05 * np.linalg.norm(found.actuation)
 
 
-def test_an_orientation_is_met_and_weighs_half_the_length():
+def test_inverse_meets_an_orientation_and_weighs_its_error_by_half_the_length():
     joints = np.array([0.5, -0.4, 0.9, 0.2])
     found = find_pose(Chain(), target_of(joints, True))
     assert found.converged
@@ -97,7 +97,7 @@ def test_an_orientation_is_met_and_weighs_half_the_length():
 
 
 @pytest.mark.parametrize('point', [(0.0, 0.0, 1.3), (1.5, 0.0, 0.2), (-0.6, 0.0, -0.9)])
-def test_out_of_reach_gives_the_nearest_point_and_names_what_is_left(point):
+def test_target_out_of_reach_gives_the_nearest_point_and_reports_the_error(point):
     target = pose_target(point, None, LENGTH)
     found = find_pose(Chain(), target)
     rng = np.random.default_rng(1)
@@ -119,7 +119,7 @@ def test_out_of_reach_gives_the_nearest_point_and_names_what_is_left(point):
         assert (f'joint {k}' in found.message) == (abs(found.actuation[k]) > LIMIT - 1e-9)
 
 
-def test_a_guess_that_leads_there_decides_and_another_is_given_up():
+def test_guess_selects_the_solution_and_an_impossible_guess_is_ignored():
     joints = np.array([-0.9, 1.2, 0.8, 0.1])
     target = target_of(joints)
     near = find_pose(Chain(wish=False), target, joints + 0.01)
@@ -130,7 +130,7 @@ def test_a_guess_that_leads_there_decides_and_another_is_given_up():
     assert find_pose(barred, target, joints).converged  # the guess has no shape
 
 
-def test_rows_bind():
+def test_inequality_rows_bound_the_solution():
     joints = np.array([0.5, 0.4, 0.3, 0.2])
     target = target_of(joints)
     most = 0.9 * find_pose(Chain(), target).actuation.sum()
@@ -139,7 +139,7 @@ def test_rows_bind():
     assert found.actuation.sum() <= most * (1.0 + 1e-6)
 
 
-def test_a_refusal_or_another_shape_is_not_converged():
+def test_refused_or_deviating_outcome_is_not_converged():
     target = target_of([0.5, 0.4, 0.3, 0.2])
     refused = find_pose(Chain(refused='joint 2 would break'), target)
     assert not refused.converged and refused.message == 'joint 2 would break'
@@ -149,7 +149,7 @@ def test_a_refusal_or_another_shape_is_not_converged():
     assert 'not reached: 10.000 mm left' in moved.message
 
 
-def test_without_any_shape_the_reason_is_said():
+def test_search_without_a_valid_start_raises_the_reason():
     with pytest.raises(ModelError, match=r'no start of the search .* nobody goes there'):
         find_pose(Chain(forbidden=lambda q: True), target_of(np.zeros(4)))
 
@@ -169,14 +169,14 @@ def test_without_any_shape_the_reason_is_said():
         ((0.0, 0.0, 1.0), np.diag([1.0, 1.0, -1.0]), 'det R = -1'),
     ],
 )
-def test_bad_targets_are_named(position, orientation, message):
+def test_errors_name_the_invalid_target(position, orientation, message):
     with pytest.raises(ValueError, match=message):
         pose_target(position, orientation, LENGTH)
 
 
 @pytest.mark.parametrize('size', [1.0, 1e-4, 1e-9])
-def test_small_steps_are_as_exact_as_large_ones(size):
-    """The solver's tolerance is absolute; bounds that bind must bind at every scale."""
+def test_bounded_least_squares_is_equally_exact_at_every_scale(size):
+    """The solver's tolerance is absolute; active bounds must be active at every scale."""
     rng = np.random.default_rng(3)
     matrix = np.vstack([rng.normal(size=(3, 5)), 1e-3 * np.eye(5)])
     right = np.concatenate([rng.normal(size=3), np.zeros(5)])

@@ -25,7 +25,7 @@ def arm(request):
 
 @quick
 @given(component, component, component, component, st.sampled_from(MODEL_NAMES))
-def test_reachable_positions_are_reached(a, b, c, d, name):
+def test_inverse_reaches_reachable_positions_within_the_bending_limit(a, b, c, d, name):
     arm = build_model(name, *arm_parts())
     target = arm.shape_of(np.array([a, b, c, d])).tip[:3, 3]
     solution = arm.inverse(target)
@@ -37,7 +37,7 @@ def test_reachable_positions_are_reached(a, b, c, d, name):
 
 @quick
 @given(component, component, component, component)
-def test_reachable_poses_are_met(a, b, c, d):
+def test_inverse_reaches_reachable_poses(a, b, c, d):
     arm = build_model('cable_statics', *arm_parts())
     goal = arm.shape_of(np.array([a, b, c, d])).tip
     solution = arm.inverse(goal[:3, 3], goal[:3, :3])
@@ -46,7 +46,7 @@ def test_reachable_poses_are_met(a, b, c, d):
 
 
 @pytest.mark.parametrize('sections', [1, 2, 3, 5])
-def test_straight_arm_is_found_from_its_tip(sections):
+def test_inverse_of_the_straight_tip_is_the_straight_arm(sections):
     arm = build_model('cable_statics', *arm_parts(sections))
     solution = arm.inverse((0.0, 0.0, arm.rest_length_m))
     assert solution.converged
@@ -57,7 +57,7 @@ def test_straight_arm_is_found_from_its_tip(sections):
 @pytest.mark.parametrize(
     'target', [(0.0, 0.0, 0.5), (0.3, -0.1, 0.1), (0.0, 0.0, -0.3), (0.02, 0.0, 0.05), (0.0,) * 3]
 )
-def test_out_of_reach_gives_the_best_approach(sections, target):
+def test_inverse_of_a_point_out_of_reach_gives_the_best_approach(sections, target):
     """Reference: bounded optimisation in polar coordinates from many random starts."""
     arm = build_model('constant_curvature', *arm_parts(sections))
     solution = arm.inverse(target)
@@ -105,13 +105,13 @@ def test_one_section_reaches_its_surface_only(arm):
     np.testing.assert_allclose(single.inverse(on_surface).shape.configuration, bend, atol=1e-6)
     off = single.inverse(1.1 * on_surface)
     assert not off.converged
-    # At the best approach the error stands on the surface.
+    # At the best approach the error is normal to the surface.
     tip, jacobian = single.tip_and_jacobian(off.shape.configuration)
     assert np.abs(jacobian.T @ (1.1 * on_surface - tip)).max() < 1e-8
     assert off.residual == pytest.approx(np.linalg.norm(1.1 * on_surface - tip), rel=1e-9)
 
 
-def test_cables_that_hold_one_direction_limit_the_search():
+def test_inverse_bends_only_towards_a_single_cable():
     arm = build_model('cable_statics', *arm_parts(1, (90.0,)))
     solution = arm.inverse((0.05, 0.05, 0.08))
     bend = solution.shape.configuration
@@ -121,7 +121,7 @@ def test_cables_that_hold_one_direction_limit_the_search():
     np.testing.assert_allclose(away.shape.configuration, 0.0, atol=1e-9)
 
 
-def test_guess_selects_the_branch_and_repeats_exactly(arm):
+def test_guess_selects_the_branch_and_the_inverse_repeats_exactly(arm):
     bend = np.array([1.0, 0.3, -0.8, 0.4])
     target = arm.shape_of(bend).tip[:3, 3]
     near = arm.inverse(target, guess=arm.actuation_of(bend + 0.01))
@@ -132,7 +132,7 @@ def test_guess_selects_the_branch_and_repeats_exactly(arm):
     assert np.array_equal(cold.actuation, arm.inverse(target).actuation)
 
 
-def test_useless_guess_is_left_aside(arm):
+def test_inverse_converges_despite_a_useless_guess(arm):
     target = arm.shape_of(np.array([0.4, 0.1, 0.2, -0.3])).tip[:3, 3]
     assert arm.inverse(target, guess=np.full(6, 0.04)).converged
 
@@ -188,12 +188,12 @@ def test_tip_loads_are_refused(arm):
         (lambda arm: arm.forward(np.zeros(6), tip_force=(0, 0, math.nan)), 'tip_force'),
     ],
 )
-def test_bad_input_is_named(arm, call, message):
+def test_errors_name_the_invalid_input(arm, call, message):
     with pytest.raises(ValueError, match=message):
         call(arm)
 
 
-def test_read_only_and_strided_input_is_taken(arm):
+def test_read_only_and_strided_input_is_accepted(arm):
     actuation = arm.actuation_of(np.array([0.4, 0.1, 0.2, -0.3]))
     strided = np.repeat(actuation, 2)[::2]
     strided.flags.writeable = False
@@ -210,7 +210,7 @@ def test_read_only_and_strided_input_is_taken(arm):
         (lambda s, c: ([*s, s[0]], c), 'section names repeat: section_0'),
     ],
 )
-def test_parts_that_do_not_fit_are_refused(edit, message):
+def test_inconsistent_sections_and_cables_are_refused(edit, message):
     with pytest.raises(ValueError, match=message):
         build_model('cable_statics', *edit(*arm_parts()))
 

@@ -1,4 +1,4 @@
-"""Shapes that are led to a measured tip, for drawing."""
+"""Shapes moved to a measured tip, for drawing."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ def arm(request):
     return rig.model(), rig.sample_configurations(np.random.default_rng(3), 6)
 
 
-def test_the_tip_is_where_it_was_measured(arm):
+def test_configuration_at_tip_reaches_the_measured_tip(arm):
     model, drawn = arm
     length, places = model.rest_length_m, model.tips_of(drawn)
     for at, here, there in zip(drawn[:-1], places[:-1], places[1:]):
@@ -26,14 +26,14 @@ def test_the_tip_is_where_it_was_measured(arm):
         assert np.linalg.norm(model.tips_of(led[None])[0] - tip) < 1e-3 * length
 
 
-def test_a_tip_in_place_moves_nothing(arm):
+def test_tip_already_in_place_leaves_the_configuration_unchanged(arm):
     model, drawn = arm
     for at, tip in zip(drawn, model.tips_of(drawn)):
         np.testing.assert_array_equal(configuration_at_tip(model, at, tip), at)
 
 
-def test_the_way_is_the_least_that_leads_there():
-    """To first order the coordinates move along the rows of the Jacobian, by scale."""
+def test_configuration_change_is_the_smallest_that_reaches_the_tip():
+    """To first order the scaled coordinates move along the rows of the Jacobian."""
     rig = load_rig('trunk')
     model = rig.model()
     (at,) = rig.sample_configurations(np.random.default_rng(4), 1)
@@ -45,7 +45,7 @@ def test_the_way_is_the_least_that_leads_there():
     assert np.linalg.norm((led - at - least) / scale) < 0.05 * np.linalg.norm(least / scale)
 
 
-def test_out_of_reach_is_the_nearest_and_beyond_the_model_is_no_error():
+def test_unreachable_tip_raises_no_error_and_does_not_increase_the_distance():
     rig = load_rig('fishbone_arm')
     model = rig.model()
     rest = model.rest_configuration
@@ -55,7 +55,7 @@ def test_out_of_reach_is_the_nearest_and_beyond_the_model_is_no_error():
     assert np.linalg.norm(model.tips_of(led[None])[0] - far) <= np.linalg.norm(tip - far)
 
 
-def test_what_is_measured_is_drawn_as_it_is():
+def test_drawn_configuration_moves_to_the_tip_only_if_it_is_not_measured():
     model = load_rig('cable_arm').model()
     at, tip = np.full(4, 0.3), np.array([0.02, 0.0, 0.2])
     measured = ViewState(configuration=at, measured=True, tip=tip)

@@ -1,4 +1,4 @@
-"""Arcs that give under a load at the tip."""
+"""Arcs that bend under a load at the tip."""
 
 import numpy as np
 import pytest
@@ -25,15 +25,15 @@ def some_contractions(count):
     return np.random.default_rng(1).uniform(-0.004, 0.004, (count, len(cables())))
 
 
-def test_many_section_tips_are_those_of_each():
+def test_batched_section_tips_equal_single_calls():
     arm = soft_arm(WEIGHT)
     rows = some_contractions(5)
     expected = [arm.forward(row).section_tips for row in rows]
     np.testing.assert_allclose(arm.section_tips_of(rows), expected, atol=1e-12)
 
 
-def test_a_straight_arm_gives_by_virtual_work():
-    """The moment about the middle of a straight arc is what its bending works against."""
+def test_give_of_a_straight_arm_follows_virtual_work():
+    """The generalised force of a bend is the moment about the middle of the straight arc."""
     arm = soft_arm()
     lengths = np.array([[s.length_m, s.endcap_length_m] for s in arm.sections])
     straight = np.zeros(2 * len(lengths))
@@ -44,7 +44,7 @@ def test_a_straight_arm_gives_by_virtual_work():
     np.testing.assert_allclose(more, np.repeat(gives, 2) * (jacobian.T @ force), atol=1e-12)
 
 
-def test_a_moment_bends_about_its_axis_and_one_along_the_arm_does_nothing():
+def test_tip_moment_bends_about_its_axis_and_an_axial_moment_has_no_effect():
     lengths = np.array([[0.1, 0.0]])
     nothing = np.zeros((1, 3))
     turn = give_of_load(
@@ -55,7 +55,7 @@ def test_a_moment_bends_about_its_axis_and_one_along_the_arm_does_nothing():
     assert tips[0, 0, 0, 3] > 0.0  # about y, towards x
 
 
-def test_the_balance_holds_and_without_one_it_is_said():
+def test_loaded_bends_are_in_balance_and_a_missing_balance_is_refused():
     arm = soft_arm(WEIGHT)
     contraction = some_contractions(1)[0]
     bend = arm.configuration_of(contraction)
@@ -71,7 +71,7 @@ def test_the_balance_holds_and_without_one_it_is_said():
         )
 
 
-def test_what_holds_a_loaded_configuration_leads_to_it():
+def test_contractions_and_loaded_bends_round_trip():
     arm = soft_arm(WEIGHT)
     contraction = np.linalg.pinv(arm.bends_per_contraction) @ np.linspace(
         -0.1, 0.1, len(arm.rest_configuration)
@@ -81,7 +81,7 @@ def test_what_holds_a_loaded_configuration_leads_to_it():
     np.testing.assert_allclose(arm.actuation_of(arm.rest_configuration), 0.0, atol=1e-10)
 
 
-def test_derivatives_of_a_loaded_arm_are_those_of_differences():
+def test_derivatives_of_a_loaded_arm_match_finite_differences():
     arm, step = soft_arm(WEIGHT), 1e-6
     contraction = some_contractions(1)[0]
     bend = arm.configuration_of(contraction)
@@ -100,8 +100,8 @@ def test_derivatives_of_a_loaded_arm_are_those_of_differences():
     np.testing.assert_allclose(arm.jacobian(contraction)[:3], np.stack(columns, axis=1), atol=1e-5)
 
 
-def test_inverse_of_a_loaded_arm_takes_the_least_contractions():
-    """Along the motions that keep the tip, no small step makes them less."""
+def test_inverse_of_a_loaded_arm_minimises_the_contractions():
+    """Along the motions that keep the tip, their norm has no slope."""
     arm = soft_arm(WEIGHT, 0.6)
     for row in some_contractions(4):
         found = arm.inverse(arm.forward(row).tip[:3, 3])
@@ -111,7 +111,7 @@ def test_inverse_of_a_loaded_arm_takes_the_least_contractions():
         assert np.abs(slope).max() < 5e-3
 
 
-def test_without_a_give_loads_are_refused_as_before():
+def test_arm_without_give_is_unchanged_by_tip_weight_and_refuses_tip_loads():
     stiff = PairedCablesArm(sections(), cables(), WEIGHT)
     free = PairedCablesArm(sections(), cables())
     np.testing.assert_array_equal(stiff.rest_configuration, free.rest_configuration)

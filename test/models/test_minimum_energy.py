@@ -53,13 +53,13 @@ def worst_mm(solution, exact, component=False):
     return 1e3 * float(size.max())
 
 
-def test_the_worked_example_by_shooting(exact):
+def test_shooting_solution_matches_the_worked_example(exact):
     assert exact.residual < 1e-11
     np.testing.assert_allclose(exact.force, [-0.8290, -0.3316, -2.5435], atol=6e-5)
     np.testing.assert_allclose(exact.base_curvature, [0.5481, -1.3702, 0.0], atol=6e-5)
 
 
-def test_the_worked_example_in_all_its_digits(exact):
+def test_rod_matches_all_digits_of_the_worked_example(exact):
     solution = rod(80).reach(P)
     assert solution.converged and solution.stable and not solution.message
     fine = rod(640).reach(P)
@@ -74,7 +74,7 @@ def test_the_worked_example_in_all_its_digits(exact):
     np.testing.assert_allclose(solution.positions[-1], P, atol=1e-12)
 
 
-def test_second_order_and_a_tenth_of_a_millimetre_at_80_nodes(exact):
+def test_shape_error_has_order_two_and_is_below_0_1_mm_at_80_intervals(exact):
     errors = [worst_mm(rod(n).reach(P), exact) for n in (20, 40, 80)]
     assert errors[2] < 0.1
     np.testing.assert_allclose(errors, [0.272, 0.0677, 0.0169], rtol=0.01)
@@ -82,7 +82,7 @@ def test_second_order_and_a_tenth_of_a_millimetre_at_80_nodes(exact):
     assert math.log2(errors[1] / errors[2]) == pytest.approx(2.0, abs=0.1)
 
 
-def test_the_papers_differences_reach_the_same_shape(exact):
+def test_least_squares_has_the_published_shape_errors(exact):
     published = {20: 0.335, 40: 0.078, 80: 0.019}
     for n, error in published.items():
         frame = rod(n)
@@ -91,7 +91,7 @@ def test_the_papers_differences_reach_the_same_shape(exact):
         assert worst_mm(solution, exact, component=True) == pytest.approx(error, abs=6e-4)
 
 
-def test_least_squares_from_the_straight_arm():
+def test_least_squares_converges_from_straight_unless_the_support_is_a_moment():
     frame = rod()
     held = solve_least_squares(frame, P)
     assert held.converged
@@ -100,7 +100,7 @@ def test_least_squares_from_the_straight_arm():
     assert not printed.converged and 'local minimum' in printed.message
 
 
-def test_least_squares_holds_an_attitude():
+def test_least_squares_meets_an_attitude():
     frame = rod()
     attitude = frame.reach(P).tip[:3, :3] @ exp_so3([0.1, 0.2, 0.3])
     least = frame.reach(P, attitude)
@@ -111,7 +111,7 @@ def test_least_squares_holds_an_attitude():
 
 
 @pytest.mark.parametrize('load', [0.2, 0.5])
-def test_a_load_at_the_tip_moves_the_multiplier_and_nothing_else(load):
+def test_tip_load_changes_the_tip_wrench_but_not_the_shape(load):
     free, loaded = rod().reach(P), rod().reach(P, tip_force=(0.0, 0.0, load))
     np.testing.assert_allclose(loaded.positions, free.positions, atol=1e-10)
     np.testing.assert_allclose(
@@ -119,7 +119,7 @@ def test_a_load_at_the_tip_moves_the_multiplier_and_nothing_else(load):
     )
 
 
-def test_random_targets_against_shooting():
+def test_shapes_of_random_targets_match_shooting():
     rng = np.random.default_rng(5)
     frame = rod(80, (3.0, -2.0, 7.0))
     for _ in range(4):
@@ -133,7 +133,7 @@ def test_random_targets_against_shooting():
         assert worst_mm(solution, exact) < 0.1
 
 
-def test_planar_elastica_without_gravity():
+def test_tip_held_at_the_elastica_needs_the_force_of_the_elastica():
     # A cantilever under an end force F at right angles to its root: elliptic integrals give the
     # tip; held there, the multiplier must be F.
     load, bending = 0.6, BACKBONE.bending_stiffness_N_m2
@@ -151,7 +151,7 @@ def test_planar_elastica_without_gravity():
     np.testing.assert_allclose(solution.tip_wrench[:3], [load, 0.0, 0.0], atol=2e-4)
 
 
-def test_a_circle_is_the_least_energy_of_its_own_end_pose():
+def test_rod_held_at_the_end_pose_of_a_circle_is_that_circle():
     radius, angle = 0.5, 2.0
     position = [radius * (1.0 - math.cos(angle)), 0.0, radius * math.sin(angle)]
     solution = rod(80, (0.0, 0.0, 0.0)).reach(position, exp_so3([0.0, angle, 0.0]))
@@ -162,7 +162,7 @@ def test_a_circle_is_the_least_energy_of_its_own_end_pose():
     np.testing.assert_allclose(solution.tip_wrench[3:], [0.0, moment, 0.0], atol=2e-4)
 
 
-def test_the_multipliers_are_the_derivative_of_the_energy():
+def test_tip_wrench_is_the_derivative_of_the_energy_by_the_tip_pose():
     frame = rod()
     attitude = frame.reach(P).tip[:3, :3] @ exp_so3([0.2, -0.1, 0.4])
 
@@ -180,7 +180,7 @@ def test_the_multipliers_are_the_derivative_of_the_energy():
         assert solution.tip_wrench[3 + k] == pytest.approx(slope, abs=1e-6)
 
 
-def test_gradient_and_hessian_of_everything_at_once():
+def test_gradient_and_hessian_match_differences_with_all_terms():
     rng = np.random.default_rng(1)
     n, modules, width = 12, 4, 11
     ds, stiffness = 1.0 / n, np.array([0.12, 0.11, 0.09])
@@ -236,7 +236,7 @@ def test_gradient_and_hessian_of_everything_at_once():
         assert step @ hessian @ step == pytest.approx(second, rel=1e-4, abs=1e-3)
 
 
-def test_banded_and_dense_factorisations():
+def test_banded_and_dense_factorisations_solve_and_count_negative_eigenvalues():
     rng = np.random.default_rng(2)
     size, width = 30, 5
     full = rng.normal(size=(size, size))
@@ -273,14 +273,14 @@ def test_turning_target_and_gravity_turns_the_shape(distance, polar, azimuth, tu
     first = rod(20, gravity).reach(target)
     second = rod(20, about @ gravity).reach(about @ target)
     assert first.converged and second.converged
-    # Two minima may exist; from the same start turned along, the same one is found.
+    # Two minima may exist, but the turned start finds the same one.
     np.testing.assert_allclose(second.positions, first.positions @ about.T, atol=1e-7)
     np.testing.assert_allclose(second.tip_wrench[:3], about @ first.tip_wrench[:3], atol=1e-6)
 
 
 @given(st.lists(st.floats(-1.0, 1.0), min_size=3, max_size=3), st.floats(0.05, 0.98))
 @settings(deadline=None, max_examples=60)
-def test_any_target_within_reach_of_the_hanging_arm_is_met_or_reported(direction, distance):
+def test_targets_within_reach_of_the_hanging_rod_are_reached_or_reported(direction, distance):
     norm = np.linalg.norm(direction)
     assume(norm > 0.1)
     target = np.array(direction) * distance / norm
@@ -292,7 +292,7 @@ def test_any_target_within_reach_of_the_hanging_arm_is_met_or_reported(direction
         assert 'no equilibrium' in solution.message
 
 
-def test_a_hundred_random_rods_of_any_size_stiffness_and_gravity():
+def test_hundred_random_rods_reach_their_targets_in_stable_shapes():
     rng = np.random.default_rng(0)
     for k in range(100):
         length = rng.uniform(0.1, 2.0)
@@ -320,16 +320,16 @@ def test_a_hundred_random_rods_of_any_size_stiffness_and_gravity():
             np.testing.assert_allclose(solution.tip[:3, :3], attitude, atol=1e-10)
 
 
-def test_on_the_axis_some_plane_is_chosen():
+def test_target_on_the_axis_gives_a_stable_bent_shape():
     solution = rod().reach([0.0, 0.0, 0.8])
     assert solution.stable
     assert np.abs(solution.positions[:, 0]).max() > 0.1
 
 
-def test_the_second_mode_of_buckling_is_in_equilibrium_and_called_unstable():
+def test_second_buckling_mode_is_an_equilibrium_reported_as_unstable():
     frame = rod(40, (0.0, 0.0, 0.0))
     arc = np.linspace(0.0, 1.0, 41)
-    # Bulging to +x; with the tip on that side too the arm would rather turn about z.
+    # The rod bulges to +x; with the tip on that side as well, it is unstable and turns about z.
     for waves, aside, expected in (
         (1.43, -0.05, CONVERGED),
         (1.43, 0.05, UNSTABLE),
@@ -347,13 +347,13 @@ def test_the_second_mode_of_buckling_is_in_equilibrium_and_called_unstable():
         assert moment < 1e-9 and defect < 1e-11
 
 
-def test_an_upright_arm_with_its_weight_on_it():
+def test_upright_rod_finds_stable_shapes_under_its_weight():
     upright = rod(20, (0.0, 0.0, -9.81))
     for target in ([0.3, 0.0, 0.7], [0.3, 0.2, 0.2], [0.0, -0.5, -0.3]):
         assert upright.reach(target).stable
 
 
-def test_warm_start_finds_the_same_in_fewer_steps():
+def test_warm_start_finds_the_same_shape_in_fewer_iterations():
     frame = rod()
     near = frame.reach(P)
     target = P + np.array([0.01, 0.0, 0.0])
@@ -362,7 +362,7 @@ def test_warm_start_finds_the_same_in_fewer_steps():
     assert warm.iterations < cold.iterations and warm.iterations <= 5
 
 
-def test_quaternions_are_x_y_z_w_and_the_tip_is_a_pose():
+def test_quaternions_are_unit_x_y_z_w_and_match_the_tip_rotation():
     solution = rod().reach(P)
     expected = quaternion_from_matrix(solution.tip[:3, :3])
     np.testing.assert_allclose(solution.quaternions[-1], expected, atol=1e-12)

@@ -29,7 +29,7 @@ PUBLISHED_MM = [
 
 
 def arm(**changes):
-    """The paper's arm, whose muscles have the lengths commanded."""
+    """Return the paper's arm, whose muscles have the commanded lengths."""
     return MinimumEnergyArm(BackboneConfig(), linear(**changes))
 
 
@@ -37,7 +37,7 @@ def linear(**changes):
     return ParallelModulesConfig(**({'muscle_stiffness_N_m': 1e5} | changes))
 
 
-def test_worked_muscle_lengths():
+def test_muscle_lengths_match_the_worked_example():
     rod = MinimumEnergyRod(BackboneConfig(), 320).reach(P)
     lengths = muscle_lengths(rod, ParallelModulesConfig())
     np.testing.assert_allclose(1e3 * lengths.reshape(10, 3), PUBLISHED_MM, atol=0.0061)
@@ -46,14 +46,14 @@ def test_worked_muscle_lengths():
     )
 
 
-def test_straight_modules_have_the_length_of_the_backbone_between_disks():
+def test_muscles_of_the_straight_arm_have_the_disk_distance_and_no_tension():
     model = arm(muscle_stiffness_N_m=1e3)
     state = model.equilibrium(np.full(30, 0.1))
     np.testing.assert_allclose(state.lengths, 0.1, atol=1e-12)
     np.testing.assert_allclose(state.tensions, 0.0, atol=1e-9)
 
 
-def test_modules_turn_by_sixty_degrees():
+def test_anchors_of_successive_modules_alternate_by_60_deg():
     anchors = muscle_anchors(ParallelModulesConfig())
     turn = exp_so3([0.0, 0.0, math.radians(-60.0)])
     np.testing.assert_allclose(anchors[1], anchors[0] @ turn.T, atol=1e-15)
@@ -63,13 +63,13 @@ def test_modules_turn_by_sixty_degrees():
 
 @pytest.mark.parametrize('name', ['circle', 'square', 'cardioid'])
 @pytest.mark.parametrize('load', [0.0, 0.2, 0.5])
-def test_twenty_of_twenty_points_of_the_papers_curves(name, load):
+def test_all_20_points_of_the_papers_curves_are_solved(name, load):
     row = follow_curve(name, load)
     assert row.solved == 20 and row.inverse_solved == 20
     assert 0.09 < row.shortest_m < row.longest_m < 0.11
 
 
-def test_accuracy_of_the_study():
+def test_study_reproduces_its_recorded_errors():
     energy, squares = accuracy(20)
     assert 1e3 * energy == pytest.approx(0.271, abs=2e-3)
     assert 1e3 * squares == pytest.approx(0.383, abs=2e-3)
@@ -79,7 +79,7 @@ def test_accuracy_of_the_study():
 
 @pytest.mark.parametrize('name', ['circle', 'square', 'cardioid'])
 @pytest.mark.parametrize('load', [0.0, 0.5])
-def test_inverse_then_forward_follows_the_curves(name, load):
+def test_forward_of_inverse_returns_the_points_of_the_curves(name, load):
     model, force = arm(), (0.0, 0.0, load)
     for point in curve_points(name)[::4]:
         solution = model.inverse(point, tip_force=force)
@@ -89,7 +89,7 @@ def test_inverse_then_forward_follows_the_curves(name, load):
         assert solution.residual < 1e-8
 
 
-def test_inverse_with_attitude_and_from_a_guess():
+def test_inverse_meets_an_attitude_from_a_guess():
     model = arm()
     first = model.inverse(P)
     attitude = first.shape.tip[:3, :3] @ exp_so3([0.05, -0.08, 0.0])
@@ -100,7 +100,7 @@ def test_inverse_with_attitude_and_from_a_guess():
     np.testing.assert_allclose(tip[:3, 3], P, atol=1e-7)
 
 
-def test_jacobian_against_differences():
+def test_jacobian_matches_finite_differences():
     model, h = arm(), 1e-6
     rng = np.random.default_rng(3)
     lengths = model.lengths_of_held_tip(P)[0] + 1e-3 * rng.normal(size=30)
@@ -116,7 +116,7 @@ def test_jacobian_against_differences():
     np.testing.assert_allclose(rows, jacobian[:3], atol=1e-9)
 
 
-def test_muscle_forces_balance_the_load():
+def test_muscle_tension_is_minus_the_energy_derivative_by_its_length():
     # The virtual work of every muscle is its force times its change of length: the derivative of
     # the total energy by a commanded length is minus its tension.
     model = arm()
@@ -137,7 +137,7 @@ def test_muscle_forces_balance_the_load():
         assert state.tensions[i] == pytest.approx(-slope, abs=1e-4)
 
 
-def test_stiffer_muscles_bring_the_papers_command_closer():
+def test_stiffer_muscles_reduce_the_error_of_the_papers_command():
     lengths = arm().lengths_of_held_tip(P)[0]
     missed = [
         float(np.linalg.norm(arm(muscle_stiffness_N_m=k).forward(lengths).tip[:3, 3] - P))
@@ -148,7 +148,7 @@ def test_stiffer_muscles_bring_the_papers_command_closer():
     assert 1e-3 < missed[3] < 5e-3
 
 
-def test_contract_of_arm_models():
+def test_arm_reports_names_rest_length_and_an_evenly_spaced_centerline():
     model = arm()
     assert len(model.actuator_names) == 30 and model.actuator_names[3] == 'module_2_muscle_1'
     assert model.configuration_names == model.actuator_names
@@ -183,7 +183,7 @@ def test_limits_and_bad_input_are_reported():
     np.testing.assert_allclose(clamped[:2], [0.05, 0.11])
 
 
-def test_target_further_away_than_the_arm_is_long_is_approached():
+def test_inverse_approaches_a_target_farther_away_than_the_arm_is_long():
     model, far = arm(), np.array([0.3, 0.1, 1.2])
     for guess in (None, model.rest_configuration - 1e-3):
         solution = model.inverse(far, guess=guess)
@@ -195,21 +195,21 @@ def test_target_further_away_than_the_arm_is_long_is_approached():
         assert np.linalg.norm(far) - 1.0 < solution.residual < 0.9 * straight
 
 
-def test_airbags_that_cannot_exceed_100_mm_miss_the_example_and_say_so():
+def test_muscles_limited_to_99_to_100_mm_miss_the_example_and_report_the_limit():
     solution = arm(max_length_m=0.1, min_length_m=0.099).inverse(P)
     assert not solution.converged
     assert solution.residual > 0.01
     assert 'mm left; at a limit: module_1_muscle_1 at' in solution.message
 
 
-def test_airbags_of_100_mm_would_have_to_pull_beyond_their_strength():
+def test_muscles_limited_to_100_mm_reach_the_example_only_beyond_their_strength():
     solution = arm(max_length_m=0.1).inverse(P)
     assert not solution.converged and solution.residual < 1e-6
     assert 'N, 22.8 N at most' in solution.message
     assert np.max(arm(max_length_m=0.1).equilibrium(solution.actuation).tensions) > 100.0
 
 
-def test_preferred_lengths_depend_on_the_tip_alone():
+def test_preferred_lengths_depend_only_on_the_tip():
     model = arm()
     lengths = model.inverse((0.2, 0.05, 0.9)).actuation
     tip, jacobian = model.tip_and_jacobian(lengths)
@@ -226,7 +226,7 @@ def test_preferred_lengths_depend_on_the_tip_alone():
     assert pulls[0] < pulls[1]
 
 
-def test_the_straight_arm_prefers_to_stay_as_it_is():
+def test_straight_arm_is_its_own_preferred_configuration():
     model = arm()
     rest = model.rest_configuration
     np.testing.assert_allclose(rest, 0.1)
@@ -237,7 +237,7 @@ def test_the_straight_arm_prefers_to_stay_as_it_is():
     assert 0.3 < moves.max() < 1.5
 
 
-def test_a_payload_is_a_force_along_gravity():
+def test_payload_acts_as_a_tip_force_along_gravity():
     loaded = MinimumEnergyArm(BackboneConfig(), linear(), tip_load_kg=0.05)
     lengths = arm().inverse((0.2, 0.05, 0.9)).actuation
     expected = arm().forward(lengths, tip_force=(0.0, 0.0, 0.05 * 9.81))
@@ -248,7 +248,7 @@ def test_a_payload_is_a_force_along_gravity():
 
 
 @pytest.mark.parametrize('longer', [-0.002, 0.002, 0.004])
-def test_a_guess_that_buckles_the_arm_leads_to_the_shape_that_forward_finds(longer):
+def test_inverse_from_a_buckling_guess_agrees_with_forward(longer):
     model = arm()
     lengths = model.inverse((0.15, -0.1, 0.94)).actuation
     target = model.forward(lengths).tip[:3, 3]
@@ -258,13 +258,15 @@ def test_a_guess_that_buckles_the_arm_leads_to_the_shape_that_forward_finds(long
     assert model.equilibrium(solution.actuation).tensions.max() < model.modules.max_pull_N
 
 
-def test_tensions_for_the_driver_end_where_muscles_do():
+def test_muscle_tensions_are_limited_to_the_greatest_pull():
     model = arm()
-    pulls = model.muscle_tensions(np.full(30, 0.0995))  # all against an unyielding backbone
+    pulls = model.muscle_tensions(
+        np.full(30, 0.0995)
+    )  # all pull against an incompressible backbone
     np.testing.assert_allclose(pulls, model.modules.max_pull_N)
 
 
-# Commands [mm] of a run through random targets: next to them the arm snaps over.
+# Commands [mm] of a run through random targets: close to them the arm snaps over.
 FLAT_MINIMA = (
     [98.0533, 100.44259, 102.32487, 100.3943, 97.80097, 99.44654, 97.23745, 99.98172, 102.21891,
      96.50128, 100.26151, 102.75576, 98.06756, 101.5064, 97.9663, 99.78913, 101.38917, 101.70626,
@@ -278,7 +280,7 @@ FLAT_MINIMA = (
 
 
 @pytest.mark.parametrize('lengths_mm', FLAT_MINIMA)
-def test_a_minimum_is_found_where_the_arm_is_about_to_snap_over(lengths_mm):
+def test_stable_minimum_is_found_just_before_the_arm_snaps_over(lengths_mm):
     backbone = BackboneConfig(length_m=0.9977, mass_per_length_kg_m=0.428987)
     modules = ParallelModulesConfig(anchor_radius_m=0.02027, muscle_stiffness_N_m=73067.2)
     state = MinimumEnergyArm(backbone, modules).equilibrium(1e-3 * np.array(lengths_mm))

@@ -1,4 +1,4 @@
-"""Identified curves and the valve times made of them."""
+"""Identified curves and the valve times computed from them."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ steps = st.lists(st.floats(1e-3, 10.0), min_size=2, max_size=12)
 
 @given(steps, steps, st.sampled_from([1.0, -1.0]), st.lists(st.floats(0.0, 1.0), max_size=5))
 @settings(deadline=None, max_examples=150)
-def test_inverse_is_exact_and_monotone(dx, dy, sign, shares):
+def test_curve_is_monotone_and_its_inverse_exact(dx, dy, sign, shares):
     size = min(len(dx), len(dy))
     x, y = np.cumsum(dx[:size]), sign * np.cumsum(dy[:size])
     curve = MonotoneCurve(x, y)
@@ -26,7 +26,7 @@ def test_inverse_is_exact_and_monotone(dx, dy, sign, shares):
     assert np.all(sign * np.diff(dense) >= -1e-12)
 
 
-def test_slope_against_differences():
+def test_slope_matches_finite_differences():
     curve = MonotoneCurve([0, 1, 3, 4], [0, 2, 3, 7])
     at, h = np.array([0.3, 1.7, 3.4]), 1e-6
     np.testing.assert_allclose(
@@ -36,7 +36,7 @@ def test_slope_against_differences():
 
 @given(steps, st.sampled_from([1.0, -1.0]), st.floats(0.0, 1.0))
 @settings(deadline=None, max_examples=150)
-def test_one_place_in_plain_numbers_is_that_of_arrays(dx, sign, share):
+def test_scalar_evaluation_equals_array_evaluation(dx, sign, share):
     x = np.cumsum(dx)
     curve = MonotoneCurve(x, sign * np.sqrt(np.arange(1.0, x.size + 1.0)))
     for place in (float(np.clip(x[0] + share * (x[-1] - x[0]), x[0], x[-1])), float(x[1])):
@@ -67,7 +67,7 @@ def test_extrapolation_and_bad_tables_are_refused():
         MonotoneCurve([0], [5])
 
 
-def test_valve_times_there_and_back():
+def test_valve_times_and_lengths_round_trip():
     valves = exponential_valves(0.05, 0.10, 1.0)
     present = np.array([0.09, 0.06, 0.08])
     wanted = np.array([0.07, 0.095, 0.08])
@@ -76,7 +76,7 @@ def test_valve_times_there_and_back():
     assert command.inflate_s[1] > 0.0 and command.deflate_s[1] == 0.0
     assert command.inflate_s[2] == command.deflate_s[2] == 0.0
     np.testing.assert_allclose(valves.lengths(present, command), wanted, atol=1e-12)
-    # Between the ends of the lag the closed form holds to the table's interpolation.
+    # Within the table the closed form holds up to its interpolation.
     floor = 0.05 - 0.05 * np.exp(-3.0) / (1.0 - np.exp(-3.0))
     expected = np.log((0.09 - floor) / (0.07 - floor))
     assert command.deflate_s[0] == pytest.approx(expected, abs=1e-3)
@@ -84,7 +84,7 @@ def test_valve_times_there_and_back():
     assert valves.lengths(present, command)[0] == pytest.approx(0.05)
 
 
-def test_valves_refuse_what_is_not_one():
+def test_valves_refuse_invalid_curves_lengths_and_time_constants():
     good = exponential_valves(0.05, 0.10, 1.0)
     with pytest.raises(ValueError, match='must fall'):
         MuscleValves(good.inflating, good.inflating)

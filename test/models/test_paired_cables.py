@@ -56,7 +56,7 @@ def cable_length(arm, configuration, index, side, points=4000):
 
 
 @pytest.mark.parametrize('index', range(6))
-def test_contraction_is_what_the_cables_path_gets_shorter(nominal, index):
+def test_contraction_equals_the_shortening_of_the_cable_path(nominal, index):
     rng = np.random.default_rng(index)
     configuration = rng.uniform(-0.9, 0.9, 6)
     contraction = nominal.actuation_of(configuration)[index]
@@ -68,7 +68,7 @@ def test_contraction_is_what_the_cables_path_gets_shorter(nominal, index):
         assert side * contraction == pytest.approx(shorter, abs=2e-8)
 
 
-def test_without_passing_and_rest_bend_it_is_constant_curvature():
+def test_pairs_without_passing_radius_and_rest_bend_match_constant_curvature():
     plain = sections(passing_radius_m=0.0, rest_bend_deg=(0.0, 0.0))
     paired = PairedCablesArm(plain, cables())
     for k, section in enumerate(plain):
@@ -84,7 +84,7 @@ def test_without_passing_and_rest_bend_it_is_constant_curvature():
         assert paired.actuation_of(whole)[2 * k] == pytest.approx(
             section.cable_radius_m * unit @ b, abs=1e-15
         )
-        # The ring of three obeys the same law, cable by cable.
+        # Each cable of the ring of three obeys the same law.
         own = [math.radians(c.angle_deg) for c in ring]
         expected = [
             section.cable_radius_m * (math.cos(a) * b[0] + math.sin(a) * b[1]) for a in own
@@ -94,7 +94,9 @@ def test_without_passing_and_rest_bend_it_is_constant_curvature():
 
 @quick
 @given(configurations, st.booleans())
-def test_configuration_and_actuation_belong_together(configuration, by_data):
+def test_configuration_round_trips_and_actuation_jacobian_matches_differences(
+    configuration, by_data
+):
     bends = some_bends(np.random.default_rng(1)) if by_data else None
     arm = PairedCablesArm(sections(), cables(bends))
     actuation = arm.actuation_of(configuration)
@@ -114,7 +116,7 @@ def test_jacobian_equals_central_differences(which, request):
     np.testing.assert_allclose(arm.jacobian(actuation)[:3], found, rtol=1e-6, atol=1e-6)
 
 
-def test_identified_bends_are_used_as_written():
+def test_identified_bends_are_used_unchanged():
     bends = some_bends(np.random.default_rng(5))
     arm = PairedCablesArm(sections(), cables(bends))
     np.testing.assert_allclose(arm.bends_per_contraction, bends, atol=1e-12)
@@ -125,13 +127,13 @@ def test_identified_bends_are_used_as_written():
     )
 
 
-def test_at_rest_the_arm_is_bent_and_no_motor_has_moved(nominal):
+def test_rest_configuration_is_bent_with_zero_actuation(nominal):
     rest = nominal.rest_configuration
     np.testing.assert_allclose(np.degrees(rest[:2]), [4.0, 6.0])
     np.testing.assert_array_equal(nominal.actuation_of(rest), 0.0)
 
 
-def test_three_pairs_a_section_share_the_work():
+def test_configuration_round_trips_with_three_pairs_per_section():
     three = [
         c.model_copy(update={'name': f'{c.name}_{turn}', 'angle_deg': c.angle_deg + turn})
         for c in cables()[::2]
@@ -149,7 +151,7 @@ def test_three_pairs_a_section_share_the_work():
 
 @quick
 @given(st.lists(st.floats(-0.5, 0.5), min_size=6, max_size=6).map(np.array))
-def test_inverse_reaches_with_no_more_contraction_than_needed(away):
+def test_inverse_reaches_the_tip_with_no_more_contraction_than_the_original(away):
     arm = PairedCablesArm(sections(), cables(some_bends(np.random.default_rng(4))))
     configuration = arm.rest_configuration + 0.8 * away
     target = arm.shape_of(configuration).tip[:3, 3]
@@ -172,14 +174,14 @@ def test_inverse_is_stationary_along_the_motions_that_keep_the_tip(identified):
         assert np.abs(slope).max() < 2e-3
 
 
-def test_inverse_with_orientation_keeps_it(identified):
+def test_inverse_meets_an_orientation(identified):
     shape = identified.shape_of(identified.rest_configuration + 0.2)
     found = identified.inverse(shape.tip[:3, 3], orientation=shape.tip[:3, :3])
     assert found.converged
     np.testing.assert_allclose(found.shape.tip, shape.tip, atol=1e-5)
 
 
-def test_out_of_reach_is_told(identified):
+def test_inverse_reports_a_point_out_of_reach(identified):
     found = identified.inverse((0.5, 0.0, 0.3))
     assert not found.converged
     assert 'not reached' in found.message and 'mm left' in found.message
@@ -187,7 +189,7 @@ def test_out_of_reach_is_told(identified):
 
 @quick
 @given(configurations)
-def test_preferred_configuration_needs_less_contraction(configuration):
+def test_preferred_configuration_needs_no_more_contraction(configuration):
     arm = PairedCablesArm(sections(), cables())
     before = np.linalg.norm(arm.actuation_of(configuration))
     after = np.linalg.norm(arm.actuation_of(arm.preferred_configuration(configuration)))
@@ -209,25 +211,25 @@ def test_bends_for_some_pairs_only_are_refused():
         PairedCablesArm(sections(), mixed)
 
 
-def test_pairs_side_by_side_cannot_bend_everywhere():
+def test_parallel_pairs_that_cannot_bend_in_all_directions_are_refused():
     parallel = [c.model_copy(update={'angle_deg': 10.0}) for c in cables()]
     with pytest.raises(ValueError, match='only 3 of 6 bends'):
         PairedCablesArm(sections(), parallel)
 
 
-def test_bends_of_an_unknown_section_are_refused():
+def test_bends_that_name_a_section_twice_are_refused():
     wrong = [c.model_copy(update={'bends': (c.bends[0], c.bends[0])}) for c in
              cables(some_bends(np.random.default_rng(0)))]  # fmt: skip
     with pytest.raises(ValueError, match="section 'section_0' is named twice"):
         PairedCablesArm(sections(), wrong)
 
 
-def test_a_section_bent_until_its_inner_cable_vanishes_is_refused(nominal):
+def test_bend_that_leaves_the_inner_cable_no_length_is_refused(nominal):
     with pytest.raises(ModelError, match='inner cable vanishes'):
         nominal.actuation_of(np.array([3.7, 0.0, 0.0, 0.0, 0.0, 0.0]))
 
 
-def test_only_constant_curvature_knows_pairs():
+def test_constant_curvature_supports_pairs_and_cable_statics_refuses_them():
     assert build_model('constant_curvature', sections(), cables()).name == 'constant_curvature'
     with pytest.raises(ValueError, match='does not support pairs'):
         build_model('cable_statics', sections(), cables())

@@ -1,4 +1,4 @@
-"""Learned errors of section tips: what commands are remembered as, corrections, trust."""
+"""Learned errors of section tips: features of commands, corrections, trust."""
 
 import numpy as np
 import pytest
@@ -32,7 +32,7 @@ def residual(reach=1e9, noise=1e-3, left=0.5):
     )  # fmt: skip
 
 
-def test_a_lag_is_that_of_its_differential_equation():
+def test_lag_feature_follows_the_first_order_step_response():
     time = 0.01 * np.arange(300)
     step = np.ones((300, 1))
     late = lagging(step, time, 0.4, np.zeros(1))[:, 0]
@@ -40,13 +40,13 @@ def test_a_lag_is_that_of_its_differential_equation():
     assert np.all(lagging(step, None, 0.4, np.zeros(1)) == 1.0)
 
 
-def test_a_play_moves_by_what_is_beyond_it():
+def test_play_feature_moves_only_beyond_its_play():
     there_and_back = np.array([[0.0], [0.5], [1.0], [0.5], [0.0], [-0.2]])
     moved = with_play(there_and_back, 0.2, np.zeros(1))[:, 0]
     np.testing.assert_allclose(moved, [0.0, 0.3, 0.8, 0.7, 0.2, 0.0])
 
 
-def test_what_an_arm_has_worked_at_stays():
+def test_worked_feature_keeps_the_past_activity_of_its_own_section_only():
     time = 0.1 * np.arange(100)
     u = np.zeros((100, 4))
     u[10:40, :2] = 1.0
@@ -57,7 +57,7 @@ def test_what_an_arm_has_worked_at_stays():
     np.testing.assert_array_equal(found[:, 1], 0.0)
 
 
-def test_a_valve_fills_and_vents_each_with_its_own_lag():
+def test_valve_feature_fills_and_vents_with_separate_lags():
     time = 0.01 * np.arange(600)
     u = np.where(time < 2.995, 1.0, 0.0)[:, None]
     out = through_valve(u, time, 0.3, 1.0, np.zeros(1))[:, 0]
@@ -68,7 +68,7 @@ def test_a_valve_fills_and_vents_each_with_its_own_lag():
     np.testing.assert_array_equal(behind, np.stack([u[:, 0], out], axis=1))
 
 
-def test_what_is_common_to_a_section_stiffens_that_section():
+def test_stiffened_feature_depends_on_the_common_command_of_its_section():
     u = np.array([[-1.0, -1.0, -1.0, -1.0], [1.0, 1.0, -1.0, -1.0], [0.0, -1.0, -1.0, -1.0]])
     groups, time = (0, 0, 1, 1), np.arange(3.0)
     found = command_features(['stiffened 0.25'], u, time, u[0], groups)
@@ -81,7 +81,7 @@ def test_what_is_common_to_a_section_stiffens_that_section():
     assert np.all(found[:, section == 1] == found[0, section == 1])
 
 
-def test_words_that_are_no_features_do_not_stand_alone():
+def test_options_without_a_feature_are_refused():
     with pytest.raises(ValueError, match='local, valve 1 2: expected at least one more feature'):
         parsed(['local', 'valve 1 2'])
     assert groups_of_features(['square'], (0, 1)).tolist() == [0, -1, 1]
@@ -91,19 +91,19 @@ def test_words_that_are_no_features_do_not_stand_alone():
     'text',
     ['linear 3', 'valve 0.3', 'stiffened 0', 'lag', 'lag -1', 'lag nan', 'creep 2', 'play x'],
 )
-def test_features_that_there_are_not_are_refused(text):
+def test_unknown_or_malformed_features_are_refused(text):
     with pytest.raises(ValueError, match=f"feature '{text}': expected one of linear"):
         parsed(['linear', text])
 
 
-def test_far_from_its_data_the_physics_is_left_alone():
+def test_correction_fades_far_from_its_training_data():
     known = residual(reach=3.0)
     near = known.at(known.remembered(np.full((1, COUNT), 1e-3), None))
     far = known.at(known.remembered(np.full((1, COUNT), 0.2), None))
     assert near[2][0] == 1.0
     assert far[2][0] < near[2][0]
     assert np.all(far[1] > near[1])
-    # Beyond the data the correction errs by more: left^2 times the leverage more.
+    # Beyond the data the error of the correction grows with left^2 times the extra leverage.
     beyond = np.sum(known.remembered(np.full((1, COUNT), 0.2), None) ** 2) + 1.0 - 3.0
     assert beyond > 10.0
     assert far[2][0] == pytest.approx(1.0 / (1.0 + 0.5**2 * beyond))
@@ -113,7 +113,7 @@ def test_far_from_its_data_the_physics_is_left_alone():
     assert np.abs(endless[0]).max() < 0.01 * np.abs(far[0]).max()
 
 
-def test_a_corrected_model_is_one_with_its_derivatives():
+def test_corrected_model_is_consistent_with_its_derivatives():
     model = CorrectedModel(ARM, residual())
     command = np.random.default_rng(2).uniform(-0.003, 0.003, COUNT)
     bend, step = ARM.configuration_of(command), 1e-6
@@ -130,7 +130,7 @@ def test_a_corrected_model_is_one_with_its_derivatives():
     np.testing.assert_allclose(posture.tip_jacobian, jacobian, atol=1e-9)
 
 
-def test_the_inverse_reaches_the_corrected_tip():
+def test_inverse_reaches_the_corrected_tip():
     model = CorrectedModel(ARM, residual())
     command = np.random.default_rng(4).uniform(-0.003, 0.003, COUNT)
     goal = model.forward(command).tip[:3, 3]
@@ -140,7 +140,7 @@ def test_the_inverse_reaches_the_corrected_tip():
     np.testing.assert_allclose(found.shape.tip[:3, 3], goal, atol=1e-6)
 
 
-def test_turns_turn_about_the_base_frame():
+def test_rotation_corrections_act_about_the_base_frame():
     tips = np.tile(np.eye(4), (2, 1, 1))
     errors = np.zeros((2, 6))
     errors[1] = [0.1, 0.0, 0.0, 0.0, 0.0, np.pi / 2.0]

@@ -63,7 +63,7 @@ tensions = st.lists(st.floats(0.0, 12.0), min_size=8, max_size=8).map(np.array)
 
 
 @pytest.mark.parametrize('tension', [0.5, 3.0, 9.0, 20.0])
-def test_one_arc_is_the_closed_form(tension):
+def test_tip_of_one_arc_matches_the_closed_form(tension):
     arm = ConstantCurvatureTendonRod(config(units=1), PRETENSION)
     theta = tension * RADIUS * LENGTH / EI
     x = LENGTH * (1.0 - math.cos(theta)) / theta + CONNECTOR * math.sin(theta)
@@ -75,7 +75,7 @@ def test_one_arc_is_the_closed_form(tension):
         assert math.degrees(theta) == pytest.approx(23.72, abs=0.005)  # printed for the fishbone
 
 
-def test_arcs_and_weightless_rod_are_the_same_arm():
+def test_arcs_and_weightless_rod_agree():
     """Two formulations: products of exponentials, and the rod's differential equations."""
     rng = np.random.default_rng(3)
     for _ in range(5):
@@ -91,7 +91,7 @@ def test_arcs_and_weightless_rod_are_the_same_arm():
 
 @settings(max_examples=25)
 @given(tensions)
-def test_twists_by_tension_are_the_differences(actuation):
+def test_jacobian_by_tension_matches_finite_differences(actuation):
     step = 1e-4
     actuation = actuation + step
     for arm in (ARM, ARCS):
@@ -103,7 +103,7 @@ def test_twists_by_tension_are_the_differences(actuation):
             np.testing.assert_allclose(jacobian[:, i], slope, atol=2e-6)
 
 
-def test_tip_does_not_depend_on_what_was_asked_before():
+def test_tip_does_not_depend_on_earlier_calls():
     rng = np.random.default_rng(5)
     asked = rng.uniform(0.0, 12.0, (12, 8))
     tips = ARM.tips_of(asked)
@@ -115,7 +115,7 @@ def test_tip_does_not_depend_on_what_was_asked_before():
     assert not np.any(ARM.jacobian(asked[0]) == 7.0)
 
 
-def test_antagonists_give_way_together():
+def test_preferred_tensions_shift_both_antagonists_by_the_same_amount():
     arm = ConstantCurvatureTendonRod(config(units=1), PRETENSION)
     np.testing.assert_allclose(
         arm.preferred_configuration(np.array([6.0, 4.0])), [3.0, 1.0], atol=1e-4
@@ -126,15 +126,15 @@ def test_antagonists_give_way_together():
 
 
 @given(tensions)
-def test_preferred_tensions_keep_the_tip_and_are_least(actuation):
+def test_preferred_tensions_keep_the_tip_and_are_the_smallest(actuation):
     _, jacobian = ARM.tip_and_jacobian(actuation)
     wanted = ARM.preferred_configuration(actuation)
     assert np.all(wanted >= PRETENSION) and np.all(wanted <= LIMIT)
-    # The tensions' size weighs a little against the tip: 3 um at most in 1500 random draws.
+    # The weight on the tensions moves the tip a little: at most 3 um in 1500 random draws.
     np.testing.assert_allclose(jacobian @ (wanted - actuation), 0.0, atol=5e-6)
-    # Of one pair, one cable has its pretension and no more.
+    # In each pair one cable has no more than its pretension.
     assert np.all(np.minimum(wanted[::2], wanted[1::2]) < PRETENSION + 1e-3)
-    # Nothing nearby within the bounds with the same tip is smaller (a random null-space move).
+    # No nearby tensions within the bounds with the same tip are smaller (null-space moves).
     null = np.linalg.svd(jacobian)[2][3:]
     size = np.sum((wanted - PRETENSION) ** 2)
     for move in (*null, *-null):
@@ -143,7 +143,7 @@ def test_preferred_tensions_keep_the_tip_and_are_least(actuation):
             assert np.sum((trial - PRETENSION) ** 2) > size - 1e-4
 
 
-def test_bounded_least_squares_is_the_plain_one_inside_the_bounds():
+def test_bounded_least_squares_meets_the_optimality_conditions():
     rng = np.random.default_rng(2)
     matrix, right = rng.standard_normal((7, 4)), rng.standard_normal(7)
     plain = np.linalg.lstsq(matrix, right, rcond=None)[0]
@@ -159,7 +159,7 @@ def test_bounded_least_squares_is_the_plain_one_inside_the_bounds():
 
 
 @pytest.mark.parametrize('arm', [ARM, ARCS], ids=lambda a: a.name)
-def test_inverse_finds_the_least_tensions(arm):
+def test_inverse_finds_nearly_the_smallest_tensions(arm):
     rng = np.random.default_rng(11)
     for _ in range(4):
         start = arm.preferred_configuration(rng.uniform(1.0, 9.0, 8))
@@ -178,7 +178,7 @@ def test_inverse_finds_the_least_tensions(arm):
 
 
 @pytest.mark.parametrize('arm', [ARM, ARCS], ids=lambda a: a.name)
-def test_inverse_loosens_cables_where_the_pretension_is_in_the_way(arm):
+def test_inverse_goes_below_the_pretension_only_if_the_target_requires_it(arm):
     corner = np.tile([LIMIT, 0.0], 4)
     target = arm.forward(corner).tip[:3, 3]
     solution = arm.inverse(target)
@@ -188,7 +188,7 @@ def test_inverse_loosens_cables_where_the_pretension_is_in_the_way(arm):
     assert kept.converged and np.all(kept.actuation >= PRETENSION)
 
 
-def test_inverse_leaves_a_guess_that_leads_nowhere():
+def test_inverse_converges_from_poor_guesses():
     target = ARM.forward(np.array([1.0, 12.0, 9.0, 1.0, 1.0, 14.0, 1.0, 1.0])).tip[:3, 3]
     rng = np.random.default_rng(4)
     for _ in range(10):
@@ -196,7 +196,7 @@ def test_inverse_leaves_a_guess_that_leads_nowhere():
         assert ARM.inverse(target, guess=guess).converged
 
 
-def test_out_of_reach_gives_the_nearest_point():
+def test_inverse_of_a_point_out_of_reach_gives_the_nearest_point():
     """Reference: bounded least squares (scipy) from random tensions."""
     rng = np.random.default_rng(6)
     for target in ((0.0, 0.0, 0.3), (0.3, 0.0, 0.0), (-0.05, 0.01, 0.19), (0.0, 0.0, 0.0)):
@@ -219,7 +219,7 @@ def test_out_of_reach_gives_the_nearest_point():
         assert away == pytest.approx(solution.residual, abs=1e-8)
 
 
-def test_inverse_says_what_is_out_of_reach():
+def test_inverse_reports_a_point_out_of_reach():
     solution = ARM.inverse((0.0, 0.0, 0.3))
     assert not solution.converged
     assert 'nearer' in solution.message
@@ -229,7 +229,7 @@ def test_inverse_says_what_is_out_of_reach():
         ARM.inverse((0.0, np.nan, 0.3))
 
 
-def test_tip_load_is_a_weight_at_the_tip():
+def test_tip_load_acts_as_a_weight_at_the_tip():
     loaded = CosseratTendonRod(config(), PRETENSION, tip_load_kg=0.02)
     actuation = np.array([3.0, 1.0, 6.0, 1.0, 1.0, 2.0, 4.0, 1.0])
     by_force = ARM.forward(actuation, tip_force=(0.0, -0.02 * 9.81, 0.0)).tip
@@ -242,7 +242,7 @@ def test_tip_load_is_a_weight_at_the_tip():
     )
 
 
-def test_configuration_is_the_actuation():
+def test_configuration_equals_the_actuation():
     actuation = np.arange(8.0)
     np.testing.assert_array_equal(ARM.configuration_of(actuation), actuation)
     np.testing.assert_array_equal(ARM.actuation_of(actuation), actuation)
@@ -251,7 +251,7 @@ def test_configuration_is_the_actuation():
     assert ARM.observed_configuration(np.tile(np.eye(4), (4, 1, 1))) is None
     gain = np.linalg.norm(ARM.jacobian(ARM.rest_configuration)[:3], axis=0).max()
     np.testing.assert_allclose(ARM.configuration_scale * gain, ARM.rest_length_m)
-    # Rounding of sums just outside the range is taken back into it.
+    # Values outside the range by rounding are clipped to it.
     assert ARM.actuation_of(np.full(8, -1e-9)).min() == 0.0
 
 
@@ -264,14 +264,14 @@ def test_configuration_is_the_actuation():
         (np.array([1, np.nan, 1, 1, 1, 1, 1, 1]), 'minus_0 is nan'),
     ],
 )
-def test_bad_tensions_are_named(values, message):
+def test_errors_name_the_invalid_tension(values, message):
     for arm in (ARM, ARCS):
         for method in (arm.forward, arm.tip_and_jacobian, arm.actuation_of):
             with pytest.raises(ValueError, match=message):
                 method(values)
 
 
-def test_what_a_model_cannot_do_is_refused():
+def test_invalid_pretension_cables_loads_and_bends_are_refused():
     with pytest.raises(ModelError, match='pretension_N = 25'):
         CosseratTendonRod(config(), 25.0)
     with pytest.raises(ModelError, match='cables'):

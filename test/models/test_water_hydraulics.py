@@ -21,7 +21,7 @@ from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 PAPER_DAMPING = HydraulicAxisConfig(piston_damping_N_s_m=400.0)
 
 
-def test_set_b_numbers():
+def test_set_b_axis_has_the_expected_constants_and_eigenvalues():
     axis = PAPER_DAMPING
     assert 2.5 * axis.pressure_per_torque_Pa_Nm == pytest.approx(1e6, rel=1e-12)
     assert 1.0 / axis.line_resistance_Pa_s_m3 == pytest.approx(1.590e-8, rel=1e-3)
@@ -37,7 +37,7 @@ def test_set_b_numbers():
     ('damping', 'peak', 'settling'),
     [(400.0, 1.68, 0.033), (1000.0, 1.41, None), (2000.0, 1.14, 0.008), (4000.0, 1.00, 0.006)],
 )
-def test_step_response_peak_and_settling(damping, peak, settling):
+def test_step_response_has_the_expected_peak_and_settling_time(damping, peak, settling):
     hydraulics = WaterHydraulics([HydraulicAxisConfig(piston_damping_N_s_m=damping)])
     dt = 2e-5
     pressure = run(hydraulics, 2.5, dt, 5000)[:, 0, -1]
@@ -56,7 +56,7 @@ def exact_linear(axis, torque, flow, time):
     return (expm(augmented * time) @ [0.0, 0.0, 0.0, 1.0])[:3]
 
 
-def test_second_order_against_matrix_exponential():
+def test_steps_converge_with_order_two_to_the_matrix_exponential():
     hydraulics = WaterHydraulics([PAPER_DAMPING])
     time, errors = 4e-3, []
     truth = exact_linear(PAPER_DAMPING, 1.5, 2e-5, time)
@@ -87,7 +87,7 @@ def test_any_step_is_stable_and_l_stable(cells):
 SEALS = HydraulicAxisConfig(coulomb_friction_N=120.0, static_friction_N=200.0)
 
 
-def test_stick_band():
+def test_piston_moves_only_beyond_the_breakaway_force_and_sticks_again():
     hydraulics = WaterHydraulics([SEALS])
     gain = SEALS.force_per_torque
     held = run(hydraulics, 0.999 * 200.0 / gain, 1e-3, 200)
@@ -99,7 +99,7 @@ def test_stick_band():
     assert steady.lowest_Pa < hydraulics.chamber_pressure(moved[-1])[0] < steady.highest_Pa
 
 
-def test_stopped_piston_stays_while_torque_moves_within_the_band():
+def test_stopped_piston_stays_while_the_torque_changes_within_the_friction_band():
     hydraulics = WaterHydraulics([SEALS])
     reached = run(hydraulics, 2.0, 1e-3, 200)[-1]
     assert hydraulics.is_stuck(reached).all()
@@ -161,7 +161,7 @@ def count_slips(states):
     return int(np.sum(moving[1:] & ~moving[:-1]))
 
 
-def test_stick_slip_against_events():
+def test_stick_slip_matches_event_driven_integration():
     """A slow ramp up and down: the piston creeps in many separate slips, then rests."""
     axis = HydraulicAxisConfig(
         coulomb_friction_N=120.0, static_friction_N=200.0, piston_damping_N_s_m=1500.0
@@ -208,7 +208,7 @@ def test_convergence_order_across_stops_and_starts():
 
 
 def stick_slip_by_events_piecewise(axis, torque_of, times):
-    """As `stick_slip_by_events` for a torque with jumps: restarts at each of `times`."""
+    """Like `stick_slip_by_events` for a torque with jumps: restart at each of `times`."""
     a, b = linear_system(axis)
     y, mode, slips = np.zeros(4), 0, 0
     for start, stop in itertools.pairwise(times):
@@ -256,8 +256,9 @@ def stick_slip_by_events_piecewise(axis, torque_of, times):
     turbulent=st.booleans(),
     seed=st.integers(0, 2**31),
 )
-def test_passive_and_volume_conserving(dt, friction, extra, cells, turbulent, seed):
-    """Without drive the stored energy only falls; water is neither made nor lost."""
+def test_axis_without_drive_loses_energy_and_conserves_water(
+    dt, friction, extra, cells, turbulent, seed
+):
     axis = HydraulicAxisConfig(
         coulomb_friction_N=friction,
         static_friction_N=friction + extra,
@@ -286,7 +287,7 @@ def test_passive_and_volume_conserving(dt, friction, extra, cells, turbulent, se
         assert water == pytest.approx(balance, abs=1e-15 + 1e-9 * abs(balance))
 
 
-def test_chamber_flow_and_relief_are_in_the_volume_balance():
+def test_volume_balance_includes_chamber_flow_and_relief():
     axis = HydraulicAxisConfig(relief_pressure_Pa=0.8e6, stroke_max_m=0.03)
     hydraulics = WaterHydraulics([axis])
     state, relieved, swept = hydraulics.rest_state(), 0.0, 0.0

@@ -33,8 +33,8 @@ def test_pressure_travels_at_the_speed_of_sound():
     assert arrival == pytest.approx(axis.line_delay_s, rel=0.15)
 
 
-def test_lines_inertia_sets_the_slow_mode():
-    """One cell: the eigenvalues of the chain equal those of the matrix written by hand."""
+def test_line_of_one_cell_matches_the_matrix_written_by_hand():
+    """The matrix exponential gives the reference, with the inertia of the line."""
     axis = HydraulicAxisConfig(line_cells=1)
     hydraulics = WaterHydraulics([axis])
     inert, loss = axis.line_inertance_Pa_s2_m3, axis.line_resistance_Pa_s_m3
@@ -58,12 +58,12 @@ def test_lines_inertia_sets_the_slow_mode():
 
 
 @pytest.mark.parametrize('reynolds', [1.5, 50.0, 1000.0, 1900.0])
-def test_pipe_is_laminar_below_transition(reynolds):
+def test_pipe_loss_is_laminar_below_the_transition(reynolds):
     assert loss_factor(reynolds, 0.0)[0] == pytest.approx(1.0, abs=2e-3)
 
 
 @pytest.mark.parametrize('reynolds', [1e4, 5e4, 1e5])
-def test_pipe_is_turbulent_above(reynolds):
+def test_pipe_loss_is_turbulent_above_the_transition(reynolds):
     """Prandtl-Karman: 1/sqrt(f) = 2 log10(Re sqrt(f)) - 0.8, Churchill agrees to 2 %."""
     friction = 64.0 / reynolds * loss_factor(reynolds, 0.0)[0]
     implicit = 2.0 * math.log10(reynolds * math.sqrt(friction)) - 0.8
@@ -72,7 +72,7 @@ def test_pipe_is_turbulent_above(reynolds):
 
 @settings(max_examples=100, deadline=None)
 @given(log_flow=st.floats(-9.0, -3.0), sign=st.sampled_from([-1.0, 1.0]), rough=st.floats(0, 0.01))
-def test_pipe_loss_slope_against_difference(log_flow, sign, rough):
+def test_pipe_loss_slope_matches_finite_differences(log_flow, sign, rough):
     flow, step = sign * 10.0**log_flow, 1e-5 * 10.0**log_flow
     value, slope = pipe_loss(flow, 6.3e7, 2.1e8, rough)
     above, _ = pipe_loss(flow + step, 6.3e7, 2.1e8, rough)
@@ -81,8 +81,8 @@ def test_pipe_loss_slope_against_difference(log_flow, sign, rough):
     assert (above - below) / (2 * step) == pytest.approx(slope, rel=1e-5)
 
 
-def test_turbulent_line_loses_what_the_law_says():
-    """A steady flow drawn by the chamber: the pressure drop is that of the pipe."""
+def test_pressure_drop_of_a_turbulent_line_equals_the_pipe_loss():
+    """The chamber draws a steady flow."""
     axis = HydraulicAxisConfig(turbulent_line=True)
     hydraulics = WaterHydraulics([axis])
     flow = np.array([5e-5])  # Re about 10600

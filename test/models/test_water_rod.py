@@ -1,4 +1,4 @@
-"""Sections of water chambers as one rod: against closed forms, other formulations, itself."""
+"""Water-chamber sections as one rod: other formulations, derivatives, round trips."""
 
 import numpy as np
 import pytest
@@ -43,8 +43,8 @@ pressures = st.lists(st.floats(0.0, 6e5), min_size=6, max_size=6).map(np.array)
 
 
 @pytest.mark.parametrize('rest_bend', [(0.0, 0.0), (3.0, -2.0)])
-def test_without_weight_it_is_the_closed_form(rest_bend):
-    """Bends and elongations are the same linear functions as those of the other statics."""
+def test_weightless_rod_matches_the_weightless_statics(rest_bend):
+    """Without weight, bends and elongations are the same linear functions in both models."""
     ours = rod(WEIGHTLESS, steps=12, rest_bend_deg=rest_bend)
     theirs = statics(1, WEIGHTLESS, rest_bend_deg=rest_bend)
     for pressure in (MIXED, np.full(6, 8e5), np.array([0.0, 0.0, 6e5, 2e5, 0.0, 1e5])):
@@ -54,8 +54,8 @@ def test_without_weight_it_is_the_closed_form(rest_bend):
         np.testing.assert_allclose(here.centerline(30), there.centerline(30), atol=1e-7)
 
 
-def test_the_statics_of_segments_converge_to_it():
-    """Its sections neither shear, nor so does the rod with axial stiffness a thousandfold."""
+def test_statics_of_segments_converge_to_the_rod_with_order_two():
+    """Segments do not shear, nor does the rod with about a thousand times the axial stiffness."""
     stiff = {'axial_stiffness_N': 2e7, 'plate_mass_kg': 0.03}
     force = (0.3, -0.2, 0.1)
     exact = rod(steps=8, **stiff).forward(MIXED, force).tip
@@ -67,8 +67,8 @@ def test_the_statics_of_segments_converge_to_it():
     assert misses[2] - misses[1] / 4.0 < 1e-5
 
 
-def test_shear_moves_the_tip_by_a_tenth_of_a_millimetre_at_most():
-    """A third of the axial stiffness is taken, which the file does not state; 0.8 m of arm."""
+def test_shear_moves_the_tip_by_at_most_0_1_mm():
+    """The file states no shear stiffness; a third of the axial one is assumed. Arm: 0.8 m."""
     spread = {'plate_mass_kg': 0.03}
     shape, other = rod(**spread).forward(MIXED), statics(20, **spread).forward(MIXED)
     away = np.linalg.norm(shape.tip[:3, 3] - other.tip[:3, 3])
@@ -76,8 +76,8 @@ def test_shear_moves_the_tip_by_a_tenth_of_a_millimetre_at_most():
 
 
 @pytest.mark.parametrize('force', [(0.3, 0.0, 0.0), (-1.0, 0.0, 0.5), (0.5, 0.0, -0.5)])
-def test_one_section_under_a_load_is_the_elastica(force):
-    """theta'' = -(F_x cos theta - F_z sin theta) / E I, its end curvature that of the pressure."""
+def test_one_section_under_a_tip_force_matches_the_elastica(force):
+    """theta'' = -(F_x cos theta - F_z sin theta) / E I; the pressure sets the end curvature."""
     arm = rod(WEIGHTLESS, sections=1, steps=8, axial_stiffness_N=2e8)
     own = arm.sections[0]
     pressure = np.array([0.0, 2e5, 2e5])
@@ -105,7 +105,7 @@ def test_one_section_under_a_load_is_the_elastica(force):
 # -- virtual work, round trips and derivatives ------------------------------------------------
 
 
-def test_chambers_gain_by_a_load_what_the_tip_moves_by_their_pressure():
+def test_chamber_volume_by_load_and_tip_motion_by_pressure_are_reciprocal():
     step = 0.01
     by_pressure = ARM.solved(MIXED, (0.0, 0.0, 0.0), (0.0, 0.0, 0.0)).twists_by_pressure[:3]
     for i in range(3):
@@ -132,7 +132,7 @@ def test_pressures_round_trip(pressure):
     try:
         held = ARM.held(configuration)
     except ModelError:
-        # Several shapes belong to the pressures, or it is near a fold.
+        # The pressures have several shapes, or the arm is near a fold.
         gains = np.linalg.cond(ARM.solved(pressure, np.zeros(3), np.zeros(3)).twists_by_pressure)
         assert gains > 1e3 or np.abs(configuration).max() > 1.4
         return
@@ -141,7 +141,7 @@ def test_pressures_round_trip(pressure):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_jacobians_against_differences(seed):
+def test_jacobians_match_finite_differences(seed):
     pressure = np.random.default_rng(seed).uniform(5e4, 4e5, 6)
     q = ARM.configuration_of(pressure)
     tip, J = ARM.tip_and_jacobian(q)
@@ -165,7 +165,7 @@ def test_jacobians_against_differences(seed):
         np.testing.assert_allclose(by_pressure[3:, i], turn, atol=1e-5 * scale)
 
 
-def test_answers_do_not_depend_on_what_was_asked_before():
+def test_posture_does_not_depend_on_earlier_calls():
     goal = np.array([0.6, -0.4, 1.5e-3, -0.3, 0.9, 1e-3])
     fresh, wandering, posture = rod(), rod(), None
     for share in np.linspace(0.0, 1.0, 15):
@@ -183,7 +183,7 @@ def test_answers_do_not_depend_on_what_was_asked_before():
 # -- surroundings -----------------------------------------------------------------------------
 
 
-def test_neutral_buoyancy_is_no_weight_and_lift_is_weight_the_other_way():
+def test_buoyancy_cancels_or_reverses_the_weight():
     volume = 0.35 / 998.0
     sunk = rod(Surroundings(HANGING, 998.0), displaced_volume_m3=volume)
     np.testing.assert_allclose(
@@ -194,7 +194,7 @@ def test_neutral_buoyancy_is_no_weight_and_lift_is_weight_the_other_way():
     np.testing.assert_allclose(lifted.forward(MIXED).tip, ARM.forward(MIXED).tip, atol=1e-9)
 
 
-def test_tip_load_is_a_force_and_displaces_water():
+def test_tip_load_acts_as_its_weight_less_that_of_the_displaced_water():
     loaded = rod(Surroundings(HANGING, 0.0, 0.2))
     pulled = ARM.forward(MIXED, tip_force=(0.0, 0.0, 0.2 * 9.81))
     np.testing.assert_allclose(loaded.forward(MIXED).tip, pulled.tip, atol=1e-9)
@@ -203,7 +203,7 @@ def test_tip_load_is_a_force_and_displaces_water():
     np.testing.assert_allclose(floating.forward(MIXED).tip, wet.forward(MIXED).tip, atol=1e-9)
 
 
-def test_turned_chambers_turn_the_arm():
+def test_turning_the_chambers_turns_the_arm():
     turned = rod(turn_deg=35.0)
     turn = Rotation.from_euler('z', 35.0, degrees=True).as_matrix()
     np.testing.assert_allclose(
@@ -213,7 +213,7 @@ def test_turned_chambers_turn_the_arm():
     )
 
 
-def test_a_tilted_mount_is_an_upright_one_in_turned_surroundings():
+def test_tilted_arm_equals_an_upright_arm_under_turned_gravity_and_force():
     tilt = Rotation.from_euler('y', 7.0, degrees=True)
     tilt = Rotation.from_euler('x', 4.0, degrees=True) * tilt
     tilted = rod(Surroundings(HANGING, 0.0, 0.1, base_tilt_deg=(4.0, 7.0)))
@@ -244,14 +244,14 @@ def test_a_tilted_mount_is_an_upright_one_in_turned_surroundings():
 
 
 @pytest.mark.parametrize('target', [(0.29, 0.0, 0.722), (-0.1, 0.25, 0.7), (0.0, -0.4, 0.64)])
-def test_inverse_reaches_a_position_within_the_pressures(target):
+def test_inverse_reaches_positions_within_the_pressure_limits(target):
     found = ARM.inverse(target)
     assert found.converged and found.residual < 1e-7
     assert found.actuation.min() >= -1.0 and found.actuation.max() <= TOP + 1.0
     np.testing.assert_allclose(ARM.forward(found.actuation).tip[:3, 3], target, atol=1e-6)
 
 
-def test_inverse_with_orientation_and_tip_force():
+def test_inverse_meets_an_orientation_and_accounts_for_a_tip_force():
     wanted = ARM.forward(np.array([1.5e5, 3e5, 3.5e5, 3e5, 1.5e5, 1.2e5]))
     found = ARM.inverse(wanted.tip[:3, 3], wanted.tip[:3, :3])
     assert found.converged
@@ -263,7 +263,7 @@ def test_inverse_with_orientation_and_tip_force():
     np.testing.assert_allclose(again.tip[:3, 3], (0.2, 0.1, 0.74), atol=1e-6)
 
 
-def test_the_arm_of_the_rig_finds_tips_all_over_its_workspace():
+def test_rig_arm_inverse_reaches_random_tips_of_its_workspace():
     rig = load_rig('hydraulic_arm')
     arm = rig.model('cosserat')
     drawn = rig.arm.sample_configurations(arm, np.random.default_rng(0), 10)
@@ -275,7 +275,7 @@ def test_the_arm_of_the_rig_finds_tips_all_over_its_workspace():
         assert np.linalg.norm(arm.forward(found.actuation).tip[:3, 3] - tip) < 1e-6
 
 
-def test_what_cannot_be_is_refused():
+def test_unreachable_points_and_invalid_pressures_and_bends_are_reported():
     found = ARM.inverse((0.0, 0.0, 0.95))
     assert not found.converged and 'mm left' in found.message
     with pytest.raises(ModelError, match=r'distal_0 = 1.2e\+06 Pa outside'):
