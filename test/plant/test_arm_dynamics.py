@@ -16,7 +16,7 @@ UNDAMPED = {'damping_time_s': 1e-12, 'cutting_in_relaxation_s': 1e-9}
 
 
 def planar_modes(arm):
-    """Frequencies [rad/s] and shapes of plane bending about the straight arm."""
+    """Return frequencies [rad/s] and shapes of plane bending about the straight arm."""
     n = len(arm.state.extension)
 
     def kinetic(rates):
@@ -40,7 +40,7 @@ def test_bending_frequencies_converge_to_the_beam_with_second_order():
     assert np.all((ratios > 3.5) & (ratios < 4.8))
 
 
-def test_time_steps_reproduce_the_first_frequency():
+def test_simulated_oscillation_has_the_first_bending_frequency():
     arm = beam(8, **UNDAMPED)
     frequencies, shapes = planar_modes(arm)
     arm.state.velocity[:, 1] = 0.05 * shapes[:, 0] / np.abs(shapes[:, 0]).max()
@@ -59,7 +59,7 @@ def test_time_steps_reproduce_the_first_frequency():
 
 
 def shaken(sections, seed, section=None, cables=(), **fields):
-    """An arm bent and moving at random, in a plane of no symmetry."""
+    """Return an arm with random bends and rates, and no plane of symmetry."""
     arm = soft_arm(cables, sections, (3.0, 1.0, 9.81), segments=4, section=section, **fields)
     rng = np.random.default_rng(seed)
     for q in arm.state.quaternion:
@@ -92,7 +92,7 @@ def test_energy_is_conserved_with_cables_going_taut_and_slack():
         arm = shaken(
             2, 3, UNDAMPED | {'axial_stiffness_N': 20.0}, ring(2), cable_damping_time_s=1e-12
         )
-        # Just taut where the arm is; the motion then stretches some and loosens others.
+        # The cables are just taut at the start; the motion then stretches some and loosens others.
         arm.state.contraction[:] = arm.rest_lengths() - arm.cable_lengths() + 1e-5
         return arm
 
@@ -108,7 +108,7 @@ def test_energy_is_conserved_with_cables_going_taut_and_slack():
     assert errors[1] / errors[2] == pytest.approx(2.0, abs=0.3)
 
 
-def test_damping_dissipates_what_it_should():
+def test_energy_loss_equals_the_work_of_the_dampers():
     h, steps = 1e-5, 4000
     section = {'axial_stiffness_N': 20.0, 'damping_time_s': 0.01}
     arm = shaken(1, 5, section)
@@ -141,7 +141,7 @@ def test_energy_of_the_undriven_arm_never_rises(cables):
         np.testing.assert_allclose(arm.section_tips(), settled.section_tips, atol=1e-5)
 
 
-def test_cables_only_pull_and_slack_ones_have_no_tension():
+def test_cables_never_push_and_slack_cables_have_no_tension():
     arm = soft_arm(ring(2), 2, GRAVITY)
     seen_slack = seen_taut = 0
     for k in range(1500):
@@ -159,7 +159,7 @@ def test_cables_only_pull_and_slack_ones_have_no_tension():
 
 
 @pytest.mark.parametrize('segments', [5, 10, 20])
-def test_fast_motion_at_full_tension_stays_smooth(segments):
+def test_tension_stays_smooth_in_fast_motion_at_full_tension(segments):
     # 15 N with the usual step: the tension must not chatter from step to step.
     arm = soft_arm(ring(1), 1, GRAVITY, segments=segments)
     arm.settle(tip_force=(0.0, 0.0, 25.0), tension=(15.0, 8.0, 8.0))
@@ -177,7 +177,7 @@ def test_fast_motion_at_full_tension_stays_smooth(segments):
     assert jerks[250:].max() < 0.01
 
 
-def test_step_length_hardly_matters():
+def test_tip_hardly_depends_on_the_time_step():
     ends = []
     for h in (0.002, 0.0005):
         arm = soft_arm(ring(1), 1, GRAVITY)

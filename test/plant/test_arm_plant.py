@@ -1,4 +1,4 @@
-"""The whole simulated arm: what stands in for drivers, arm and cameras."""
+"""The whole simulated arm: motors, body and cameras."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def plant(sections=2, seed=0, gravity=GRAVITY, **fields):
     return arm
 
 
-def test_starts_at_rest_hanging_with_zero_contraction():
+def test_arm_starts_hanging_at_rest_with_zero_contraction():
     arm = plant()
     assert arm.time_s == 0.0
     before = arm.true_section_tips()
@@ -32,14 +32,14 @@ def test_starts_at_rest_hanging_with_zero_contraction():
     assert arm.time_s == 1.0
 
 
-def test_slack_cables_leave_the_weight_to_the_body():
+def test_body_alone_carries_its_weight_on_slack_cables():
     arm = plant(stepper={'slack_m': 0.002})
     assert np.all(arm.actuator_state().effort == 0.0)
     held = plant()
     assert arm.true_section_tips()[1, 2, 3] > held.true_section_tips()[1, 2, 3] + 1e-4
 
 
-def test_bends_towards_the_pulled_cable():
+def test_arm_bends_towards_the_pulled_cable():
     arm = plant(1)
     arm.step((0.012, -0.02, -0.02), 3.0)
     tip = arm.true_section_tips()[-1]
@@ -51,7 +51,7 @@ def test_bends_towards_the_pulled_cable():
     np.testing.assert_allclose(state.position, (0.012, -0.02, -0.02), atol=1.5e-5)
 
 
-def test_motion_follows_the_motors_limits():
+def test_motors_respect_their_speed_and_acceleration_limits():
     arm = plant(1)
     speeds = []
     for _ in range(50):
@@ -62,7 +62,7 @@ def test_motion_follows_the_motors_limits():
     assert np.abs(np.diff(speeds, axis=0)).max() <= 0.1 * 0.01 * (1 + 1e-9)
 
 
-def test_hold_stops_the_motors_and_none_keeps_holding():
+def test_hold_stops_the_motors_and_no_command_keeps_them_stopped():
     arm = plant(1)
     arm.step((0.02, -0.02, -0.02), 0.5)
     arm.hold()
@@ -74,7 +74,7 @@ def test_hold_stops_the_motors_and_none_keeps_holding():
     assert rest[0] == pytest.approx(0.008 + 0.002, abs=2 * STEPPER['step_m'])
 
 
-def test_static_equilibrium_is_where_a_motion_ends():
+def test_motion_ends_in_the_static_equilibrium():
     arm = plant(stepper={'backlash_m': 0.0})
     expected = arm.drives.static_equilibrium(
         np.round(SWING / STEPPER['step_m']) * STEPPER['step_m']
@@ -86,7 +86,7 @@ def test_static_equilibrium_is_where_a_motion_ends():
     np.testing.assert_allclose(arm.actuator_state().effort, expected.tension, atol=1e-3)
 
 
-def test_measurements_show_the_true_tips_of_their_time():
+def test_measured_frames_show_the_true_tips_at_their_stamps():
     quiet = {'position_noise_m': 0.0, 'orientation_noise_rad': 0.0, 'delay_s': 0.013}
     arm = plant(mocap=quiet)
     truth, frames, arrivals = {0.0: arm.true_section_tips()}, [], []
@@ -106,7 +106,7 @@ def test_measurements_show_the_true_tips_of_their_time():
 
 
 @pytest.mark.parametrize('rate', [60.0, 100.0, 240.0])
-def test_frame_rate_holds_when_it_does_not_divide_the_step(rate):
+def test_frame_rate_holds_if_frames_do_not_fall_on_time_steps(rate):
     arm = plant(1, mocap={'rate_hz': rate})
     arm.step(np.zeros(3), 5.0)
     stamps = np.array([f.stamp_s for f in arm.poll_poses()])
@@ -122,7 +122,7 @@ def test_cameras_can_be_switched_off_and_on():
     assert len(arm.poll_poses()) == 10
     arm.mocap_enabled = False
     arm.step(None, 0.1)
-    assert len(arm.poll_poses()) == 1  # was under way
+    assert len(arm.poll_poses()) == 1  # it was under way
     arm.step(None, 0.1)
     assert arm.poll_poses() == []
     arm.mocap_enabled = True
@@ -130,7 +130,7 @@ def test_cameras_can_be_switched_off_and_on():
     assert len(arm.poll_poses()) == 9
 
 
-def test_same_seed_same_run():
+def test_same_seed_gives_the_same_run():
     def run(seed, chunk):
         arm = plant(seed=seed, mocap={'dropout_probability': 0.05})
         frames = []
@@ -143,7 +143,7 @@ def test_same_seed_same_run():
     again, measured_again = run(4, 0.01)
     np.testing.assert_array_equal(again, tips)
     np.testing.assert_array_equal(measured_again, measured)
-    # How the time is cut into calls does not matter.
+    # The division of the time into calls does not matter.
     fine, measured_fine = run(4, 0.002)
     np.testing.assert_allclose(fine, tips, atol=1e-12)
     np.testing.assert_allclose(measured_fine, measured, atol=1e-12)
@@ -152,7 +152,7 @@ def test_same_seed_same_run():
     assert measured_other.shape != measured.shape or not np.allclose(measured_other, measured)
 
 
-def test_odd_durations_are_met_exactly():
+def test_time_advances_exactly_by_odd_durations():
     arm = plant(1)
     for _ in range(30):
         arm.step(None, 1.0 / 30.0)
@@ -194,7 +194,7 @@ def test_bad_durations_are_refused(duration):
         plant(1).step(None, duration)
 
 
-def test_full_speed_back_and_forth_stays_finite():
+def test_full_speed_reversals_stay_finite_and_the_arm_returns_to_rest():
     arm = plant()
     side = np.array([1.0, -0.5, -0.5, -1.0, 0.5, 0.5])
     for k in range(12):
@@ -206,25 +206,25 @@ def test_full_speed_back_and_forth_stays_finite():
     np.testing.assert_allclose(tip[:3, 3], [0.0, 0.0, 2 * REST_LENGTH], atol=2e-3)
 
 
-def test_pulling_all_cables_in_buckles_the_arm_and_that_is_reported():
+def test_strong_co_contraction_raises_a_buckling_error():
     arm = plant()
     with pytest.raises(PlantError, match=r'of section 0 .* the arm has buckled'):
         arm.step(np.full(6, 0.04), 6.0)
 
 
-def test_a_little_co_contraction_compresses_the_arm():
+def test_slight_co_contraction_compresses_the_arm():
     arm = plant()
     rest = arm.true_section_tips()[:, 2, 3]
     arm.step(np.full(6, 0.002), 5.0)
     shorter = rest - arm.true_section_tips()[:, 2, 3]
     effort = arm.actuator_state().effort
     assert np.all(effort[:3] > 2.0) and np.all(effort[3:] > 0.1)
-    # The distal cables run through the proximal section: its shortening serves them as well.
+    # The distal cables run through the proximal section: its shortening takes them up as well.
     np.testing.assert_allclose(shorter, 0.002, atol=2.5e-4)
     np.testing.assert_allclose(arm.true_section_tips()[:, :2, 3], 0.0, atol=1e-6)
 
 
-def test_a_payload_hangs_on_the_tip_from_the_start():
+def test_payload_hangs_at_the_tip_from_the_start():
     sideways = (9.81, 0.0, 0.0)
     light = plant(gravity=sideways)
     heavy = ArmPlant(plant_config(2), ring(2), sideways, tip_load_kg=0.005)
@@ -238,9 +238,9 @@ def test_a_payload_hangs_on_the_tip_from_the_start():
     assert heavy.true_section_tips()[-1, 0, 3] == pytest.approx(asked, abs=1e-3)
 
 
-def test_motors_turned_by_a_board_get_where_it_has_turned_them_whatever_their_limits():
+def test_motors_turned_by_a_board_reach_its_position_beyond_their_own_limits():
     arm = plant(1)
-    far = np.array([0.004, -0.002, 0.0])  # in 10 ms: 20 times as fast as the motors may be told
+    far = np.array([0.004, -0.002, 0.0])  # in 10 ms: 20 times the speed limit of commands
     with arm.drives.turning(far, 0.01):
         arm.advance(0.01)
     state = arm.actuator_state()
@@ -259,7 +259,7 @@ def test_motors_turned_by_a_board_get_where_it_has_turned_them_whatever_their_li
     assert arm.time_s == pytest.approx(1.01)
 
 
-def test_poses_arrive_no_earlier_than_it_says_and_at_most_a_step_later():
+def test_poses_arrive_at_next_poses_s_or_at_most_one_step_later():
     arm, longest = plant(1), 0.002
     arm.step(np.zeros(3), 0.1)
     arm.poll_poses()

@@ -28,7 +28,7 @@ STIFF = {'cutting_in_stiffness_N_m2': 1e10}
 
 @pytest.mark.parametrize('segments', [2, 5, 10])
 @pytest.mark.parametrize('theta', [1e-3, 1.0, 2.9])
-def test_tip_moment_bends_a_circle_with_any_number_of_segments(theta, segments):
+def test_tip_moment_bends_the_arm_into_a_circle_with_any_number_of_segments(theta, segments):
     arm = soft_arm(segments=segments)
     tip = arm.settle(tip_moment=(0.0, EI / LENGTH * theta, 0.0)).section_tips[-1]
     end = np.array([np.sin(theta), 0.0, np.cos(theta)])
@@ -38,7 +38,7 @@ def test_tip_moment_bends_a_circle_with_any_number_of_segments(theta, segments):
     np.testing.assert_allclose(tip[:3, 3], expected, atol=1e-8)
 
 
-def test_centreline_of_a_circle():
+def test_centreline_of_a_circular_arm_matches_the_closed_form():
     arm = soft_arm()
     arm.settle(tip_moment=(0.0, EI / LENGTH * 1.2, 0.0))
     points = arm.centerline(201)
@@ -56,7 +56,7 @@ def test_centreline_of_a_circle():
 
 
 def elastica_tip(load):
-    """Tip (deflection, reach)/L of a cantilever under the dead end load P = load EI/L^2."""
+    """Return tip (deflection, reach)/L of a cantilever under the dead end load load EI/L^2."""
     root = np.sqrt(load)
 
     def missing(slope):
@@ -96,10 +96,10 @@ def test_torsion_and_extension_follow_hooke():
     assert tip[2, 3] - LENGTH - 2 * ENDCAP == pytest.approx(2.0 * LENGTH / EA, rel=1e-6)
 
 
-def test_hanging_arm_carries_its_weight():
+def test_hanging_sections_stretch_under_the_weight_below():
     arm = soft_arm(sections=2, gravity=GRAVITY)
     tips = arm.settle().section_tips
-    # Each section stretches under what hangs below the middle of its body.
+    # Each section stretches under the weight below the middle of its body.
     below_2 = 0.5 * 0.058 + 0.008
     below_1 = 0.5 * 0.058 + 0.008 + 0.058 + 2 * 0.008
     total = LENGTH + 2 * ENDCAP
@@ -110,7 +110,7 @@ def test_hanging_arm_carries_its_weight():
 
 @pytest.mark.parametrize('tension', [0.5, 3.0, 5.0])
 @pytest.mark.parametrize('segments', [3, 10])
-def test_cable_that_cannot_cut_in_bends_a_circle(tension, segments):
+def test_cable_that_cannot_cut_in_bends_the_arm_into_a_circle(tension, segments):
     arm = soft_arm([PlantCable(0, 0.7)], segments=segments, section=STIFF)
     rest = arm.settle(tension=[tension])
     theta = tension * RADIUS * LENGTH / EI
@@ -123,9 +123,9 @@ def test_cable_that_cannot_cut_in_bends_a_circle(tension, segments):
     assert rest.contraction[0] == pytest.approx(expected, rel=1e-5)
 
 
-def test_cutting_in_follows_the_foundation():
-    # The cable turns by theta/L per length of body and is pressed in by T theta/L over K_t, but
-    # for the ends, where it needs the length sqrt(T/K_t) of a string on an elastic foundation.
+def test_cutting_in_depth_matches_a_string_on_an_elastic_foundation():
+    # The cable turns by theta/L per length of body and cuts in by T theta/L over K_t, except near
+    # the ends: this depth builds up over sqrt(T/K_t), as for a string on an elastic foundation.
     tension = 1.0
     arm = soft_arm([PlantCable(0, 0.0)], segments=40, section={'axial_stiffness_N': 1e7})
     theta = bend_angle(arm.settle(tension=[tension]).section_tips[-1])
@@ -151,7 +151,7 @@ def test_single_cable_follows_the_lumped_moment_law(tension, tolerance):
 
 
 def potential_gradient(arm, h=1e-6):
-    """Central differences of the potential energy by joint coordinates [J/rad] and cut_in."""
+    """Return differences of the potential energy by joint coordinates [J/rad] and cut_in."""
     rest, gradient, pushes = arm.state, [], []
 
     def difference(move, step):
@@ -205,7 +205,7 @@ def test_equilibrium_has_stationary_potential_energy(contraction):
     assert rest.tension.max() > 0.1
 
 
-def test_equilibrium_depends_neither_on_step_nor_on_damping():
+def test_equilibrium_does_not_depend_on_time_step_or_damping():
     pull = (0.015, -0.02, 0.002, -0.02, 0.012, 0.004)
     tips = []
     cases = ((0.002, 0.03, 0.02), (0.0005, 0.2, 0.02), (0.005, 0.01, 0.1))
@@ -230,7 +230,7 @@ def test_motion_ends_in_the_static_equilibrium():
     np.testing.assert_allclose(moving.state.tension, rest.tension, atol=1e-4)
 
 
-def test_tension_and_contraction_are_two_sides_of_one_equilibrium():
+def test_settling_by_tension_or_contraction_gives_the_same_equilibrium():
     arm = soft_arm(ring(2), 2, GRAVITY, segments=6)
     held = arm.copy().settle(contraction=(0.015, -0.03, 0.002, -0.03, 0.012, 0.006))
     pulled = arm.settle(tension=held.tension)
@@ -248,7 +248,7 @@ def test_distal_cables_leave_the_proximal_section_straight():
     assert tips[0, 2, 3] - LENGTH - 2 * ENDCAP == pytest.approx(-3.5 * LENGTH / EA, rel=1e-6)
 
 
-def test_turning_everything_turns_the_result():
+def test_turning_cables_and_gravity_turns_the_shape():
     turn_z = rotation_about_z(2.0 * np.pi / 3.0)
     gravity = np.array([2.0, 1.0, 9.0])
     pull = np.array([0.015, -0.02, 0.002, -0.02, 0.012, 0.004])
@@ -262,7 +262,7 @@ def test_turning_everything_turns_the_result():
     np.testing.assert_allclose(turned[:, :3, 2], plain[:, :3, 2] @ turn_z.T, atol=1e-7)
 
 
-def test_tilted_mount_is_gravity_from_the_side():
+def test_tilted_mount_equals_tilted_gravity():
     tilted = soft_arm((), 1, GRAVITY, base_tilt_deg=(0.0, 3.0))
     tip = tilted.settle().section_tips[-1]
     mount = tilted.body.base_rotation
@@ -280,7 +280,7 @@ def test_buckling_is_reported():
         arm.settle(contraction=(0.04, 0.0399, 0.04))
 
 
-def test_arguments_are_checked():
+def test_invalid_arguments_are_refused():
     arm = soft_arm(ring(1))
     with pytest.raises(ValueError, match='one of them'):
         arm.settle(contraction=np.zeros(3), tension=np.zeros(3))

@@ -1,10 +1,10 @@
 """
-The rod of the models on the same cables as the simulated arm, which is made of other mathematics.
+The rod of the models against the simulated arm, which uses other mathematics, on the same cables.
 
 The plant is a chain of elastic joints with taut threads through points of its cross-sections; the
 rod is integrated from tip to base and its cables follow it. With the same numbers, cables on
-guides, no friction and no shear (the chain has none) the chain comes to the rod as its joints get
-finer.
+guides, no friction and no shear (the chain has none) the chain converges to the rod as its joints
+get finer.
 """
 
 from itertools import product
@@ -102,18 +102,18 @@ def pulls(arcs):
 
 
 @pytest.mark.parametrize('load', [(0.0, 0.0, 0.0), (0.1, -0.05, 0.2)])
-def test_single_cables_hold_chain_and_rod_alike(load):
+def test_chain_on_single_cables_converges_to_the_rod(load):
     coarse, fine = (misses(n, pulls(POSES), load) for n in (8, 24))
     assert fine.mean() < 7e-4 and fine.mean() < 0.3 * coarse.mean()
 
 
-def test_cables_that_hang_loose_are_the_same():
-    """One cable of each section let out by 12 mm, the others as they were."""
+def test_chain_and_rod_agree_with_slack_cables():
+    """One cable of each section is let out by 12 mm."""
     contractions = [c - 0.012 * np.array([0, 0, 1, 0, 1, 0]) for c in pulls(POSES)]
     assert misses(24, contractions).max() < 2e-4
 
 
-def test_pairs_that_pass_through_another_section_hold_chain_and_rod_alike():
+def test_chain_on_pairs_through_another_section_converges_to_the_rod():
     arm = {'rig': 'trunk', 'pair': True, 'radii': (0.03, 0.012), 'passing': 0.012,
            'bending_stiffness_N_m2': 0.03, 'axial_stiffness_N': 2e4}  # fmt: skip
     contractions = np.array([[0.01, -0.004, 0.006, 0.005], [-0.004, 0.008, -0.012, 0.006]])
@@ -121,8 +121,8 @@ def test_pairs_that_pass_through_another_section_hold_chain_and_rod_alike():
     assert fine.mean() < 2e-5 and fine.mean() < 0.3 * coarse.mean()
 
 
-def test_where_the_chain_falls_aside_the_rod_is_refused():
-    """Bent over the horizontal, pushed sideways by 2 mN; some stand on lengths alone."""
+def test_rod_is_refused_exactly_where_the_chain_falls_aside():
+    """Bent beyond the horizontal, pushed sideways by 2 mN; fixed cable lengths alone hold some."""
     verdicts, folds = [], 0
     places = [
         *product((0.058,), (2e-3,), (75.0, 90.0, 105.0), (-30.0, 30.0, 90.0, 130.0)),

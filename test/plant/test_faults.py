@@ -1,4 +1,4 @@
-"""Every simulated arm can break in mid-run, and its cameras can lie."""
+"""Faults of every simulated arm during a run, and of its cameras."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from softarm_ros.plant.mocap import FUTURE_S, OLD_S, ROOM_FRAME, X_RB
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.arm_assembly import build_plant
 
-# What breaks in which arm, and how far its tip must move for it at least [m], within 1 s.
+# Fault of each arm, and the least motion of its tip [m] that it must cause within 1 s.
 BREAKS = {
     'cable_arm': ('cable snap', 0.005),
     'cable_arm_single': ('cable snap', 0.005),
@@ -23,7 +23,7 @@ def bent(rig, seconds=1.0):
     """Return the arm after one actuator has pulled for some time, and that command."""
     plant, limits = build_plant(rig, 3), rig.actuator_limits()
     command = np.array(plant.actuator_state().position, dtype=float)
-    # Muscles shorten, all others take up.
+    # Muscles shorten, all other actuators increase.
     most = limits.position_min if rig.kind == 'muscle' else limits.position_max
     command[0] += 0.4 * (most[0] - command[0])
     command = np.clip(command, limits.position_min, limits.position_max)
@@ -37,7 +37,7 @@ def tip(plant):
 
 
 @pytest.mark.parametrize('name', BREAKS)
-def test_what_breaks_moves_the_tip(name):
+def test_broken_actuator_moves_the_tip(name):
     rig = load_rig(name)
     what, least = BREAKS[name]
     ends = []
@@ -52,7 +52,7 @@ def test_what_breaks_moves_the_tip(name):
 
 
 @pytest.mark.parametrize('name', BREAKS)
-def test_what_cannot_break_is_refused_with_what_can(name):
+def test_unknown_faults_and_actuators_are_refused_with_the_known_ones(name):
     plant = build_plant(load_rig(name), 0)
     with pytest.raises(ValueError, match=rf'known: cameras freeze; .*{BREAKS[name][0]} ACTUATOR'):
         plant.inject('cable gnaw')
@@ -61,7 +61,7 @@ def test_what_cannot_break_is_refused_with_what_can(name):
 
 
 def frames(fault, before=0.1, after=0.1):
-    """Return measured frames before and after a fault of the cameras, and the sound ones."""
+    """Return frames without and with a camera fault, and the last frame before the fault."""
     arms = [build_plant(load_rig('cable_arm_single'), 5) for _ in range(2)]
     command = np.zeros(3)
     measured = ([], [])
@@ -84,7 +84,7 @@ def test_frozen_cameras_repeat_their_last_pose_with_fresh_stamps():
 
 
 @pytest.mark.parametrize(('fault', 'name'), [('room', ROOM_FRAME), ('mislabel', None)])
-def test_poses_in_the_frame_of_the_room(fault, name):
+def test_room_and_mislabel_faults_report_poses_in_the_room_frame(fault, name):
     sound, false, _ = frames(f'cameras {fault}')
     for right, wrong in zip(sound, false):
         assert wrong.frame_id == name
@@ -94,7 +94,7 @@ def test_poses_in_the_frame_of_the_room(fault, name):
 @pytest.mark.parametrize(
     ('fault', 'shift'), [('future', FUTURE_S), ('old', -OLD_S), ('mend', 0.0), ('stuck', None)]
 )
-def test_stamps_that_are_wrong(fault, shift):
+def test_stamp_faults_change_the_stamps_but_not_the_poses(fault, shift):
     sound, false, last = frames(f'cameras {fault}')
     for right, wrong in zip(sound, false):
         expected = last.stamp_s if shift is None else right.stamp_s + shift
@@ -103,11 +103,11 @@ def test_stamps_that_are_wrong(fault, shift):
 
 
 @pytest.mark.parametrize('name', BREAKS)
-def test_what_is_hung_on_in_motion_weighs_as_what_the_arm_was_built_with(name):
+def test_load_added_during_a_run_sags_like_a_configured_tip_load(name):
     cables = name.startswith('cable_arm')
-    # Friction of threads holds an arm where it was before the weight came.
+    # Cable friction would hold the arm where it was before the load was added.
     rig = load_rig(name, ['plant.cable_friction_coefficient=0'] if cables else [])
-    # By less, friction decides where the heavy arms stand; by more, the soft ones hang straight.
+    # With less, friction decides the pose of heavy arms; with more, the soft arms hang straight.
     mass_kg = 0.01 if cables else 0.05
     loaded = rig.model_copy(update={'tip_load_kg': mass_kg})
     arms = [bent(rig), bent(rig), bent(loaded)]
@@ -124,7 +124,7 @@ def test_what_is_hung_on_in_motion_weighs_as_what_the_arm_was_built_with(name):
 
 
 @pytest.mark.parametrize('length', ['inf', 'nan', 'far'])
-def test_a_cable_slips_by_a_finite_length(length):
+def test_cable_slip_by_a_non_finite_length_is_refused(length):
     plant, _ = bent(load_rig('cable_arm_single'))
     with pytest.raises(ValueError, match=f'{length} mm: expected a finite number'):
         plant.inject(f'cable slip cable_1 {length}')

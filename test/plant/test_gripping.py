@@ -1,4 +1,4 @@
-"""What the gripper of the simulated pneumatic arm takes, carries and puts down."""
+"""Gripper of the simulated pneumatic arm: taking, carrying and putting down objects."""
 
 import math
 
@@ -14,7 +14,7 @@ def close(p, pressure=5e4):
     p.step(np.zeros(6), 1.5)
 
 
-def test_an_object_is_taken_carried_weighs_and_is_put_down():
+def test_gripped_object_is_carried_loads_the_base_and_is_put_down():
     p = plant()
     p.command_gripper(-3e4)
     p.step(np.zeros(6), 1.0)
@@ -43,7 +43,7 @@ def test_an_object_is_taken_carried_weighs_and_is_put_down():
     [(0.025, 0.05, 5e4), (0.0, 0.6, 5e4), (0.0, 0.05, 1e4)],
     ids=['too far', 'too heavy', 'not closed'],
 )
-def test_what_cannot_be_gripped_stays(offset, mass, pressure):
+def test_object_that_cannot_be_gripped_stays_in_place(offset, mass, pressure):
     p = plant()
     place = p.body.fingers()[:3, 3] + [offset, 0.0, 0.0]
     p.drives.place_object(GrippedObject(tuple(place), mass))
@@ -52,7 +52,7 @@ def test_what_cannot_be_gripped_stays(offset, mass, pressure):
     np.testing.assert_allclose(p.drives.object_position(), place)
 
 
-def test_wrong_objects_are_refused():
+def test_invalid_objects_are_refused():
     for wrong in ({'mass_kg': -1.0}, {'mass_kg': 0.1, 'volume_m3': math.nan}):
         with pytest.raises(ValueError, match=r'mass_kg|volume_m3'):
             GrippedObject((0.0, 0.0, 0.2), **wrong)

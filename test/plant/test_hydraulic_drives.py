@@ -31,7 +31,7 @@ def drives(gain=0.0, step=1e-9, lag=0.01, start=0.0):
     )
 
 
-def test_torque_lags_by_the_closed_form_whatever_the_step():
+def test_torque_lag_matches_its_closed_form_at_any_step():
     for steps in (1, 7):
         drive = drives()
         drive.command(np.array([4e5, 0.0]))
@@ -42,14 +42,14 @@ def test_torque_lags_by_the_closed_form_whatever_the_step():
         assert drive.torque[1] == 0.0
 
 
-def test_torque_is_limited_and_comes_in_steps():
+def test_torque_is_limited_and_quantised():
     drive = drives(step=0.1, lag=1e-4)
     drive.command(np.array([4e6, 3.3e4]))
     drive.advance(np.zeros(2), 0.1)
     np.testing.assert_allclose(drive.torque, [2.5, 0.1])
 
 
-def test_the_loop_filters_the_measured_error():
+def test_pressure_loop_filters_the_measured_error():
     drive = drives(gain=2.0, lag=1e-6)
     drive.command(np.array([2e5, 2e5]))
     for _ in range(10):
@@ -58,7 +58,7 @@ def test_the_loop_filters_the_measured_error():
     np.testing.assert_allclose(drive.torque, [RATIO * (2e5 + 2.0 * error), RATIO * 2e5], rtol=1e-6)
 
 
-def test_sensors_have_noise_offset_and_resolution():
+def test_pressure_sensors_have_noise_offset_and_resolution():
     settings = PressureSensorConfig(noise_Pa=1000.0, offset_Pa=2500.0, step_Pa=98.0)
     sensors = PressureSensors(settings, 400, 1)
     rows = []
@@ -81,7 +81,7 @@ POSE = np.array([2.5e5, 1e5, 3e5, 1e5, 1e5, 4e5])
 
 
 def posed(**changes):
-    """Return an arm that drives have brought into a pose, and its torques there."""
+    """Return an arm that its drives have brought into a pose, and its torques there."""
     arm = plant(friction=25.0, **changes)
     arm.drives.park()
     for k in range(100):
@@ -90,7 +90,7 @@ def posed(**changes):
     return arm, RATIO * POSE
 
 
-def test_torques_of_drives_do_what_the_same_torques_do_in_simulation():
+def test_arm_driven_by_torques_moves_like_the_simulated_arm():
     simulated, driven = plant(friction=25.0, gain=0.0), plant(friction=25.0, gain=3.0)
     for _ in range(50):
         simulated.step(SWING, 0.02)
@@ -102,7 +102,7 @@ def test_torques_of_drives_do_what_the_same_torques_do_in_simulation():
     assert len(driven.poll_poses()) == len(simulated.poll_poses()) > 30
 
 
-def test_parked_it_keeps_its_pressures_and_shafts_without_torque():
+def test_parked_arm_keeps_pressures_and_shafts_without_torque():
     arm = plant(friction=25.0)
     arm.drives.park()
     before, shafts = arm.true_section_tips(), arm.drives.shaft_positions()
@@ -113,7 +113,7 @@ def test_parked_it_keeps_its_pressures_and_shafts_without_torque():
     np.testing.assert_allclose(arm.true_section_tips(), before, atol=1e-4)
 
 
-def test_brakes_take_their_time_to_open_and_to_close():
+def test_brakes_open_and_close_with_their_delays():
     for lifted, delay_s in ((ALL, 0.05), (NONE, 0.02)):
         arm = plant()
         if lifted is ALL:
@@ -135,7 +135,7 @@ def test_brakes_take_their_time_to_open_and_to_close():
         assert np.abs(arm.drives.shaft_positions() - shafts).max() > 0.02
 
 
-def test_a_brake_slips_beyond_its_torque():
+def test_brake_slips_beyond_its_torque():
     drive = {
         'max_torque_N_m': 2.5,
         'torque_step_N_m': 1e-6,
@@ -153,7 +153,7 @@ def test_a_brake_slips_beyond_its_torque():
     np.testing.assert_array_equal(moved[1:], 0.0)
 
 
-def test_switched_off_with_torque_until_the_brakes_hold_the_arm_stays():
+def test_arm_stays_if_the_torque_is_kept_until_the_brakes_hold():
     arm, torque = posed()
     before = arm.true_section_tips()[-1, :3, 3]
     step_drives(arm, torque, NONE, 0.02)
@@ -162,20 +162,20 @@ def test_switched_off_with_torque_until_the_brakes_hold_the_arm_stays():
     np.testing.assert_array_equal(arm.drives.boiled_s, 0.0)
 
 
-def test_torque_lost_at_once_lets_the_arm_sag_but_neither_ends_the_simulation_nor_the_arm():
+def test_sudden_torque_loss_lets_the_arm_sag_by_less_than_0_1_m():
     arm, _ = posed()
     before = arm.true_section_tips()[-1, :3, 3]
     lowest = np.inf
     for _ in range(200):
         step_drives(arm, np.zeros(6), NONE, 0.01)
         lowest = min(lowest, float(arm.drives.true_pressures().min()))
-    assert lowest < -2e4  # chambers suck
+    assert lowest < -2e4  # the chambers are under suction
     moved = np.linalg.norm(arm.true_section_tips()[-1, :3, 3] - before)
     assert 2e-3 < moved < 0.1
     assert np.isfinite(arm.true_section_tips()).all()
 
 
-def test_boiling_behind_drives_is_noted():
+def test_boiling_time_of_a_driven_arm_is_recorded():
     arm = plant(preload=0.0)
     arm.drives.park()
     for _ in range(50):
@@ -191,6 +191,6 @@ def test_boiling_behind_drives_is_noted():
         (np.full(6, np.nan), 'torque of c1 = nan; expected a finite number of N m'),
     ],
 )
-def test_wrong_torques_raise(torque, message):
+def test_invalid_torques_are_refused(torque, message):
     with pytest.raises(ValueError, match=message):
         step_drives(plant(), torque, ALL, 0.01)

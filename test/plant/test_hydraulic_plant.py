@@ -40,7 +40,7 @@ from softarm_ros.plant.world import World
 # -- rest, repeatability, commands ------------------------------------------------------------
 
 
-def test_starts_at_rest_under_the_preload_and_stays():
+def test_arm_starts_at_rest_under_the_preload_and_stays_there():
     arm = plant()
     before = arm.true_section_tips()
     np.testing.assert_allclose(arm.drives.true_pressures(), PRELOAD, rtol=1e-9)
@@ -49,7 +49,7 @@ def test_starts_at_rest_under_the_preload_and_stays():
     assert arm.time_s == 1.0
 
 
-def test_same_seed_same_run_and_the_step_may_be_cut():
+def test_same_seed_gives_the_same_run_for_any_division_into_steps():
     runs = []
     for seed, cuts in ((3, 1), (3, 5), (4, 1)):
         arm = plant(
@@ -80,7 +80,7 @@ def test_same_seed_same_run_and_the_step_may_be_cut():
         (np.zeros(6), np.inf, 'duration_s'),
     ],
 )
-def test_wrong_commands_raise_before_anything_moves(command, duration, message):
+def test_bad_commands_are_refused_and_nothing_moves(command, duration, message):
     arm = plant()
     before = arm.true_section_tips()
     with pytest.raises(ValueError, match=message):
@@ -103,7 +103,7 @@ def test_hold_keeps_torques_and_the_arm_comes_to_rest():
     np.testing.assert_allclose(arm.true_section_tips(), before, atol=1e-5)
 
 
-# -- where it comes to rest -------------------------------------------------------------------
+# -- equilibrium ------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -115,7 +115,7 @@ def test_hold_keeps_torques_and_the_arm_comes_to_rest():
     ],
     ids=['air', 'payload', 'water'],
 )
-def test_its_chain_and_the_strains_of_the_statics_have_one_limit(surroundings):
+def test_chain_and_statics_of_segments_have_the_same_limit(surroundings):
     gaps, tips = [], []
     for n in (5, 10, 20):
         arm = plant(surroundings=surroundings, segments_per_section=n)
@@ -123,7 +123,7 @@ def test_its_chain_and_the_strains_of_the_statics_have_one_limit(surroundings):
         tips.append(arm.true_section_tips())
         wanted = statics(surroundings, n).forward(SWING)
         gaps.append(np.abs(tips[-1] - wanted.section_tips).max())
-    # Both lump the weight at the segments' ends, which errs with 1 / n; they differ by 1 / n^2.
+    # Both lump the weight at the segment ends, with an error of 1 / n; they differ by 1 / n^2.
     np.testing.assert_allclose(np.divide(gaps[:2], gaps[1:]), 4.0, rtol=0.15)
     assert gaps[-1] < 2e-4
     assert np.abs(tips[2] - tips[1]).max() < 0.6 * np.abs(tips[1] - tips[0]).max()
@@ -134,7 +134,7 @@ def test_its_chain_and_the_strains_of_the_statics_have_one_limit(surroundings):
     [Surroundings(GRAVITY, 0.0, 0.15), Surroundings(GRAVITY, 998.0, 0.15)],
     ids=['air', 'water'],
 )
-def test_a_plate_at_the_end_and_the_rest_along_the_section_are_where_the_statics_have_them(
+def test_plate_mass_acts_at_the_section_end_as_in_the_statics(
     surroundings,
 ):
     gaps = []
@@ -145,7 +145,7 @@ def test_a_plate_at_the_end_and_the_rest_along_the_section_are_where_the_statics
             sections=[{**SECTION, **LOSSES, 'plate_mass_kg': 0.06}] * 2,
         )
         assert arm.body.body.mass.sum() == pytest.approx(
-            2 * 0.35 - 0.29 / n / 2 + surroundings.tip_load_kg  # half a segment's at the base
+            2 * 0.35 - 0.29 / n / 2 + surroundings.tip_load_kg  # less half a segment's at the base
         )
         arm.body.settle(SWING)
         wanted = statics(surroundings, n, plate_mass_kg=0.06).forward(SWING)
@@ -159,7 +159,7 @@ def test_a_plate_at_the_end_and_the_rest_along_the_section_are_where_the_statics
     [Surroundings(GRAVITY, 0.0, 0.15), Surroundings(GRAVITY, 998.0, 0.15)],
     ids=['air', 'water'],
 )
-def test_without_errors_and_friction_motion_ends_where_it_rests(surroundings):
+def test_motion_without_errors_and_friction_ends_in_the_static_equilibrium(surroundings):
     arm = plant(surroundings=surroundings)
     ramp(arm, SWING, 2.0)
     arm.step(SWING, 5.0)
@@ -175,7 +175,7 @@ def test_tilt_of_the_base_turns_the_arm_but_not_gravity():
     level, tilted = plant(), plant(base_tilt_deg=(0.0, 2.0))
     tip, moved = level.true_section_tips()[-1], tilted.true_section_tips()[-1]
     shift = moved[:3, 3] - tip[:3, 3]
-    # It points away by 2 deg, and hangs back towards the vertical.
+    # The arm points away by 2 deg, and hangs back towards the vertical.
     assert 0.0 < shift[0] < 0.794 * np.radians(2.0)
     assert abs(shift[1]) < 1e-6
     base = tilted.true_centerline(2)[0]
@@ -192,7 +192,7 @@ def test_seals_hold_the_arm_until_the_breakaway_force():
     assert np.linalg.norm((arm.true_section_tips() - before)[-1, :3, 3]) > 2e-3
 
 
-def test_friction_leaves_a_hysteresis_that_the_pressure_loop_shrinks():
+def test_pressure_loop_reduces_the_hysteresis_of_friction():
     gaps = {}
     for gain in (0.0, 3.0):
         arm = plant(friction=25.0, gain=gain)
@@ -205,12 +205,12 @@ def test_friction_leaves_a_hysteresis_that_the_pressure_loop_shrinks():
         arm.step(SWING, 1.0)
         gaps[gain] = arm.drives.true_pressures()[0] - up
     seals = 25.0 / (0.25 * np.pi * 0.04**2)
-    # Up and down end on opposite sides, at most the sliding friction away each.
+    # Upward and downward motion end on opposite sides, each at most the sliding friction away.
     assert 0.8 * seals < gaps[0.0] <= 2.05 * seals
     assert gaps[3.0] < 0.4 * gaps[0.0]
 
 
-def test_a_wrong_efficiency_is_a_pressure_error_that_the_loop_shrinks():
+def test_pressure_loop_reduces_the_pressure_error_of_a_wrong_efficiency():
     factors = [0.95] + [1.0] * 5
     errors = {}
     for gain in (0.0, 4.0):
@@ -239,14 +239,14 @@ def test_water_slows_the_swing_by_drag_and_added_mass():
     assert np.linalg.norm(tips[2]) < 0.95 * np.linalg.norm(tips[0])
 
 
-def test_boiling_water_is_an_error_not_a_number():
+def test_boiling_water_raises_an_error():
     arm = plant(preload=0.0)
     with pytest.raises(PlantError, match='boils'):
         for _ in range(50):
             arm.step([1e6, 0.0, 0.0, 0.0, 0.0, 0.0], 0.02)
 
 
-def test_fabric_adds_stiffness_to_small_bends_and_loses_work_in_cycles():
+def test_fabric_stiffens_small_bends_and_yields_with_hysteresis():
     settings = FabricConfig(stiffness_share=0.1, yield_bend_deg=20.0)
     sections = config().sections
     own = SECTION['bending_stiffness_N_m2'] / SECTION['length_m']
@@ -267,7 +267,7 @@ def test_fabric_adds_stiffness_to_small_bends_and_loses_work_in_cycles():
     np.testing.assert_allclose(back, [[-held, 0.0], [0.0, -held]], atol=1e-12)
 
 
-def test_fabric_leaves_the_arm_behind_on_the_way_up_and_down():
+def test_fabric_causes_hysteresis_of_the_tip():
     ends = []
     for share in (0.0, 0.08):
         arm = plant(fabric={'stiffness_share': share})
@@ -285,7 +285,7 @@ def test_fabric_leaves_the_arm_behind_on_the_way_up_and_down():
 
 
 @pytest.mark.parametrize('density', [0.0, 998.0], ids=['air', 'water'])
-def test_it_moves_as_the_dynamics_in_strains_do(density):
+def test_motion_matches_the_dynamics_in_strains(density):
     settings, surroundings = config(segments_per_section=5), Surroundings(GRAVITY, density, 0.1)
     axes = WaterHydraulics(plant_axes(settings, CHAMBERS))
     losses = [section.damping for section in settings.sections]
@@ -317,7 +317,7 @@ def test_it_moves_as_the_dynamics_in_strains_do(density):
                 body.advance(axes.force_per_torque * torque, 0.002 / parts)
         gaps.append([np.linalg.norm(b.section_tips()[-1, :3, 3] - tip) for b in bodies])
         way.append(np.linalg.norm(tip - first))
-    # The chain's steps are of first order; what is left is the segments of both.
+    # The steps of the chain are of first order; the rest comes from the segments of both models.
     worst = np.max(gaps, axis=0)
     assert worst[1] < 0.5 * worst[0] < 5e-4
     assert max(way) > 0.1

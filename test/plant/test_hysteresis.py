@@ -33,7 +33,7 @@ def element(**changes):
 
 @given(configs, paths, st.integers(2, 7))
 @quick
-def test_rate_independent_and_step_size_independent(config, path, pieces):
+def test_output_does_not_depend_on_rate_or_step_size(config, path, pieces):
     coarse, fine = PrandtlIshlinskii(config), PrandtlIshlinskii(config)
     ends = coarse.follow(path)
     before = 0.0
@@ -46,7 +46,7 @@ def test_rate_independent_and_step_size_independent(config, path, pieces):
 
 @given(configs, st.floats(-5.0, 5.0))
 @quick
-def test_first_loading_is_the_virgin_curve(config, position):
+def test_first_loading_follows_the_virgin_curve(config, position):
     play = PrandtlIshlinskii(config)
     assert play.step(position).output == pytest.approx(play.virgin(position), abs=1e-10)
     assert play.virgin(1e-9) == pytest.approx(1e-9 * config.stiffness)
@@ -56,7 +56,7 @@ def test_first_loading_is_the_virgin_curve(config, position):
 
 @given(configs, st.floats(0.01, 4.0))
 @quick
-def test_area_of_a_loop(config, amplitude):
+def test_work_of_a_loop_equals_its_closed_form_area(config, amplitude):
     play = PrandtlIshlinskii(config)
     play.step(amplitude)
     turns = [play.step(-amplitude), play.step(amplitude)]
@@ -70,7 +70,7 @@ def test_area_of_a_loop(config, amplitude):
     assert gap == pytest.approx(area, rel=1e-3, abs=1e-5)
 
 
-def test_area_grows_with_the_cube_of_small_amplitudes():
+def test_loop_area_grows_with_the_cube_of_small_amplitudes():
     # Many stops: sum 4 w r (A - r) goes to (2/3) stiffness lost_share A^3 / saturation.
     play = element(stops=1000)
     for amplitude in (0.2, 0.5):
@@ -80,7 +80,7 @@ def test_area_grows_with_the_cube_of_small_amplitudes():
 
 @given(configs, paths)
 @quick
-def test_no_step_gains_energy_and_the_balance_holds(config, path):
+def test_no_step_gains_energy_and_work_equals_stored_plus_lost_energy(config, path):
     play = PrandtlIshlinskii(config)
     work = 0.0
     for target in path:
@@ -106,7 +106,7 @@ def test_work_is_the_integral_of_the_output():
 
 @given(configs, st.floats(0.5, 4.0), st.lists(st.floats(-1.0, 1.0), max_size=8))
 @quick
-def test_a_larger_extremum_wipes_out_what_came_before(config, largest, shares):
+def test_larger_extremum_wipes_out_the_earlier_history(config, largest, shares):
     played, fresh = PrandtlIshlinskii(config), PrandtlIshlinskii(config)
     played.follow([share * largest for share in shares])
     for play in (played, fresh):
@@ -128,7 +128,7 @@ def test_loops_between_the_same_inputs_are_congruent(config, low, width, history
     assert shapes[0][-1] == pytest.approx(0.0, abs=1e-9)  # the loop closes
 
 
-def test_reset_and_bad_input():
+def test_reset_clears_the_state_and_bad_input_is_refused():
     play = element()
     play.follow([1.0, -2.0])
     play.reset(0.4)
@@ -149,7 +149,7 @@ def test_reset_and_bad_input():
 CREEP = CreepConfig(shares=(0.1, 0.05), lags_s=(0.7, 8.0))
 
 
-def test_creep_after_a_jump_is_the_closed_form():
+def test_creep_after_a_jump_matches_the_closed_form():
     creep = KelvinVoigtCreep(CREEP)
     assert creep.jump(2.0) == 2.0
     for dt in (0.01, 0.3, 2.0, 5.0):
@@ -174,7 +174,7 @@ def test_creep_does_not_depend_on_the_step(moves, pieces):
         assert fine.output == pytest.approx(coarse.output, abs=1e-11)
 
 
-def test_creep_dissipates_in_a_cycle():
+def test_creep_loss_in_a_cycle_matches_the_closed_form():
     # Input u is a force, output a displacement: the work over a cycle is the loss, positive, and
     # for a sine the closed form pi share omega lag / (1 + (omega lag)^2) per element.
     creep, omega, count = KelvinVoigtCreep(CREEP), 1.3, 4000

@@ -1,4 +1,4 @@
-"""Machines: what is drawn, from which streams, and what cannot be drawn."""
+"""Machines: drawn values, their random streams, and spreads that are refused."""
 
 import numpy as np
 import pytest
@@ -28,13 +28,13 @@ def values(config, seed):
     return {draw.field: draw.drawn for draw in config.drawn(seed)}
 
 
-def test_machine_0_is_the_stated_one():
+def test_machine_0_has_the_stated_values():
     assert varied().drawn(0) == []
     assert varied().of_machine(0) == plant_config(2)
-    assert plant_config(2).of_machine(5) == plant_config(2)  # without a block none differ
+    assert plant_config(2).of_machine(5) == plant_config(2)  # without the block all are equal
 
 
-def test_the_machine_has_the_values_drawn():
+def test_machine_has_the_drawn_values():
     config = varied()
     made, drawn = config.of_machine(3), values(config, 3)
     assert made.sections[0].bending_stiffness_N_m2 == drawn['sections[0].bending_stiffness_N_m2']
@@ -48,7 +48,7 @@ def test_the_machine_has_the_values_drawn():
     assert left.stepper.model_copy(update={'slack_m': 0.0}) == config.stepper
 
 
-def test_the_seed_chooses_the_machine_unless_the_file_does():
+def test_seed_selects_the_machine_unless_the_file_states_its_number():
     config, third = varied(), varied(number=3)
     assert config.drawn(3) == third.drawn(0) == third.drawn(8)
     assert config.drawn(3) != config.drawn(4)
@@ -56,7 +56,7 @@ def test_the_seed_chooses_the_machine_unless_the_file_does():
     assert varied(number=0).drawn(7) == []
 
 
-def test_a_draw_depends_on_no_other_draw():
+def test_draw_does_not_depend_on_other_draws():
     alone = values(varied({FRAME: SPREADS[FRAME]}), 11)
     among = values(varied(), 11)
     assert alone == {name: among[name] for name in alone}
@@ -66,7 +66,7 @@ def test_a_draw_depends_on_no_other_draw():
     )
 
 
-def test_a_draw_is_raised_to_another_that_it_is_never_below():
+def test_draw_is_raised_to_the_value_of_its_at_least_field():
     coulomb, static = 'axis.coulomb_friction_N', 'axis.static_friction_N'
     plant = load_rig('hydraulic_arm').plant_for('sim')
     block = plant.machine
@@ -98,16 +98,16 @@ def test_draws_have_the_stated_distribution():
     assert slack.mean() == pytest.approx(5e-4, rel=0.05)
     assert 0.0 <= slack.min() < 2e-5 and 9.8e-4 < slack.max() <= 1e-3
     several = np.corrcoef(list(column.values()))
-    assert np.abs(several - np.eye(len(column))).max() < 0.1  # three deviations of chance: 0.08
+    assert np.abs(several - np.eye(len(column))).max() < 0.1  # three standard errors: 0.08
 
 
-def test_one_batch_of_material_has_one_draw():
+def test_spread_with_together_draws_one_value_for_all_sections():
     config = varied({STIFF: {'sd_percent': 8.0, 'together': True}})
     first, second = values(config, 5).values()
     assert first == second != config.sections[0].bending_stiffness_N_m2
 
 
-def test_what_is_switched_off_stays_so():
+def test_field_of_value_0_stays_0_under_a_percent_spread():
     field, share = 'cable_friction_coefficient', {'sd_percent': 20.0}
     config = varied({field: share}).model_copy(update={field: 0.0})
     assert wrong_spread(config, field, SpreadConfig.model_validate(share)) is None
@@ -133,7 +133,7 @@ def test_what_is_switched_off_stays_so():
         ('cable_free_length_m', {'sd': 1e-3, 'at_least': 'cable'}, "'cable' names no number"),
     ],
 )
-def test_what_cannot_be_drawn_is_said_with_the_field(pattern, spread, says):
+def test_wrong_spread_names_the_field_and_accepts_valid_spreads(pattern, spread, says):
     assert says in wrong_spread(plant_config(2), pattern, SpreadConfig.model_validate(spread))
     for good, fields in SPREADS.items():
         known = wrong_spread(plant_config(2), good, SpreadConfig.model_validate(fields))
@@ -149,12 +149,12 @@ def test_what_cannot_be_drawn_is_said_with_the_field(pattern, spread, says):
         ({'sd_percent': 41.0}, 'less than or equal to 40'),
     ],
 )
-def test_a_spread_has_one_measure(spread, says):
+def test_spread_without_exactly_one_valid_measure_is_refused(spread, says):
     with pytest.raises(ValidationError, match=says):
         SpreadConfig.model_validate(spread)
 
 
-def test_a_rig_file_with_a_wrong_spread_is_refused_with_its_line_and_what_was_meant():
+def test_rig_with_a_misspelt_spread_is_refused_with_its_path_and_a_suggestion():
     spread = "plant.machine={spreads: {'sections[].lenght_m': {sd: 1.0e-3}}}"
     with pytest.raises(RigError) as refused:
         load_rig('cable_arm', settings=[spread])

@@ -89,7 +89,7 @@ def momentum(body, state, medium, t=0.0):
     return np.hstack([np.cross(r, linear) + spin, linear])
 
 
-def test_the_wrench_of_the_added_mass_is_the_rate_of_its_momentum():
+def test_added_mass_wrench_is_the_rate_of_its_momentum():
     rng = np.random.default_rng(1)
     body, state = chain(), state_of(rng)
     medium = random_medium(
@@ -112,8 +112,8 @@ def test_drag_and_forces_act_at_the_origins_of_the_bodies():
     np.testing.assert_allclose(needed, np.hstack([moment, force]), rtol=1e-12, atol=1e-12)
 
 
-def test_drag_is_that_of_the_water_relative_to_the_body():
-    """Linearised about the motion of now, force less drag times velocity is the drag itself."""
+def test_linearised_drag_equals_the_drag_of_the_relative_velocity():
+    """At the present motion, force less drag matrix times velocity is the drag itself."""
     rng = np.random.default_rng(5)
     body, state = chain(), state_of(rng)
     nothing = {'force': np.zeros((N, 3)), 'drag': np.zeros((N, 3, 3))}
@@ -134,7 +134,7 @@ def test_drag_is_that_of_the_water_relative_to_the_body():
     np.testing.assert_allclose(found, drag, rtol=1e-10, atol=1e-12)
 
 
-def test_the_matrix_of_a_step_is_twice_the_energy_of_the_added_mass_and_the_drag():
+def test_step_matrix_gives_twice_the_added_mass_energy_plus_the_drag_loss():
     rng = np.random.default_rng(3)
     body, state = chain(), state_of(rng)
     medium = random_medium(rng)
@@ -151,7 +151,7 @@ def test_the_matrix_of_a_step_is_twice_the_energy_of_the_added_mass_and_the_drag
         assert pytest.approx(twice + H * lost, rel=1e-12) == V @ M @ V
 
 
-def test_a_moment_on_the_rotation_vector_does_its_work_on_the_joint():
+def test_moment_on_the_rotation_vector_does_equal_work_on_the_joint():
     rng = np.random.default_rng(4)
     for _ in range(20):
         q, moment, rate = np.array([0.0, 0.0, 0.0, 1.0]), rng.normal(size=3), rng.normal(size=3)

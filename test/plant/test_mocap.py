@@ -19,7 +19,7 @@ def mocap(seed=0, **fields):
 
 
 def record(camera, frames, poses=TIPS):
-    """All frames of a resting arm, by stamp."""
+    """Return all frames of a resting arm, by stamp."""
     for k in range(frames):
         camera.capture(k * PERIOD, poses)
     return camera.poll(np.inf)
@@ -46,7 +46,7 @@ def test_noise_has_the_stated_deviation_and_no_bias():
     )
 
 
-def test_without_imperfections_it_shows_the_truth():
+def test_camera_without_imperfections_shows_the_true_poses():
     camera = mocap(position_noise_m=0.0, orientation_noise_rad=0.0, delay_s=0.0)
     camera.capture(0.0, TIPS)
     (frame,) = camera.poll(0.0)
@@ -83,7 +83,7 @@ def test_drop_outs_come_in_bursts_of_the_stated_frequency_and_length():
     assert lengths.max() > 8
 
 
-def test_switching_one_imperfection_off_leaves_the_others():
+def test_switching_one_imperfection_off_does_not_change_the_others():
     plain = record(mocap(3), 400)
     lossy = record(mocap(3, dropout_probability=0.1), 400)
     assert 100 < len(lossy) < 400
@@ -98,7 +98,7 @@ def test_switching_one_imperfection_off_leaves_the_others():
     assert [f.stamp_s for f in still] == [f.stamp_s for f in lossy]
 
 
-def test_disabled_cameras_see_nothing_and_come_back_in_step():
+def test_disabled_cameras_see_nothing_and_then_resume_the_same_stream():
     whole, interrupted = mocap(5), mocap(5)
     reference = {f.stamp_s: f.section_tips for f in record(whole, 30)}
     for k in range(30):
@@ -110,7 +110,7 @@ def test_disabled_cameras_see_nothing_and_come_back_in_step():
         np.testing.assert_array_equal(frame.section_tips, reference[frame.stamp_s])
 
 
-def test_seed_decides_everything():
+def test_seed_determines_all_frames():
     a, b, c = (record(mocap(s, dropout_probability=0.1), 100) for s in (1, 1, 2))
     assert [f.stamp_s for f in a] == [f.stamp_s for f in b]
     assert all(np.array_equal(x.section_tips, y.section_tips) for x, y in zip(a, b))
@@ -120,7 +120,7 @@ def test_seed_decides_everything():
 EXACT = {'position_noise_m': 0.0, 'orientation_noise_rad': 0.0, 'dropout_probability': 0.0}
 
 
-def test_a_base_frame_that_is_calibrated_wrongly_moves_and_turns_all_that_is_seen():
+def test_wrongly_calibrated_base_frame_shifts_and_turns_all_poses():
     camera = mocap(**EXACT, frame_turn_deg=(0.0, 0.0, 90.0), frame_shift_m=(0.1, 0.0, 0.0))
     (frame,) = record(camera, 1)
     x, y, z = TIPS[1, :3, 3]
@@ -129,24 +129,24 @@ def test_a_base_frame_that_is_calibrated_wrongly_moves_and_turns_all_that_is_see
     np.testing.assert_allclose(turned.as_rotvec(degrees=True), [0.0, 0.0, 90.0], atol=1e-9)
 
 
-def test_a_marker_beside_the_tip_turns_with_it():
+def test_marker_offset_turns_with_the_tip():
     (frame,) = record(mocap(**EXACT, marker_offset_m=(0.001, 0.002, 0.0)), 1)
     seen = frame.section_tips[:, :3, 3] - TIPS[:, :3, 3]
     np.testing.assert_allclose(seen, TIPS[:, :3, :3] @ [0.001, 0.002, 0.0], atol=1e-12)
 
 
-def test_drift_has_the_stated_deviation_and_memory():
+def test_drift_has_the_stated_deviation_and_correlation_time():
     camera = mocap(**EXACT, drift_m=1e-3, drift_time_s=0.5)
     frames = record(camera, 20_000)
     seen = np.array([f.section_tips[:, :3, 3] for f in frames]) - TIPS[:, :3, 3]
-    np.testing.assert_allclose(seen[:, 0], seen[:, 1], atol=1e-12)  # one room, one drift
-    # 400 lifetimes of three coordinates: 4 % of chance.
+    np.testing.assert_allclose(seen[:, 0], seen[:, 1], atol=1e-12)  # the tips share one drift
+    # 400 correlation times of three coordinates: a statistical error of 4 %.
     np.testing.assert_allclose(seen.std(), 1e-3, rtol=0.1)
     later = np.mean(seen[:-50] * seen[50:]) / np.mean(seen**2)
     np.testing.assert_allclose(later, np.exp(-1.0), atol=0.08)
 
 
-def test_late_frames_stay_in_order_and_keep_their_stamps():
+def test_frames_arrive_late_by_the_delay_plus_at_most_the_jitter():
     camera = mocap(**EXACT, delay_s=0.01, jitter_s=0.03)
     lateness = []
     for k in range(500):
@@ -154,10 +154,10 @@ def test_late_frames_stay_in_order_and_keep_their_stamps():
         camera.capture(now, TIPS)
         lateness += [now - frame.stamp_s for frame in camera.poll(now)]
     assert 0.01 <= min(lateness) < 0.02
-    assert 0.03 < max(lateness) <= 0.05 + 1e-9  # seen at the next look
+    assert 0.03 < max(lateness) <= 0.05 + 1e-9  # polled once per period
 
 
-def test_flips_turn_single_tips_and_leave_their_places():
+def test_flips_turn_single_tips_and_keep_their_positions():
     frames = record(mocap(**EXACT, flip_probability=0.05), 4000)
     tips = np.array([f.section_tips for f in frames])
     np.testing.assert_allclose(tips[..., :3, 3], np.tile(TIPS[:, :3, 3], (4000, 1, 1)))
@@ -166,7 +166,7 @@ def test_flips_turn_single_tips_and_leave_their_places():
     assert 0 < np.sum(flipped.all(axis=1)) < 40
 
 
-def test_calibration_and_drift_leave_the_other_streams_as_they_are():
+def test_drift_jitter_and_flips_do_not_change_the_other_random_streams():
     plain, worse = mocap(seed=3), mocap(seed=3, drift_m=1e-3, jitter_s=0.01, flip_probability=0.1)
     first, second = record(plain, 200), record(worse, 200)
     assert [f.stamp_s for f in first] == [f.stamp_s for f in second]
@@ -174,7 +174,7 @@ def test_calibration_and_drift_leave_the_other_streams_as_they_are():
     np.testing.assert_allclose(moved[0], moved[1], atol=1e-15)  # by the drift alone
 
 
-def test_faults_add_up_until_they_are_mended():
+def test_camera_faults_accumulate_until_they_are_mended():
     camera = mocap(delay_s=0.0)
     faults = camera.faults()
 

@@ -23,7 +23,7 @@ def packed():
 
 
 def cylinders(section, start):
-    """(mass, radius, from, to) of endcap, body, endcap of a section that begins at a height."""
+    """Return (mass, radius, from, to) of endcap, body, endcap of a section above `start`."""
     h, length, r = (section[k] for k in ('endcap_length_m', 'length_m', 'outer_radius_m'))
     cap, body = section['endcap_mass_kg'], section['body_mass_kg']
     return [
@@ -33,7 +33,7 @@ def cylinders(section, start):
     ]
 
 
-def test_moving_mass_moments_are_those_of_the_straight_arm():
+def test_mass_moments_of_the_chain_match_those_of_the_straight_arm():
     body = packed()
     origins = np.cumsum(body.offset + body.segment_length)
     heights = origins + body.centre
@@ -58,7 +58,7 @@ def test_moving_mass_moments_are_those_of_the_straight_arm():
     np.testing.assert_allclose([mass, first, second, along.sum()], expected, rtol=1e-5)
 
 
-def test_each_body_has_its_own_moments():
+def test_each_body_has_the_mass_and_inertia_of_its_slice():
     body = packed()
     ds = LENGTH / SEGMENTS
     slice_mass = FIRST['body_mass_kg'] / SEGMENTS
@@ -71,7 +71,7 @@ def test_each_body_has_its_own_moments():
     assert body.mass[-1] == pytest.approx(0.03 / (2 * SEGMENTS) + 0.005)
 
 
-def test_geometry_and_stiffness():
+def test_chain_has_the_length_and_compliance_of_the_arm():
     body = packed()
     total = np.sum(body.offset + body.segment_length) + body.tip_offset[0]
     assert total == pytest.approx(LENGTH + 2 * ENDCAP + 0.07 + 0.02)
@@ -79,7 +79,7 @@ def test_geometry_and_stiffness():
     np.testing.assert_allclose(np.sum(1.0 / body.stiffness[:SEGMENTS, 2]), LENGTH / 400.0)
 
 
-def test_threads_stretch_over_their_whole_length():
+def test_cables_stretch_over_their_whole_length():
     config = plant_config(sections=[FIRST, SECOND], segments_per_section=SEGMENTS)
     cables = pack_cables(config, ring(2))
     proximal = 0.3 + ENDCAP + LENGTH

@@ -1,4 +1,4 @@
-"""Pairs of cables on one motor, cables that pass sections off-centre, commands that come late."""
+"""Pairs of cables on one motor, cables that pass sections off-centre, delayed commands."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ ANGLES = (0.3, 0.3 + 0.5 * np.pi)
 
 
 def pairs(sections=1):
-    """Two pairs a section, each wound by one motor."""
+    """Return two pairs per section, each wound by one motor."""
     cables = []
     for k in range(sections):
         for angle in ANGLES:
@@ -29,7 +29,7 @@ def pairs(sections=1):
 
 
 def stiff_sections(passing_m=PASSING):
-    """Two sections whose cables neither stretch nor cut in, by much."""
+    """Return two sections whose cables hardly stretch or cut in."""
     section = SECTION | {'cutting_in_stiffness_N_m2': 1e6, 'axial_stiffness_N': 2e4}
     return [section | {'passing_radius_m': passing_m}, section]
 
@@ -49,7 +49,7 @@ def run(plant, command, seconds=1.5):
 # -- wiring ---------------------------------------------------------------------------------
 
 
-def test_a_pair_is_two_cables_moved_against_each_other():
+def test_pair_acts_like_two_cables_moved_in_opposite_directions():
     config = plant_config(1, stepper={'backlash_m': 0.0})
     paired = run(ArmPlant(config, pairs(), GRAVITY), [0.004, -0.002])
     single = [PlantCable(c.section_index, c.angle_rad) for c in pairs()]
@@ -84,7 +84,7 @@ def test_pretension_keeps_both_cables_taut():
         assert bool(np.all(tension > 0.0)) == taut, tension
 
 
-def test_single_cables_have_motors_and_no_offset():
+def test_single_cables_have_their_own_motors_and_no_offset():
     wiring = pack_wiring(plant_config(2), ring(2))
     np.testing.assert_array_equal(wiring.motor, np.arange(6))
     np.testing.assert_array_equal(wiring.sign, 1.0)
@@ -98,12 +98,12 @@ def test_single_cables_have_motors_and_no_offset():
         (pairs(), {'zero_offset_m': (0.1,)}, 'zero_offset_m has 1 values; expected 2'),
     ],
 )
-def test_wrong_wiring_is_refused(cables, fields, message):
+def test_invalid_wiring_is_refused(cables, fields, message):
     with pytest.raises(ValueError, match=message):
         ArmPlant(plant_config(1, **fields), cables, GRAVITY)
 
 
-def test_a_command_of_the_wrong_size_moves_nothing():
+def test_command_of_the_wrong_size_is_refused_and_nothing_moves():
     plant = ArmPlant(plant_config(1), pairs(), GRAVITY)
     before = plant.true_section_tips()
     with pytest.raises(ValueError, match=r'shape \(4,\), expected \(2,\)'):
@@ -147,7 +147,7 @@ def test_gradient_of_the_length_of_a_passing_cable_equals_differences(seed):
             )
 
 
-def test_length_of_a_passing_cable_by_hand():
+def test_length_of_a_passing_cable_matches_the_closed_form():
     arm = SoftArm(stiff_config(), pairs(2), WEIGHTLESS)
     angle = 0.04
     for quaternion in arm.state.quaternion[:6]:  # the first section bends towards its x axis
@@ -159,11 +159,11 @@ def test_length_of_a_passing_cable_by_hand():
 
 
 @pytest.mark.parametrize('passing', [0.0, PASSING])
-def test_what_the_tip_does_when_the_base_is_bent(passing):
+def test_tip_turns_back_when_the_base_bends_under_passing_cables(passing):
     """
     Inextensible cables: r b_1 = c_1 and r_p b_1 + r b_2 = c_2, whatever the stiffnesses.
 
-    The tip's cables stand still; passing off-centre they turn the tip back by r_p / r.
+    The motors of the tip stand still; its cables pass off-centre and turn the tip back by r_p / r.
     """
     config = stiff_config(passing, pair_pretension_m=0.001, stepper={'backlash_m': 0.0})
     plant = ArmPlant(config, pairs(2), WEIGHTLESS)
@@ -176,18 +176,17 @@ def test_what_the_tip_does_when_the_base_is_bent(passing):
     np.testing.assert_allclose(bends[2:], -passing / RADIUS * base, atol=0.02 * np.abs(base).max())
 
 
-def test_an_arm_without_passing_cables_is_as_before():
-    """The centre is a place like any other: a passing radius towards zero changes nothing."""
+def test_vanishing_passing_radius_gives_the_lengths_of_central_cables():
     near = SoftArm(stiff_config(1e-9), pairs(2), WEIGHTLESS)
     centre = SoftArm(stiff_config(0.0), pairs(2), WEIGHTLESS)
     for arm in (near, centre):
         bent(arm, 5)
-    # A chord's arc is that of the centreline when it runs through the middle.
+    # A chord through the middle has the arc of the centreline.
     np.testing.assert_allclose(near.cable_lengths(), centre.cable_lengths(), atol=1e-9)
     assert centre.rest_lengths()[-1] == pytest.approx(2.0 * LENGTH)
 
 
-# -- late commands --------------------------------------------------------------------------
+# -- delayed commands -----------------------------------------------------------------------
 
 
 def test_motors_start_after_the_delay():
@@ -201,7 +200,7 @@ def test_motors_start_after_the_delay():
     assert moved[22]  # the first step of 0.03 mm takes 17 ms at 0.1 m/s^2
 
 
-def test_late_motion_is_the_same_motion():
+def test_delayed_motion_is_the_same_motion_shifted_in_time():
     commands = 0.004 * np.sin(np.linspace(0.0, 3.0, 60))
 
     def positions(delay):
@@ -216,7 +215,7 @@ def test_late_motion_is_the_same_motion():
     np.testing.assert_allclose(positions(0.1)[10:], positions(0.0)[:-10], atol=1e-12)
 
 
-def test_hold_forgets_what_is_under_way():
+def test_hold_discards_delayed_commands():
     config = plant_config(1, stepper={'delay_s': 0.2})
     plant = ArmPlant(config, pairs(), GRAVITY)
     plant.step([0.004, 0.0], 0.05)

@@ -1,4 +1,4 @@
-"""The muscle arm's backbone: the minimum-energy rod as oracle, closed forms, energy."""
+"""Backbone of the muscle arm: the minimum-energy rod as reference, closed forms, energy."""
 
 import math
 from itertools import pairwise
@@ -17,11 +17,11 @@ from softarm_ros.plant.pam_arm.muscle_kernels import muscle_springs_into
 ROD = BackboneConfig()
 PLANT = load_rig('pam_arm').plant
 MODULES = 10
-SLACK = 1e-12  # of a muscle that is not there [N/m]
+SLACK = 1e-12  # stiffness of an absent muscle [N/m]
 
 
 def backbone(n, modules=MODULES, gravity=(0.0, 0.0, 9.81), load=0.0, rod=None, **changes):
-    """Return a moving backbone on the model's own parameters, but for what changes."""
+    """Return a moving backbone with the model's own parameters, except for `changes`."""
     fields = {
         'intervals': n,
         'backbone': ROD.model_dump() | (rod or {}),
@@ -49,10 +49,10 @@ TARGETS = [(0.2, 0.1, 0.9), (-0.15, 0.25, 0.88)]
 
 @pytest.mark.parametrize('load', [0.0, 0.05])
 @pytest.mark.parametrize('target', TARGETS)
-def test_it_rests_where_the_minimum_energy_rod_does(target, load):
+def test_backbone_at_rest_converges_to_the_minimum_energy_rod(target, load):
     modules = ParallelModulesConfig(muscle_stiffness_N_m=5e4)
     lengths = MinimumEnergyArm(ROD, modules, 40, tip_load_kg=load).inverse(target).actuation
-    # The model's lumped weights converge with the square of the intervals, too: extrapolated.
+    # The model's lumped weights converge with order two as well: extrapolate.
     rods = [MinimumEnergyArm(ROD, modules, n, tip_load_kg=load) for n in (80, 160)]
     coarse, fine = (rod.equilibrium(lengths) for rod in rods)
     tip = fine.positions[-1] + (fine.positions[-1] - coarse.positions[-1]) / 3.0
@@ -71,8 +71,8 @@ def test_it_rests_where_the_minimum_energy_rod_does(target, load):
 
 
 @pytest.mark.parametrize('target', TARGETS)
-def test_it_rests_there_with_muscles_of_gas_too(target):
-    """Amounts of gas in the plant, free lengths in the model."""
+def test_backbone_with_gas_muscles_converges_to_the_minimum_energy_rod(target):
+    """The plant has amounts of gas, the model free lengths."""
     modules = ParallelModulesConfig()
     commands = MinimumEnergyArm(ROD, modules, 40).inverse(target).actuation
     rods = [MinimumEnergyArm(ROD, modules, n).equilibrium(commands) for n in (80, 160)]
@@ -99,7 +99,7 @@ def test_it_rests_there_with_muscles_of_gas_too(target):
     assert np.linalg.norm(tips[2] + (tips[2] - tips[1]) / 3.0 - tip) < 2e-5
 
 
-def test_a_rod_that_stretches_hangs_lower_by_its_strain():
+def test_extensible_rod_hangs_lower_by_its_strain():
     moving = backbone(40, load=0.5)
     moving.settle(np.full(30, 0.1), np.full(30, SLACK))
     area = math.pi * ROD.diameter_m**2 / 4.0
@@ -109,12 +109,12 @@ def test_a_rod_that_stretches_hangs_lower_by_its_strain():
     assert moving.section_tips()[0][2, 3] - 1.0 == pytest.approx(stretch, abs=1e-9)
 
 
-def test_disks_between_intervals_or_none():
+def test_intervals_that_are_no_multiple_of_the_modules_are_refused():
     with pytest.raises(ValueError, match=r'intervals = 25 .* modules = 10'):
         backbone(25)
 
 
-def test_a_fold_names_its_place():
+def test_error_of_a_folded_arm_names_the_interval():
     moving = backbone(10)
     with pytest.raises(PlantError, match=r'interval 1 of module'):
         moving.settle(np.tile([0.06, 0.1, 0.1], 10), np.full(30, 5e4))
@@ -142,14 +142,14 @@ def free(n, bending, density, gravity=(0.0, 0.0, 0.0), damping=0.0):
 
 
 def push(moving, velocity):
-    """Give the bodies about the velocities (n,) along x, by turning the joints about y."""
+    """Give the bodies roughly the velocities (n,) along x, by turning the joints about y."""
     slope = np.diff(np.concatenate([[0.0], velocity])) * len(velocity)
     turning = 0.5 * (slope + np.append(slope[1:], slope[-1]))
     moving.state.velocity[:, 1] = np.diff(np.concatenate([[0.0], turning]))
 
 
 def frequency_and_decay(x, h):
-    """Frequency [Hz] and damping ratio of a decaying oscillation, from its zero crossings."""
+    """Return frequency [Hz] and damping ratio of an oscillation, from zero crossings and peaks."""
     up = np.flatnonzero((x[:-1] < 0.0) & (x[1:] >= 0.0))
     times = h * (up + x[up] / (x[up] - x[up + 1]))
     peaks = [np.max(x[a:b]) for a, b in pairwise(up)]
@@ -172,18 +172,18 @@ def cantilever_mode(n):
     return (np.cosh(b * s) - np.cos(b * s) - ratio * (np.sinh(b * s) - np.sin(b * s))) / 2.0
 
 
-def test_first_frequency_of_a_cantilever():
+def test_cantilever_oscillates_at_its_first_frequency():
     bending, density = 0.5, 0.4
     expected = 1.8751040687**2 * math.sqrt(bending / density) / (2.0 * math.pi)
     moving = free(20, bending, density)
     push(moving, 1e-2 * cantilever_mode(20))
     frequency, ratio = frequency_and_decay(swing(moving, 2e-3, 6.0), 2e-3)
     assert frequency == pytest.approx(expected, rel=0.01)
-    # The implicit step damps by omega h / 2 where nothing else does.
+    # The implicit step alone damps by omega h / 2.
     assert ratio == pytest.approx(math.pi * expected * 2e-3, rel=0.05)
 
 
-def test_damping_of_strains_is_that_of_kelvin_and_voigt():
+def test_strain_damping_matches_kelvin_voigt():
     bending, density, time = 0.5, 0.4, 0.02
     omega = 1.8751040687**2 * math.sqrt(bending / density)
     moving = free(10, bending, density, damping=time)
@@ -192,7 +192,7 @@ def test_damping_of_strains_is_that_of_kelvin_and_voigt():
     assert ratio == pytest.approx(0.5 * omega * (time + 1e-3), rel=0.02)
 
 
-def test_a_limp_rod_swings_like_a_hanging_chain():
+def test_limp_rod_swings_like_a_hanging_chain():
     expected = 0.5 * 2.404825558 * math.sqrt(9.81) / (2.0 * math.pi)
     s = np.arange(1, 21) / 20
     j0 = np.array([_bessel0(2.404825558 * math.sqrt(1.0 - x)) for x in s])
@@ -217,7 +217,7 @@ def energy(moving):
     return kinetic + elastic - float(moving.body.mass @ heights)
 
 
-def test_a_free_swing_loses_energy_and_never_gains_any():
+def test_free_swing_loses_energy_and_never_exceeds_its_initial_energy():
     moving = free(10, 0.1, 0.4, gravity=(0.0, 0.0, 9.81), damping=0.01)
     push(moving, np.linspace(0.1, 2.0, 10))
     moving.state.velocity[:, 0] = 0.05
@@ -226,14 +226,14 @@ def test_a_free_swing_loses_energy_and_never_gains_any():
         moving.advance(np.full(3, 1.0), np.full(3, SLACK), 2.5e-3)
         energies.append(energy(moving))
     assert np.max(energies) == energies[0]
-    # Forces of weight are taken at the start of a step: what that stirs up stays small.
+    # Weight forces are taken at the start of a step: the resulting gain of energy stays small.
     assert np.diff(energies).max() < 1e-3 * (energies[0] - energies[-1])
     assert energies[-1] < energies[0] - 0.01
 
 
-def test_air_takes_momentum_at_its_rate():
+def test_air_drag_slows_a_rotation_at_the_drag_rate():
     moving = backbone(20, drag_rate_1_s=0.8, gravity=(0.0, 0.0, 0.0))
-    moving.state.velocity[0, 2] = 3.0  # the whole arm turns about its axis, the base lets it
+    moving.state.velocity[0, 2] = 3.0  # the whole arm turns about its axis on a free base
     stiffness = moving.body.stiffness.copy()
     stiffness[0, 1] = 1e-12
     moving.body = moving.body._replace(stiffness=stiffness)
@@ -244,7 +244,7 @@ def test_air_takes_momentum_at_its_rate():
 # -- muscles in motion ------------------------------------------------------------------------
 
 
-def test_steps_lead_to_the_rest_that_settling_finds():
+def test_time_steps_end_in_the_settled_equilibrium():
     modules = ParallelModulesConfig(muscle_stiffness_N_m=5e4)
     lengths = MinimumEnergyArm(ROD, modules, 20).inverse(TARGETS[0]).actuation
     settled, moved = backbone(20), backbone(20, drag_rate_1_s=5.0)
@@ -254,7 +254,7 @@ def test_steps_lead_to_the_rest_that_settling_finds():
     np.testing.assert_allclose(moved.muscle_lengths(), settled.muscle_lengths(), atol=1e-8)
 
 
-def test_a_module_stretches_at_the_frequency_of_its_rod_and_springs():
+def test_module_stretches_at_the_frequency_of_its_rod_and_springs():
     moving = backbone(
         4, 1, (0.0, 0.0, 0.0), muscle_damping_time_s=0.0, backbone_damping_time_s=0.0
     )

@@ -25,12 +25,12 @@ def limits(leak=0.0, play=0.0):
 
 
 def gas_of(free):
-    """Return what gives one muscle a length without load: the skeleton leaves this pressure."""
+    """Return the gas that holds an unloaded muscle at the length `free` against its skeleton."""
     return np.array([(AIR - SKELETON * (FULL - free)) * free])
 
 
 def pull(gas, length, folds=None, play=0.0):
-    """Return the pull [N] and stiffness [N/m] of the springs that touch the law."""
+    """Return pull [N] and stiffness [N/m] of the spring that is tangent to the law."""
     folds = np.array([length if folds is None else folds])
     acting, stiffness = np.empty(1), np.empty(1)
     muscle_springs_into(
@@ -52,11 +52,11 @@ def hang(gas, length, seconds, inflate=False, load=0.0, h=1e-3, opened=(0.0, NEV
 
 
 def free_length_after(seconds, start, push):
-    """Integrate the pressure's own equation: an unloaded muscle, filling or, None, emptying."""
+    """Integrate the pressure of an unloaded muscle that fills or, if `push` is None, empties."""
 
     def flow(_, state):
         gas = state[0]
-        # Skeleton and gas carry each other: k l^2 - (k full - air) l - gas = 0.
+        # Skeleton and gas are in balance: k l^2 - (k full - air) l - gas = 0.
         length = 0.5 * (LOW + math.sqrt(LOW**2 + 4.0 * gas / SKELETON))
         inside = gas / length
         return [-THROTTLE * inside if push is None else THROTTLE * (AIR + push - inside)]
@@ -66,14 +66,14 @@ def free_length_after(seconds, start, push):
 
 
 @pytest.mark.parametrize('seconds', [1.0, 4.0, 9.0])
-def test_emptying_and_filling_without_load(seconds):
+def test_unloaded_muscle_empties_and_fills_as_its_pressure_integrates(seconds):
     _, length = hang(gas_of(0.1), 0.1, seconds)
     assert length == pytest.approx(free_length_after(seconds, 0.1, None), abs=2e-6)
     _, length = hang(gas_of(0.06), 0.06, 0.3 * seconds, inflate=True)
     assert length == pytest.approx(free_length_after(0.3 * seconds, 0.06, PUSH), abs=2e-6)
 
 
-def test_pull_is_that_of_closed_gas_beside_a_skeleton_and_so_is_its_stiffness():
+def test_pull_and_stiffness_are_those_of_enclosed_gas_and_skeleton():
     for free in (0.06, 0.085, 0.105):
         gas = gas_of(free)
         assert pull(gas, free)[0] == pytest.approx(0.0, abs=1e-12)
@@ -87,21 +87,21 @@ def test_pull_is_that_of_closed_gas_beside_a_skeleton_and_so_is_its_stiffness():
             assert stiffness == pytest.approx(slope, rel=1e-6)
 
 
-def test_drawn_out_and_back_it_gives_the_work_that_gas_and_skeleton_take():
+def test_stretching_work_equals_the_energy_of_gas_and_skeleton():
     gas, short, long = gas_of(0.08), 0.075, 0.105
     work = quad(lambda length: pull(gas, length)[0], short, long, epsabs=1e-12)[0]
     compressed = -float(gas[0]) * math.log(long / short)  # isothermal
     against_air = AIR * (long - short)
     folds = 0.5 * SKELETON * ((FULL - long) ** 2 - (FULL - short) ** 2)
     assert work == pytest.approx(compressed + against_air + folds, abs=1e-9)
-    # A way there and back through the steps of the simulation loses nothing.
+    # A closed path in the steps of the simulation loses nothing.
     way = short + 0.5 * (long - short) * (1.0 - np.cos(np.linspace(0.0, 2.0 * np.pi, 2001)))
     pulls = np.array([pull(gas, length)[0] for length in way])
     assert abs(np.trapezoid(pulls, way)) < 1e-9
 
 
-def test_the_model_has_the_same_law_in_other_words():
-    """By free lengths, without an amount of gas: two formulations, one muscle."""
+def test_plant_and_model_have_the_same_muscle_law():
+    """The model uses free lengths, the plant amounts of gas."""
     law = GasSprings(LOW, FULL, AIR, PUSH)
     for free in (0.06, 0.09, 0.12):
         for length in (0.085, 0.1, 0.108):
@@ -110,7 +110,7 @@ def test_the_model_has_the_same_law_in_other_words():
             )
 
 
-def test_a_muscle_pulls_no_more_than_its_vacuum_and_pushes_no_more_than_its_supply():
+def test_muscle_force_is_limited_by_vacuum_and_supply():
     load = 15.0
     gas, length = hang(gas_of(0.09), 0.105, 120.0, load=load)
     assert gas < 1e-3 * AIR * FULL
@@ -120,7 +120,7 @@ def test_a_muscle_pulls_no_more_than_its_vacuum_and_pushes_no_more_than_its_supp
     assert pytest.approx(-PUSH - SKELETON * (FULL - length), abs=1e-3) == -15.0
 
 
-def test_only_while_the_valve_is_open_whatever_the_step():
+def test_gas_flows_only_while_the_valve_is_open_at_any_step():
     start = gas_of(0.1)
     flow = THROTTLE * float(start[0]) / 0.1
     for h in (1e-3, 5e-3):
@@ -129,7 +129,7 @@ def test_only_while_the_valve_is_open_whatever_the_step():
     assert hang(start, 0.1, 0.1, opened=(0.03, 0.02))[0] == start[0]
 
 
-def test_a_leak_brings_the_pressure_inside_to_that_outside():
+def test_leak_equalises_the_pressure_with_the_outside():
     leak = (2.0 * FULL - LOW) / 300.0
     gas, length = hang(gas_of(0.109), 0.109, 60.0, opened=(0.0, -1.0), h=0.01, leak=leak)
     assert FULL - length == pytest.approx(1e-3 * math.exp(-60.0 / 300.0), rel=0.01)
@@ -138,15 +138,15 @@ def test_a_leak_brings_the_pressure_inside_to_that_outside():
     assert length == pytest.approx(FULL - 3.0 / SKELETON, rel=1e-4)
 
 
-def test_the_film_stops_a_bag_that_is_filled_on():
+def test_film_limits_the_length_of_an_overfilled_muscle():
     gas, length = hang(gas_of(0.1), 0.1, 60.0, inflate=True)
     assert gas == pytest.approx((AIR + PUSH) * length, rel=1e-3)
     stretched = PUSH / (FILM + SKELETON)
     assert length - FULL == pytest.approx(stretched, rel=0.02)
 
 
-def test_play_is_what_a_stop_leaves_of_its_input():
-    """The folds follow the length behind their play: their force lags by stiffness times that."""
+def test_play_of_the_folds_matches_a_stop_element():
+    """The folds follow the length with play: their force lags by stiffness times the stop."""
     play, gas = 2e-4, gas_of(0.09)
     folds, acting, stiffness = np.array([0.1]), np.empty(1), np.empty(1)
     stop = PrandtlIshlinskii(
@@ -163,7 +163,7 @@ def test_play_is_what_a_stop_leaves_of_its_input():
         assert -lag / SKELETON == pytest.approx(stop.step(length).output, abs=1e-8)
 
 
-def test_valves_at_work_fill_what_is_open():
+def test_open_valve_fills_its_muscle_by_the_flow_law():
     gas, length = gas_of(0.1), np.array([0.1])
     open_s, close_s = np.zeros((1, 2)), np.full((1, 2), -1.0)
     close_s[0, 1] = NEVER

@@ -1,4 +1,4 @@
-"""The simulated muscle arm as a whole: contract of a plant, repeatability, load, speed."""
+"""The whole simulated muscle arm: contract of a plant, repeatability, load, speed."""
 
 import time
 
@@ -23,7 +23,7 @@ def driven(plant, seconds, period=0.05):
     return plant
 
 
-def test_two_plants_of_a_seed_are_the_same_and_others_are_not():
+def test_plants_are_equal_for_equal_seeds_and_differ_otherwise():
     first, second, other = (driven(build_plant(RIG, s), 3.0) for s in (1, 1, 2))
     assert np.array_equal(first.true_section_tips(), second.true_section_tips())
     assert first.drives.board.log == second.drives.board.log
@@ -32,25 +32,25 @@ def test_two_plants_of_a_seed_are_the_same_and_others_are_not():
     assert not np.array_equal(first.true_section_tips(), other.true_section_tips())
 
 
-def test_it_starts_at_rest_and_stays_there():
+def test_arm_starts_at_rest_and_stays_there():
     plant = build_plant(RIG, 0)
     start = plant.true_section_tips()[0, :3, 3]
     assert abs(start[2] - RIG.plant.backbone.length_m) < 2e-3
     for _ in range(40):
         plant.step(None, 0.05)
-    # Nothing but the leak moves it.
+    # Only the leak moves the arm.
     assert np.linalg.norm(plant.true_section_tips()[0, :3, 3] - start) < 1e-3
     assert plant.drives.board.log == []
     assert plant.time_s == pytest.approx(2.0)
 
 
-def test_it_bends_to_where_it_is_told_within_its_faults():
+def test_arm_bends_to_the_commanded_tip_within_its_errors():
     plant = driven(build_plant(RIG, 0), 20.0)
     tip, state = plant.true_section_tips()[0, :3, 3], plant.actuator_state()
     assert 1e-3 < np.linalg.norm(tip - [0.12, 0.06, 0.95]) < 0.03
     np.testing.assert_allclose(state.position, BENT, atol=2e-4)
-    # The driver knows no better than its table how much gas there is, and gas bends the arm:
-    # muscles are longer and shorter than it would have them.
+    # The driver knows the amounts of gas only from its table, and the gas bends the arm: muscles
+    # are longer or shorter than the driver wants.
     folds = RIG.plant.skeleton_stiffness_N_m
     empty = RIG.plant.full_length_m - RIG.plant.pneumatics.max_pull_N / folds
     gas = 0.5 * (empty + np.sqrt(empty**2 + 4.0 * plant.drives.gas / folds))
@@ -72,7 +72,7 @@ def test_it_bends_to_where_it_is_told_within_its_faults():
         (np.where(np.arange(30) == 29, 0.14, HOME), r'module_10_muscle_3 = 0\.14 m outside'),
     ],
 )
-def test_wrong_commands_move_nothing(command, message):
+def test_bad_commands_are_refused_and_nothing_moves(command, message):
     plant = build_plant(RIG, 0)
     before = plant.true_centerline(20)
     with pytest.raises(ValueError, match=message):
@@ -94,7 +94,7 @@ def test_hold_closes_all_valves_within_their_delays():
     assert np.linalg.norm(plant.true_section_tips()[0, :3, 3] - still) < 2e-3
 
 
-def test_the_tracker_sees_the_tip_alone_late_and_with_noise():
+def test_cameras_report_only_the_tip_with_delay_and_noise():
     plant = build_plant(RIG, 0)
     plant.step(None, 0.019)
     assert plant.poll_poses() == []
@@ -109,11 +109,11 @@ def test_the_tracker_sees_the_tip_alone_late_and_with_noise():
     plant.mocap_enabled = False
     plant.poll_poses()
     plant.step(None, 1.0)
-    assert len(plant.poll_poses()) <= 2  # those under way
+    assert len(plant.poll_poses()) <= 2  # they were under way
 
 
-def test_a_bent_arm_swings_by_what_the_gains_allow_for():
-    """0.72 Hz and a damping of 0.068: with plain feedback it swings on at a gain of 0.61 1/s."""
+def test_swing_of_the_bent_arm_is_within_the_range_of_the_swing_filter():
+    """0.72 Hz, damping 0.068: plain feedback with a gain of 0.61 1/s would sustain the swing."""
     plant = build_plant(RIG, 0)
     bent = RIG.model().inverse((0.16, 0.0, 0.9)).actuation
     for k in range(1600):
@@ -138,14 +138,14 @@ def test_a_bent_arm_swings_by_what_the_gains_allow_for():
     assert DAMPINGS[0] < damping / stated.damping < DAMPINGS[-1]
 
 
-def test_a_payload_pulls_the_bent_arm_down():
+def test_payload_pulls_the_bent_arm_down():
     heavy = build_plant(RIG.model_copy(update={'tip_load_kg': 0.05}), 0)
     light = build_plant(RIG, 0)
     drop = driven(heavy, 6.0).true_section_tips() - driven(light, 6.0).true_section_tips()
     assert drop[0, 2, 3] > 3e-4
 
 
-def test_it_runs_five_times_faster_than_real_time():
+def test_plant_runs_five_times_faster_than_real_time():
     plant = driven(build_plant(RIG, 0), 1.0)
     best = np.inf
     for _ in range(3):
@@ -155,5 +155,5 @@ def test_it_runs_five_times_faster_than_real_time():
     assert 2.0 / best > 5.0
 
 
-def test_names_are_the_models():
+def test_actuator_names_of_rig_and_model_are_equal():
     assert RIG.actuator_names == muscle_names(10) == RIG.model().actuator_names

@@ -1,4 +1,4 @@
-"""Relays and valves behind the outputs of a board: delays, order, and what is noticed late."""
+"""Relays and valves behind the outputs of a board: delays, order, late events."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def outputs(*on):
 
 
 def opened(bench, events, until_s, seen_late_s=0.0):
-    """Total time that each valve is open, as the plant would take it step by step."""
+    """Return the total time that each valve is open, in steps as the plant takes them."""
     total, now, events = np.zeros((2, 2)), 0.0, list(events)
     while now < until_s:
         while events and events[0][0] + seen_late_s <= now:
@@ -43,7 +43,7 @@ def opened(bench, events, until_s, seen_late_s=0.0):
     return total
 
 
-def test_a_valve_follows_its_output_by_its_own_delays():
+def test_valve_follows_its_output_with_its_own_delays():
     bench = relays()
     bench.switch(outputs((0, INFLATE)), 0.1, 0.1)
     opening, closing = bench.delays_s[0, INFLATE]
@@ -55,19 +55,19 @@ def test_a_valve_follows_its_output_by_its_own_delays():
 
 
 @pytest.mark.parametrize('late_s', [0.0, 0.004, 0.03, 0.2])
-def test_what_is_noticed_late_lasts_as_long(late_s):
+def test_valve_opens_for_the_same_time_if_its_events_arrive_late(late_s):
     events, told = [], 0.0
     for k in range(20):
         start, length = 0.1 * k, 0.02 + 0.002 * k
         events += [(start, outputs((0, INFLATE))), (start + length, outputs())]
         told += length
     total = opened(relays(jitter_s=0.0, closing_spread_s=0.0), events, 3.0, late_s)
-    # Of twenty pulses only what the last one was closed too late is left.
+    # Over twenty pulses only the late closing of the last one remains.
     assert -1e-9 <= total[0, INFLATE] - told <= late_s + STEP_S
     assert total.sum() == total[0, INFLATE]
 
 
-def test_an_opening_shorter_than_its_relay_takes_does_nothing():
+def test_pulse_shorter_than_the_opening_delay_does_not_open_the_valve():
     bench = relays()
     bench.delays_s[0, INFLATE] = 0.015, 0.005
     events = [(0.1, outputs((0, INFLATE))), (0.105, outputs())]
@@ -76,8 +76,8 @@ def test_an_opening_shorter_than_its_relay_takes_does_nothing():
     assert opened(bench, later, 0.7)[0, INFLATE] == pytest.approx(0.09, abs=4e-3)
 
 
-def test_a_valve_told_to_open_before_it_has_closed():
-    # 14 ms to close, 6 ms to open: 5 ms of its output off it never closes, after 12 ms it does.
+def test_valve_stays_open_if_it_is_switched_on_before_it_has_closed():
+    # 14 ms to close, 6 ms to open: a pause of 5 ms does not close the valve, one of 12 ms does.
     for pause, open_for in ((0.005, 0.105 + 0.008), (0.012, 0.1 + 2 * 0.008)):
         bench = relays(jitter_s=0.0)
         bench.delays_s[0, DEFLATE] = 0.006, 0.014
@@ -86,7 +86,7 @@ def test_a_valve_told_to_open_before_it_has_closed():
         assert opened(bench, events, 0.4)[0, DEFLATE] == pytest.approx(open_for, abs=1e-9)
 
 
-def test_the_arm_moves_as_the_outputs_say_and_as_by_command():
+def test_arm_moves_equally_by_outputs_and_by_commands():
     """The same pulses, once as commands that the plant's board times, once as outputs."""
     rig = load_rig('pam_arm')
     told, switched = build_plant(rig, 3), build_plant(rig, 3)

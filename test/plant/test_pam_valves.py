@@ -1,4 +1,4 @@
-"""Valve board and drive: interlock, delays, cutting, and the estimate of lengths."""
+"""Valve board and drive: interlock, delays, cut pulses, estimated lengths."""
 
 from itertools import pairwise
 
@@ -35,7 +35,7 @@ def no_load(lengths):
 
 
 class Hung:
-    """Simulated muscles with weights, their valves opened as told; gas is known exactly."""
+    """Simulated muscles under weights, with given openings of valves; gas is known exactly."""
 
     def __init__(self, free, weights, leak=0.0):
         self.gas = SKELETON * free * (free - LOW)
@@ -57,12 +57,12 @@ class Hung:
 
     @property
     def free(self):
-        """The lengths that their gas would give them without the weights."""
+        """Lengths that the gas would give the muscles without the weights."""
         return 0.5 * (LOW + np.sqrt(LOW**2 + 4.0 * self.gas / SKELETON))
 
 
 def check_log(log, drive, relays):
-    """Every pulse respects length, delays and, muscle by muscle, the interlock."""
+    """Assert that every pulse respects length, delays and the interlock of its muscle."""
     by_muscle = {}
     for pulse in log:
         by_muscle.setdefault(pulse.muscle, []).append(pulse)
@@ -81,7 +81,7 @@ def check_log(log, drive, relays):
             assert second.open_s > first.close_s
 
 
-def test_a_busy_muscle_takes_no_pulse():
+def test_pulse_for_a_busy_muscle_is_refused():
     valves = board()
     pulse = valves.fire(0.0, 1, True, 25)
     assert pulse.on_s == pytest.approx(0.02) and pulse.off_s == pytest.approx(0.045)
@@ -99,7 +99,7 @@ def test_pulses_too_short_or_too_long_are_refused(ticks):
         board().fire(0.0, 0, True, ticks)
 
 
-def test_each_valve_has_its_own_delay_and_a_seed_repeats_it():
+def test_each_valve_has_its_own_delay_determined_by_the_seed():
     first, second = board(seed=3), board(seed=3)
     assert np.array_equal(first.relays.delays_s, second.relays.delays_s)
     assert len(np.unique(first.relays.delays_s)) == first.relays.delays_s.size
@@ -107,7 +107,7 @@ def test_each_valve_has_its_own_delay_and_a_seed_repeats_it():
     assert not np.array_equal(first.relays.delays_s, board(seed=4).relays.delays_s)
 
 
-def test_cutting_closes_what_is_open_and_forgets_what_is_not_on_yet():
+def test_cut_shortens_a_running_pulse_and_discards_a_waiting_one():
     valves = board()
     running = valves.fire(0.0, 0, True, 150)
     waiting = valves.fire(0.1, 1, False, 100)
@@ -119,8 +119,8 @@ def test_cutting_closes_what_is_open_and_forgets_what_is_not_on_yet():
     assert valves.cut(0.2) == []
 
 
-def test_the_estimate_follows_the_table_and_the_arm_without_faults_follows_it():
-    """One valve, no delays that differ: integrate the flow over the pulses and compare."""
+def test_length_estimate_follows_the_table_and_reaches_the_target():
+    """One muscle without spread of delays: integrate the flow over the pulses and compare."""
     valves = board(1, closing_spread_s=0.0, jitter_s=0.0)
     drive = MuscleDrive(drive_config(), valves, np.array([0.1]), no_load)
     table = drive.lengths.valves
@@ -141,11 +141,11 @@ def test_the_estimate_follows_the_table_and_the_arm_without_faults_follows_it():
     check_log(valves.log, valves.drive, valves.relays.config)
 
 
-WEIGHTS = np.array([-8.0, 0.0, 3.0, 6.0])  # with which no film is taut
+WEIGHTS = np.array([-8.0, 0.0, 3.0, 6.0])  # no film is taut under these
 
 
 def counted_under_weights(load_of):
-    """Empty and fill muscles under weights; return how far the driver's count is off [m]."""
+    """Empty and fill muscles under weights; return the largest errors of the estimate [m]."""
     valves = board(4, closing_spread_s=0.0, jitter_s=0.0)
     start = np.full(4, 0.097)
     drive = MuscleDrive(drive_config(), valves, start, load_of)
@@ -164,15 +164,15 @@ def counted_under_weights(load_of):
     return np.abs(off).max(axis=0)
 
 
-def test_gas_is_counted_under_load_as_it_flows_through_a_valve():
-    """Two laps over 24 mm, all weights held; a count without loads drifts by millimetres."""
+def test_estimate_under_load_is_accurate_only_with_known_loads():
+    """Two laps over 24 mm under all weights; without loads the estimate drifts by millimetres."""
     off = counted_under_weights(lambda _: WEIGHTS)
     assert off.max() < 2e-4
     blind = counted_under_weights(lambda _: np.zeros(4))
     assert blind[1] == off[1] and blind[[0, 2, 3]].min() > 1e-3
 
 
-def test_the_tables_of_these_tests_are_of_this_throttle():
+def test_valve_tables_of_these_tests_match_their_throttle():
     table = drive_config().table()
     for free in (0.06, 0.09, 0.12):
         by_hand = -THROTTLE * (free - LOW) / (2.0 * free - LOW)
@@ -183,7 +183,7 @@ def test_the_tables_of_these_tests_are_of_this_throttle():
         assert found == pytest.approx(by_hand, rel=2e-3)
 
 
-def test_ways_shorter_than_most_of_a_pulse_wait():
+def test_change_shorter_than_most_of_a_pulse_is_postponed():
     valves = board(1)
     drive = MuscleDrive(drive_config(), valves, np.array([0.1]), no_load)
     slowest = 0.02 * THROTTLE * 0.05 / 0.15  # what the shortest pulse takes off
@@ -192,10 +192,10 @@ def test_ways_shorter_than_most_of_a_pulse_wait():
     assert valves.log == []
     for k in range(20, 60):
         drive.command(0.05 * k, np.array([0.1 - 0.8 * slowest]), 0.05)
-    assert len(valves.log) == 1  # and does not go back for what it overshot
+    assert len(valves.log) == 1  # the overshoot is not corrected
 
 
-def test_a_load_slows_emptying_and_quickens_filling():
+def test_pulling_load_slows_emptying_and_speeds_up_filling():
     pulls = np.array([0.0, 10.0, -10.0])
     lengths = np.full(3, 0.1)
     for target, order in ((0.0996, (1, 0, 2)), (0.1004, (2, 0, 1))):
@@ -208,7 +208,7 @@ def test_a_load_slows_emptying_and_quickens_filling():
         assert longest >= middle > shortest
 
 
-def test_holding_takes_back_what_was_cut():
+def test_hold_corrects_the_estimate_for_the_cut_pulse():
     valves = board(2)
     drive = MuscleDrive(drive_config(), valves, np.full(2, 0.1), no_load)
     drive.command(0.0, np.array([0.092, 0.1]), 0.05)
@@ -221,7 +221,7 @@ def test_holding_takes_back_what_was_cut():
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_interlock_holds_whatever_is_asked(seed):
+def test_interlock_holds_for_random_commands(seed):
     rng = np.random.default_rng(seed)
     valves = board(6, seed)
     drive = MuscleDrive(drive_config(), valves, np.full(6, 0.1), lambda q: 60.0 * (q - 0.1) / 0.01)
@@ -235,7 +235,7 @@ def test_interlock_holds_whatever_is_asked(seed):
     check_log(valves.log, valves.drive, valves.relays.config)
 
 
-def test_tables_that_are_no_tables():
+def test_invalid_tables_pulses_and_delays_are_refused():
     wrong = DRIVE['deflating'] | {'lengths_m': DRIVE['deflating']['lengths_m'][::-1]}
     with pytest.raises(ValueError, match='deflating'):
         drive_config(deflating=wrong)
@@ -247,7 +247,7 @@ def test_tables_that_are_no_tables():
         RelayConfig.model_validate(RELAYS | {'jitter_s': 2e-3})
 
 
-def test_a_reading_in_mid_pulse_is_where_the_pulse_has_come_to():
+def test_reading_during_a_pulse_is_the_length_reached_so_far():
     valves = board(2)
     drive = MuscleDrive(drive_config(), valves, np.full(2, 0.1), no_load)
     drive.command(0.0, np.array([0.092, 0.1]), 0.05)
@@ -262,8 +262,8 @@ def test_a_reading_in_mid_pulse_is_where_the_pulse_has_come_to():
     assert drive.reading(0.2)[0] == drive.estimate[0]
 
 
-def test_readings_move_no_faster_than_gas_flows():
-    """They jumped by a whole pulse when it began."""
+def test_readings_change_no_faster_than_the_gas_flows():
+    """Regression: readings jumped by a whole pulse when it began."""
     valves = board(1)
     drive = MuscleDrive(drive_config(), valves, np.array([0.1]), no_load)
     now, read = 0.0, []
@@ -280,8 +280,8 @@ def test_readings_move_no_faster_than_gas_flows():
     assert np.max(np.abs(np.diff(read))) <= 0.005 * fastest * 1.01
 
 
-def test_leaks_are_counted_and_made_up_for():
-    """A muscle that pulls leaks faster; the pump wins back what the valves let out."""
+def test_leaks_are_estimated_and_compensated():
+    """A pulling muscle leaks faster; the pump removes what leaks in."""
     leak_s, pulls = 300.0, np.array([0.0, 5.0])
     valves = ValveBoard(
         drive_config(leak_time_s=leak_s),
@@ -303,19 +303,19 @@ def test_leaks_are_counted_and_made_up_for():
     assert 5 < won[0] < won[1] and not any(p.inflate for p in valves.log)
 
 
-def test_without_a_leak_time_muscles_keep_their_gas():
+def test_estimate_is_constant_without_a_leak_time():
     drive = MuscleDrive(drive_config(), board(1), np.array([0.09]), no_load)
     drive.command(0.0, np.array([0.09]), 0.05)
     drive.command(100.0, np.array([0.09]), 0.05)
     assert drive.estimate[0] == 0.09
 
 
-def test_a_pulse_told_before_the_last_one_has_closed_shortens_none():
-    """The board takes the next pulse while the valve of the last one still follows its relay."""
+def test_pulse_fired_before_the_last_one_has_closed_shortens_neither():
+    """The board accepts the next pulse while the valve of the last one is still open."""
     valves = board(1, closing_spread_s=0.0, jitter_s=0.0, shortest_delay_s=0.014)
     first = valves.fire(0.0, 0, True, 20)
     second = valves.fire(0.05, 0, True, 20)
-    assert first.close_s > 0.05  # told, before
+    assert first.close_s > 0.05  # fired before it has closed
     relays, step, total = valves.relays, 1e-3, 0.0
     for now in np.arange(0.05, 0.2, step):
         relays.catch_up(now)

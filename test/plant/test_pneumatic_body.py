@@ -1,4 +1,4 @@
-"""The pneumatic body against another formulation of it: at rest, in motion, on its base."""
+"""The pneumatic body against another formulation: rest, motion, load on the base."""
 
 from itertools import pairwise
 
@@ -45,8 +45,8 @@ def distance(one, other):
     [(0.0, 0.0, 0.0), (0.0, 0.1, 0.15), (WATER, 0.0, 0.0)],
     ids=['air', 'object off the axis', 'water'],
 )
-def test_it_rests_where_constant_strains_do(density, load, held):
-    """Tips, and the load on the base: second order in the segments, and one limit."""
+def test_body_at_rest_converges_to_segments_of_constant_strain(density, load, held):
+    """Tips and load on the base: second order in the segments, same limit."""
     free, offset = bent(), np.array([0.012, -0.009, 0.006])
     known = StrainBody(
         CONFIG, ASKEW, 32, load=load, held=held, offset=offset, density=density,
@@ -63,14 +63,14 @@ def test_it_rests_where_constant_strains_do(density, load, held):
         body.settle(free)
         gaps.append(distance(body.section_tips(), tips))
         misses.append(np.abs(body.base_wrench() - wrench))
-    assert gaps[1] < 5e-5  # four segments, what the rig has
+    assert gaps[1] < 5e-5  # four segments, as in the rig
     assert gaps[0] / gaps[1] > 3.3 and gaps[1] / gaps[2] > 3.3
     assert gaps[2] < 1.3e-5
     assert np.max(misses[1][:3]) < 1e-9 and np.max(misses[1][3:]) < 2.5e-4
     assert np.max(misses[2][3:]) < np.max(misses[1][3:]) / 3.3 < np.max(misses[0][3:]) / 10.0
 
 
-def test_an_object_that_is_let_go_weighs_no_more():
+def test_released_object_no_longer_loads_the_base():
     free, body = bent(), chain(4)
     body.settle(free)
     before = body.base_wrench()
@@ -90,7 +90,7 @@ PERIOD, SECONDS = 0.02, 0.6
 
 
 def falling(free, t):
-    """Return free strains whose bends go away within 0.2 s; the elongation stays."""
+    """Return free strains whose bends vanish within 0.2 s; the elongation stays."""
     return free * [*3 * [np.cos(0.5 * np.pi * min(t / 0.2, 1.0)) ** 2], 1.0]
 
 
@@ -116,13 +116,13 @@ def by_strains(config, h, held, offset):
         wrenches.append(known.load_on_base(now, strains, rates, gained))
         if (k + 1) % per == 0:
             tips.append(known.tips(state.strains)[-1, :3, 3])
-    # The loads are those of the middles of the steps: mean of two for the time between.
+    # The loads belong to the middles of the steps: take the mean of two for the time between.
     between = 0.5 * (np.array(wrenches[:-1]) + np.array(wrenches[1:]))
     return np.array(tips), between[per - 1 :: per]
 
 
 def by_joints(config, h, held, offset):
-    """Return the same of the chain; its load on the base is that at the start of a step."""
+    """Return the same for the chain; its load on the base is that at the start of a step."""
     body, free = chain(8, config), bent()
     if held:
         body.carry(held, 0.0, offset)
@@ -144,8 +144,8 @@ def by_joints(config, h, held, offset):
 @pytest.mark.parametrize(
     ('time', 'held'), [(0.05, 0.0), (0.008, 0.1)], ids=['silicone', 'hardly damped, object held']
 )
-def test_it_swings_as_constant_strains_do(time, held):
-    """Frequency and decay at once: the way of the tip, to second order in the step."""
+def test_swing_of_the_body_matches_segments_of_constant_strain(time, held):
+    """The path of the tip shows frequency and decay; its error is of order two in the step."""
     config, offset = with_damping(time), np.array([0.012, -0.009, 0.006])
     tips, wrenches = by_strains(config, 2e-3, held, offset)
     moved = float(np.linalg.norm(tips - tips[0], axis=1).max())
@@ -157,15 +157,15 @@ def test_it_swings_as_constant_strains_do(time, held):
         misses.append(np.abs(borne[1:] - wrenches).max(axis=0))
     assert moved > 0.04
     assert gaps[1] < 6e-3 * moved
-    assert gaps[2] < 6e-5  # eight joints and eight constant strains are so far apart at rest
+    assert gaps[2] < 6e-5  # at rest, eight joints and eight constant strains differ by as much
     moves = [float(np.linalg.norm(b - a, axis=1).max()) for a, b in pairwise(ways)]
     assert moves[0] / moves[1] > 3.0
     for part in (slice(3), slice(3, 6)):
         assert misses[2][part].max() < 0.01 * np.ptp(wrenches, axis=0)[part].max()
 
 
-def test_what_swings_on_its_own_loses_energy():
-    """In weightlessness, let go from a bend: kinetic and elastic energy only fall."""
+def test_free_oscillation_dissipates_energy():
+    """Released from a bend without weight: the sum of kinetic and elastic energy only falls."""
     body = PneumaticBody(CONFIG, (0.0, 0.0, 0.0), None, 0.0)
     body.settle(bent())
     arm, h = body.arm, 0.005
@@ -196,7 +196,7 @@ def _elastic(body):
 
 
 @pytest.mark.parametrize('c20_share', [0.0, 0.18])
-def test_an_elongated_arc_is_as_stiff_as_yeohs_energy_says(c20_share):
+def test_stiffness_of_an_elongated_arc_matches_yeohs_energy(c20_share):
     for strain in (0.0, 0.05, 0.15, 0.3, 0.6):
         assert softened(strain, c20_share) == pytest.approx(
             modulus_left(1.0 + strain, c20_share), rel=1e-4
@@ -204,7 +204,7 @@ def test_an_elongated_arc_is_as_stiff_as_yeohs_energy_says(c20_share):
     assert softened(-0.1, c20_share) == 1.0
 
 
-def test_an_inflated_arm_gives_more_to_a_side_load_by_its_lost_modulus():
+def test_inflated_arm_bends_more_under_a_side_load_by_its_lost_modulus():
     """Straight, all chambers filled: the arcs' part of the turn grows as the modulus falls."""
     strain = 0.2
     rigid = [s.model_copy(update={'youngs_modulus_Pa': 1e9, 'c20_Pa': 1e9 * 0.18 / 6.0,
@@ -218,6 +218,6 @@ def test_an_inflated_arm_gives_more_to_a_side_load_by_its_lost_modulus():
         free = np.zeros((2, 4))
         free[:, 3] = stretched
         turns.append(body.section_tips_at_rest(free)[-1][0, 2])
-    # Moments of the weights grow with the length too: both arcs by a fifth, 40 mm of 270 mm.
+    # Moments of the weights also grow with the length: both arcs by a fifth, 40 mm of 270 mm.
     grown = turns[1] / turns[0]
     assert 1.0 / softened(strain, 0.18) < grown < 1.2 / softened(strain, 0.18)

@@ -24,7 +24,7 @@ FEATHER = CONFIG.gripper.model_copy(update={'mass_kg': 0.0, 'length_m': 1e-3})  
 # -- chambers and body ------------------------------------------------------------------------
 
 
-def test_a_first_filling_that_has_crept_meets_the_curve_and_emptying_stays_above_it():
+def test_settled_filling_meets_the_curve_and_emptying_stays_above_filling():
     section = CONFIG.sections[0]
     chambers = PlantChambers([section], CONFIG.hysteresis)
     full = np.full((1, 3), section.full_pressure_Pa)
@@ -37,7 +37,7 @@ def test_a_first_filling_that_has_crept_meets_the_curve_and_emptying_stays_above
     assert 0.005 < width.max() / section.extension_m[0] < 0.05
 
 
-def test_the_hysteresis_is_the_inverse_of_the_element_of_the_models():
+def test_chamber_hysteresis_is_the_inverse_of_prandtl_ishlinskii():
     law = HysteresisConfig(stiffness=1.0, lost_share=0.4, saturation=0.5, stops=6)
     element = PrandtlIshlinskii(law)
     share, stops = np.zeros(1), np.zeros((1, 6))
@@ -49,7 +49,7 @@ def test_the_hysteresis_is_the_inverse_of_the_element_of_the_models():
         assert element.stored >= 0.0
 
 
-def test_chambers_creep_as_the_element_of_kelvin_and_voigt():
+def test_chamber_creep_matches_the_kelvin_voigt_element():
     section, law = CONFIG.sections[0], CONFIG.hysteresis
     chambers = PlantChambers([section], law)
     creep = KelvinVoigtCreep(law.creep)
@@ -61,7 +61,7 @@ def test_chambers_creep_as_the_element_of_kelvin_and_voigt():
 
 
 def free_strain(section, extensions):
-    """Return the strain of chambers of extensions (3,) [m] in the closed form of the paper."""
+    """Return the strain by chamber extensions (3,) [m] in the closed form of the paper."""
     angles = np.radians([90.0, 210.0, 330.0])
     x, y = np.cos(angles) @ extensions, np.sin(angles) @ extensions
     lever = 2.0 / (3.0 * section.chamber_radius_m)
@@ -69,7 +69,7 @@ def free_strain(section, extensions):
     return strain / section.bending_length_m
 
 
-def test_chambers_bend_and_stretch_by_the_closed_form():
+def test_free_strains_of_chambers_match_the_closed_form():
     chambers = PlantChambers(CONFIG.sections, CONFIG.hysteresis)
     extensions = chambers.settle(TARGET.reshape(2, 3))
     for section, extension, free in zip(CONFIG.sections, extensions, chambers.free_strains()):
@@ -83,7 +83,7 @@ def test_chambers_bend_and_stretch_by_the_closed_form():
         np.testing.assert_allclose(turned, free_strain(straight, extension), atol=1e-12)
 
 
-def test_without_weight_the_body_is_the_constant_curvature_arm():
+def test_weightless_body_matches_the_constant_curvature_arm():
     section = CONFIG.sections[0].model_copy(update={'turn_deg': 0.0})
     config = CONFIG.model_copy(update={'sections': (section, section)})
     body = PneumaticBody(config, (0.0, 0.0, 0.0), None, 0.0)
@@ -100,7 +100,7 @@ def test_without_weight_the_body_is_the_constant_curvature_arm():
     np.testing.assert_allclose(tips[0][:3, 3], expected[0][:3, 3], atol=1e-7)
 
 
-def test_a_sideways_load_tilts_the_end_parts_as_a_beam_would():
+def test_sideways_load_tilts_the_end_parts_as_a_beam():
     """Small sideways gravity, stiff arcs: each end part turns by M L / (E I)."""
     stiff = tuple(s.model_copy(update={'wall_share': 1e6}) for s in CONFIG.sections)
     config = CONFIG.model_copy(update={'sections': stiff})
@@ -139,7 +139,7 @@ def test_a_sideways_load_tilts_the_end_parts_as_a_beam_would():
     assert tip[0, 3] == pytest.approx(sum(shifts), rel=2e-3)
 
 
-def test_finer_segments_change_little():
+def test_tip_changes_little_with_finer_segments():
     def tip(n):
         config = CONFIG.model_copy(update={'segments_per_section': n})
         return plant(config=config).drives.tips_at_rest(TARGET)[-1, :3, 3]
@@ -152,7 +152,7 @@ def test_finer_segments_change_little():
 # -- plant ------------------------------------------------------------------------------------
 
 
-def test_it_comes_to_the_rest_that_statics_finds_and_does_not_depend_on_the_step():
+def test_arm_settles_at_the_static_tip_for_both_time_steps():
     calm = CONFIG.regulators.model_copy(
         update={
             'gain': (1.0,) * 6,
@@ -169,12 +169,12 @@ def test_it_comes_to_the_rest_that_statics_finds_and_does_not_depend_on_the_step
             p.step(TARGET, 1.0)
         tips.append(p.true_section_tips()[-1, :3, 3])
         rest = p.drives.tips_at_rest(TARGET)[-1, :3, 3]
-        # Creep, four seconds, has come to its end; the play of hysteresis was never reversed.
+        # Creep (four seconds) has ended; the hysteresis was never reversed.
         assert np.linalg.norm(tips[-1] - rest) < 2e-4
     np.testing.assert_allclose(tips[0], tips[1], atol=2e-5)
 
 
-def test_protocols_and_repeatability():
+def test_plant_fulfils_its_protocols_and_repeats_with_its_seed():
     one, two, other = plant(3), plant(3), plant(4)
     assert isinstance(one, ChamberPressures) and isinstance(one, BaseWrench)
     assert isinstance(one, Gripping)
@@ -189,7 +189,7 @@ def test_protocols_and_repeatability():
     np.testing.assert_array_equal(one.true_section_tips(), other.true_section_tips())
 
 
-def test_wrong_commands_raise_before_anything_moves():
+def test_bad_commands_are_refused_and_time_does_not_advance():
     p = plant()
     for bad in (np.zeros(5), np.full(6, math.nan)):
         with pytest.raises(ValueError, match='command'):
@@ -211,7 +211,7 @@ def test_hold_keeps_the_pressures():
     assert np.all(before < 0.8 * TARGET + 1e3)
 
 
-def test_the_centreline_ends_at_the_tip_evenly_spaced():
+def test_centreline_is_evenly_spaced_and_ends_at_the_tip():
     p = plant()
     p.step(TARGET, 1.0)
     line = p.true_centerline(21)
@@ -230,7 +230,7 @@ def masses():
     return sum(own) + CONFIG.tip_part_mass_kg + CONFIG.gripper.mass_kg
 
 
-def test_the_resting_arm_weighs_on_its_base():
+def test_base_wrench_at_rest_is_the_weight_less_buoyancy():
     np.testing.assert_allclose(
         plant().body.base_wrench(), [0, 0, 9.81 * masses(), 0, 0, 0], atol=1e-9
     )
@@ -242,7 +242,7 @@ def test_the_resting_arm_weighs_on_its_base():
     assert wet[2] == pytest.approx(9.81 * (masses() - water), rel=1e-9)
 
 
-def test_the_moment_on_the_base_is_that_of_the_weights_about_it():
+def test_base_moment_places_the_weight_between_base_and_tip():
     p = plant()
     for _ in range(12):
         p.step(TARGET, 0.5)
@@ -254,8 +254,8 @@ def test_the_moment_on_the_base_is_that_of_the_weights_about_it():
     assert 0.2 < centre @ tip / (tip[:2] @ tip[:2]) < 0.9
 
 
-def test_the_force_on_the_base_adds_up_to_the_change_of_momentum():
-    """From rest to rest, the mean sideways force is zero though it is not on the way."""
+def test_base_force_integrates_to_zero_from_rest_to_rest():
+    """The impulse equals the change of momentum; in between, the force is not zero."""
     p, h = plant(), 0.005
     total, largest = np.zeros(3), 0.0
     for _ in range(1600):
@@ -267,7 +267,7 @@ def test_the_force_on_the_base_adds_up_to_the_change_of_momentum():
     assert np.linalg.norm(total) < 0.01 * largest
 
 
-def test_water_carries_and_brakes_the_arm():
+def test_water_reduces_the_sag_and_slows_the_arm():
     dry, wet = plant(), plant(fluid=Fluid(WaterConfig()))
     sag = [
         np.linalg.norm(p.drives.tips_at_rest(TARGET)[-1, :3, 3] - weightless()) for p in (dry, wet)
@@ -283,7 +283,7 @@ def test_water_carries_and_brakes_the_arm():
     assert left[1] > 1.2 * left[0]
 
 
-def test_a_current_pushes_the_arm_with_the_drag_of_a_cylinder():
+def test_current_loads_the_arm_with_the_drag_of_a_cylinder():
     speed, length = 0.05, 0.080 + 0.020 + 0.080 + 0.020 + 0.070
     drag = 0.5 * 998.0 * 1.2 * 2.0 * 0.017 * length * speed**2
     loads, tips = [], []
@@ -304,7 +304,7 @@ def bare(**changes):
     return plant(config=BARE, **changes)
 
 
-def test_an_arm_without_gripper_and_wrench_sensor_is_the_same_arm():
+def test_arm_without_gripper_and_wrench_sensor_keeps_its_tip_and_refuses_their_calls():
     p, light = bare(), plant(config=CONFIG.model_copy(update={'gripper': FEATHER}))
     assert p.gripping is None and p.weighed is None
     assert light.gripping is light and light.weighed is light
@@ -323,7 +323,7 @@ def test_an_arm_without_gripper_and_wrench_sensor_is_the_same_arm():
             wrong()
 
 
-def test_without_a_gripper_the_payload_hangs_from_the_tip():
+def test_payload_hangs_from_the_tip_without_a_gripper():
     own = masses() - CONFIG.gripper.mass_kg
     loaded, empty = bare(tip_load_kg=0.1).body, bare().body
     assert loaded.base_wrench()[2] == pytest.approx(9.81 * (own + 0.1), rel=1e-9)
@@ -331,7 +331,7 @@ def test_without_a_gripper_the_payload_hangs_from_the_tip():
     assert last - first == pytest.approx(0.1 * CONFIG.tip_length_m, rel=1e-9)
 
 
-def test_a_current_pushes_the_tip_of_an_arm_without_gripper_too():
+def test_current_loads_an_arm_without_gripper_along_its_whole_length():
     speed, length = 0.05, 0.080 + 0.020 + 0.080 + 0.020
     drag = 0.5 * 998.0 * 1.2 * 2.0 * 0.017 * length * speed**2
     p = bare(fluid=Fluid(WaterConfig(), (speed, 0.0, 0.0)))

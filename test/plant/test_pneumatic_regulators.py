@@ -1,4 +1,4 @@
-"""Regulators of the simulated pneumatic arm: lag, rate, steps, play."""
+"""Regulators of the simulated pneumatic arm: lag, rate, resolution, play."""
 
 import math
 
@@ -10,7 +10,7 @@ from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensa
 
 
 @pytest.mark.parametrize('step', [0.001, 0.01, 0.05])
-def test_a_regulator_follows_with_its_lag_whatever_the_step(step):
+def test_regulator_lag_matches_its_closed_form_at_any_step(step):
     r = regulators()
     r.command(np.array([5e4]))
     for _ in range(round(0.1 / step)):
@@ -18,7 +18,7 @@ def test_a_regulator_follows_with_its_lag_whatever_the_step(step):
     assert r.valves.pressure[0] == pytest.approx(5e4 * (1.0 - math.exp(-0.1 / 0.07)), rel=1e-5)
 
 
-def test_flow_bounds_the_rate_and_commands_are_kept_in_range():
+def test_flow_limits_the_rate_and_commands_are_clipped_to_the_range():
     r = regulators(max_rate_Pa_s=1e5)
     r.command(np.array([2e5]))
     r.advance(0.1)
@@ -30,7 +30,7 @@ def test_flow_bounds_the_rate_and_commands_are_kept_in_range():
     assert p.chamber_pressures() == pytest.approx(most, rel=0.02)
 
 
-def test_the_output_has_steps():
+def test_output_is_quantised_by_the_dac():
     r = regulators(dac_bits=12)
     found = set()
     for target in np.linspace(1e4, 1.1e4, 400):
@@ -49,14 +49,14 @@ def settle_to(r, *targets, play=0.0):
     return float(r.valves.pressure[0])
 
 
-def test_play_is_as_wide_as_it_says_and_the_driver_makes_up_for_its_part():
+def test_play_has_its_stated_width_and_the_driver_compensates_its_part():
     for play, left in ((0.0, 1000.0), (800.0, 200.0), (1000.0, 0.0)):
         up = settle_to(regulators(dead_zone_Pa=1e3), 2e4, 4e4, play=play)
         down = settle_to(regulators(dead_zone_Pa=1e3), 6e4, 4e4, play=play)
         assert down - up == pytest.approx(left, abs=1.0)
 
 
-def test_gain_and_offset_are_the_sensors_too_and_shut_means_empty():
+def test_sensor_shares_gain_and_offset_and_zero_command_empties_the_chamber():
     r = regulators(gain=(1.05,), offset_Pa=(300.0,))
     assert settle_to(r, 4e4) == pytest.approx(1.05 * 4e4 + 300.0, rel=1e-6)
     assert r.valves.measured[0] == pytest.approx(4e4, rel=1e-6)

@@ -1,4 +1,4 @@
-"""Friction of the tendon-driven rod's cables: capstan law, sticking, and energy."""
+"""Friction of the cables of the tendon-driven rod: capstan law, sticking, energy."""
 
 import math
 
@@ -29,7 +29,7 @@ def tendons():
 
 
 class Bench:
-    """The rod held in a bend, its winches at given tensions; cables are slid by hand."""
+    """The rod held in a bend with winches at given tensions; tests slide the cables."""
 
     def __init__(self, bends_rad, tension_N=5.0, stiffness_N_m=2e4):
         self.rod = rod_of(RIG.plant, tendons(), np.array(DOWN), 0.0)
@@ -59,20 +59,20 @@ class Bench:
         return self.rod.tension
 
 
-def test_friction_is_the_capstan_law_in_either_direction():
+def test_friction_follows_the_capstan_law_in_both_directions():
     bench = Bench([0.6])
     tension = bench.slide(np.array([0.05, -0.05] * 4), 100)
     assert tension.shape == (4 * PER, 8)
     # A cable of unit 3 has passed all of the bend, pulled in or let out.
     assert tension[2 * PER, LAST] == pytest.approx(5.0 * math.exp(-GUIDE - MU * 0.6), rel=1e-9)
     assert tension[2 * PER, LAST + 1] == pytest.approx(5.0 * math.exp(GUIDE + MU * 0.6), rel=1e-9)
-    # In the middle of the bend half of it counts, and beyond its own unit a cable is not there.
+    # In the middle of the bend half of it counts, and a cable ends with its own unit.
     middle = tension[PER // 2, 0]
     assert middle == pytest.approx(5.0 * math.exp(-GUIDE - MU * 0.3), rel=1e-9)
     assert np.all(tension[PER:, 0] == 0.0)
 
 
-def test_a_cable_at_rest_loses_nothing_and_its_stretch_slides():
+def test_cable_at_rest_loses_no_tension_and_its_stretching_causes_friction():
     bench = Bench([0.6, -0.4])
     at_rest = bench.spread().copy()
     assert np.array_equal(at_rest[at_rest > 0.0], np.full(PER * 20, 5.0))
@@ -84,7 +84,7 @@ def test_a_cable_at_rest_loses_nothing_and_its_stretch_slides():
     assert tension[0] == pytest.approx(5.0 - held[0] - held[1], rel=1e-12)
 
 
-def test_below_its_limit_friction_is_a_spring_whatever_the_tension():
+def test_friction_below_its_limit_is_a_spring_independent_of_the_tension():
     losses = []
     for tension in (5.0, 15.0):
         bench = Bench([0.6, -0.4], tension)
@@ -97,15 +97,15 @@ def test_below_its_limit_friction_is_a_spring_whatever_the_tension():
 
 
 @pytest.mark.parametrize('together', [True, False])
-def test_no_move_gains_energy_however_the_tension_changes_with_it(together):
-    """Moved at low tension and let back at high: nothing comes back that had not gone in."""
+def test_friction_never_returns_more_energy_than_it_has_taken(together):
+    """The cable moves out at low tension and back at high tension."""
     rng = np.random.default_rng(7)
     for size_m in (5e-6, 3e-5, 2e-4):
         bench = Bench([0.9, -0.7, 0.5, 0.6])
         nodes, work, least = bench.rod.nodes, 0.0, 0.0
         own = slice(0, 3 * PER + 1)
         for _ in range(2000):
-            # Past every node alike, or past each by a way of its own as the joints bend.
+            # Equally past every node, or differently past each as the joints bend.
             moved = rng.normal(scale=size_m, size=1 if together else 3 * PER + 1)
             held = nodes.stiffness[LAST, own] * nodes.bristle[LAST, own]
             going_back = np.sum(moved * held) < 0.0
@@ -128,7 +128,7 @@ def exact(**values):
     return RIG.plant.winch.model_copy(update=free | values)
 
 
-def test_friction_makes_a_loop_and_none_without_it():
+def test_tip_has_a_closed_hysteresis_loop_only_with_friction():
     def loop_width(mu):
         changed = {'friction_coefficient': mu, 'winch': exact(guide_loss=0.5 * mu)}
         config = RIG.plant.model_copy(update=changed)
@@ -144,4 +144,4 @@ def test_friction_makes_a_loop_and_none_without_it():
     gap, again = loop_width(0.2)
     assert gap < -1e-3  # rising tension bends less than falling tension
     assert abs(again) < 0.1 * abs(gap)  # the loop closes
-    assert abs(loop_width(0.0)[0]) < 0.1 * abs(gap)  # what is left is swing
+    assert abs(loop_width(0.0)[0]) < 0.1 * abs(gap)  # the rest is swing

@@ -14,13 +14,13 @@ from softarm_ros.plant.joint_kernels import (
 
 
 @pytest.mark.parametrize('beta', [1e-6, 1e-3, 0.1, 0.39, 0.41, 1.0, 2.0, 3.0])
-def test_arc_shape_is_that_of_a_circle(beta):
+def test_arc_shape_matches_a_circle(beta):
     f, _, _, arc, _ = arc_shape(2.0 * np.sin(0.5 * beta) ** 2)
     assert f == pytest.approx(np.tan(0.5 * beta) / (0.5 * beta), rel=1e-13)
     assert arc == pytest.approx(0.5 * beta / np.sin(0.5 * beta), rel=1e-13)
 
 
-def test_straight_segment_is_regular():
+def test_arc_shape_of_a_straight_segment_has_its_limit_values():
     assert arc_shape(0.0) == pytest.approx((1.0, -1 / 6, 11 / 90, 1.0, -1 / 12), abs=1e-15)
 
 
@@ -45,7 +45,7 @@ def test_rotations_agree_with_scipy(angle):
     np.testing.assert_allclose(log_of_quaternion(q)[:3], vector, atol=1e-14)
 
 
-def test_turning_is_in_the_local_frame_and_stays_normal():
+def test_turn_acts_in_the_local_frame_and_keeps_the_quaternion_normalised():
     rng = np.random.default_rng(0)
     q, reference = np.array([0.0, 0.0, 0.0, 1.0]), Rotation.identity()
     for _ in range(1000):
@@ -65,7 +65,7 @@ def energy(q, stiffness):
 
 
 @pytest.mark.parametrize('angle', [0.0, 1e-3, 0.3, 1.5, 2.1])
-def test_moment_is_the_gradient_of_the_energy(angle):
+def test_moment_is_minus_the_gradient_of_the_energy(angle):
     stiffness = np.array([0.2, 0.13, 4e4])
     q = np.array([0.0, 0.0, 0.0, 1.0])
     turn(q, *(angle * np.array([0.6, -0.48, 0.64])))
@@ -85,7 +85,7 @@ def test_moment_is_the_gradient_of_the_energy(angle):
     assert np.linalg.eigvalsh(tangent).min() > 0.0
 
 
-def test_damping_takes_out_the_power_of_the_strain_rate():
+def test_damping_dissipates_the_power_of_the_strain_rate():
     stiffness, rate = np.array([0.2, 0.13, 4e4]), np.array([1.0, -2.0, 3.0, 0.01])
     q = np.array([0.0, 0.0, 0.0, 1.0])
     turn(q, 0.5, -0.7, 0.4)

@@ -1,4 +1,4 @@
-"""Stepper motors: limits, targets, whole steps, play, slack."""
+"""Stepper motors: limits, targets, whole steps, backlash, slack."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def steppers(count=1, **fields):
 
 
 def run(motor, target, seconds, h=H):
-    """Positions and velocities (k, m) after each step towards a target."""
+    """Return positions and velocities (k, m) after each step towards a target."""
     motor.command(np.atleast_1d(np.asarray(target, dtype=float)))
     trace = []
     for _ in range(round(seconds / h)):
@@ -28,7 +28,7 @@ def run(motor, target, seconds, h=H):
 
 @pytest.mark.parametrize('h', [0.0005, 0.002, 0.01])
 @pytest.mark.parametrize('distance', [3e-5, 1e-4, 0.001, 0.003, 0.0041, 0.03, -0.02])
-def test_reaches_the_target_in_trapezoidal_time_without_overshoot(distance, h):
+def test_motor_reaches_the_target_in_trapezoidal_time_without_overshoot(distance, h):
     motor = steppers(step_m=1e-6)
     ramp = SPEED**2 / ACCELERATION
     if abs(distance) >= ramp:
@@ -45,7 +45,7 @@ def test_reaches_the_target_in_trapezoidal_time_without_overshoot(distance, h):
     assert arrival >= ideal - 1e-9
 
 
-def test_follows_the_trapezoid_in_between():
+def test_motor_follows_the_trapezoidal_speed_profile():
     motor = steppers()
     positions, velocities = run(motor, 0.029, 1.0)
     t = H * np.arange(1, 501)
@@ -56,7 +56,7 @@ def test_follows_the_trapezoid_in_between():
 
 
 @pytest.mark.parametrize('h', [0.0005, 0.002, 0.01])
-def test_limits_hold_whatever_is_commanded(h):
+def test_speed_and_acceleration_limits_hold_for_random_commands(h):
     rng = np.random.default_rng(0)
     motor = steppers(3)
     last_p, last_v = motor.state.position.copy(), motor.state.velocity.copy()
@@ -74,7 +74,7 @@ def test_limits_hold_whatever_is_commanded(h):
     assert np.abs(p).max() > 1e-3
 
 
-def test_new_target_behind_is_reached_after_braking():
+def test_target_behind_the_motor_is_reached_after_braking():
     motor = steppers()
     run(motor, 0.03, 0.5)
     start = motor.state.position[0]
@@ -86,7 +86,7 @@ def test_new_target_behind_is_reached_after_braking():
     assert positions[turned:, 0].min() >= motor.position[0] - 1e-15
 
 
-def test_hold_brakes_at_the_limit_and_stays():
+def test_hold_brakes_at_the_acceleration_limit_and_stays():
     motor = steppers(2)
     run(motor, (0.03, -0.03), 0.5)
     start = motor.state.position.copy()
@@ -118,7 +118,7 @@ def test_position_is_counted_in_whole_steps():
     assert motor.position[0] != pytest.approx(0.01003, abs=1e-7)
 
 
-def test_play_opens_a_loop_of_its_width():
+def test_backlash_opens_a_loop_of_its_width():
     motor = steppers(backlash_m=4e-4)
     loop = {}
     for name, target in (('start', 0.004), ('down', -0.004), ('up', 0.004)):
@@ -135,7 +135,7 @@ def test_play_opens_a_loop_of_its_width():
     np.testing.assert_allclose(gap, 4e-4, atol=1e-9)
 
 
-def test_slack_is_a_dead_zone_that_the_driver_does_not_see():
+def test_slack_reduces_the_contraction_but_not_the_reported_position():
     motor = steppers(slack_m=0.002, backlash_m=0.0)
     assert motor.contraction[0] == -0.002
     run(motor, 0.0058, 2.0)

@@ -41,7 +41,7 @@ def tendons():
 
 
 def tension(t):
-    """Tensions (8,) [N] at t [s]: from PULL to 1 N, evenly at both ends."""
+    """Return tensions (8,) [N] at t [s]: from PULL to 1 N, smooth at both ends."""
     share = math.cos(0.5 * math.pi * min(t / RELEASE, 1.0)) ** 2
     return 1.0 + (PULL - 1.0) * share
 
@@ -126,7 +126,7 @@ class JointRod:
         return self.body.section_tips()[-1, :3, 3]
 
     def rest(self, pull):
-        """Bring it to rest by much damping, in small steps."""
+        """Bring the rod to rest with strong damping, in small steps."""
         rod, h = self.body.rod, 0.002
         quiet = rod.body._replace(damping_time=np.full_like(rod.body.damping_time, 0.3))
         rod = rod._replace(body=quiet, solver=quiet)
@@ -151,7 +151,7 @@ class JointRod:
         return np.array(tips)
 
 
-def test_it_rests_where_constant_strains_do():
+def test_rod_at_rest_converges_to_segments_of_constant_strain():
     known = KnownRod(20)
     tip = known.tip(known.rest(PULL))
     gaps = []
@@ -159,12 +159,12 @@ def test_it_rests_where_constant_strains_do():
         rod = JointRod(pieces)
         rod.rest(PULL)
         gaps.append(float(np.linalg.norm(rod.tip() - tip)))
-    assert gaps[0] < 1.5e-4  # five pieces, what the rig has
+    assert gaps[0] < 1.5e-4  # five pieces, as in the rig
     assert gaps[0] / gaps[1] > 3.3 and gaps[1] / gaps[2] > 3.3
 
 
-def test_it_swings_as_constant_strains_do():
-    """Frequency and decay at once: the way of the tip, to second order in the step."""
+def test_swing_of_the_rod_matches_segments_of_constant_strain():
+    """The path of the tip shows frequency and decay; its error is of order two in the step."""
     known = KnownRod(8).way(0.005)
     ways = {h: JointRod(8).way(h) for h in (0.005, 0.0025, 0.00125)}
     gaps = [float(np.linalg.norm(way - known, axis=1).max()) for way in ways.values()]
@@ -175,8 +175,8 @@ def test_it_swings_as_constant_strains_do():
     assert steps[0] / steps[1] > 3.0
 
 
-def test_a_connector_turned_about_the_axis_turns_all_that_follows():
-    """The same arm, its second unit described in axes turned by its connector."""
+def test_connector_turned_about_the_axis_turns_the_following_segments():
+    """The same arm, with its second unit described in axes turned by the connector."""
     plain = RIG.plant.segments[0]
     turned = plain.model_copy(
         update={'connector': plain.connector.model_copy(
@@ -209,7 +209,7 @@ def test_a_connector_turned_about_the_axis_turns_all_that_follows():
         ),
     ],
 )  # fmt: skip
-def test_what_the_chain_cannot_be_is_refused(change, message):
+def test_tilted_connectors_and_profiles_that_couple_stretch_are_refused(change, message):
     segment = RIG.plant.segments[0]
     with pytest.raises(ValueError, match=message):
         type(segment).model_validate(segment.model_dump() | change)

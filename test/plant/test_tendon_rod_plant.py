@@ -93,7 +93,7 @@ def cosserat_twin(config, load=0.0):
 
 
 @pytest.mark.parametrize(('load', 'force'), [(0.0, (0.0, 0.0, 0.0)), (0.03, (0.1, 0.05, -0.2))])
-def test_statics_are_those_of_the_continuous_rod(load, force):
+def test_statics_converge_to_the_continuous_rod(load, force):
     """Pieces of constant strain against shooting: the difference falls with their length."""
     misses = []
     for pieces in (4, 8, 16):
@@ -106,8 +106,8 @@ def test_statics_are_those_of_the_continuous_rod(load, force):
     assert misses[0] / misses[1] > 3.3 and misses[1] / misses[2] > 3.3
 
 
-def test_the_unit_swings_at_the_frequency_of_a_beam_with_a_heavy_end():
-    """One strip without damping, let go: omega^2 = 3 E I / (m L^3), m large against the strip."""
+def test_unit_swings_at_the_frequency_of_a_beam_with_an_end_mass():
+    """Undamped release of one strip: omega^2 = 3 E I / (m L^3), m large against the strip."""
     segment = update(
         RIG.plant.segments[0],
         rest_curvature_1_m=(0.0, 0.0, 0.0),
@@ -162,7 +162,7 @@ def _work_of(arm):
     return float(-arm.drives.winches.tension @ lengths)
 
 
-def test_winches_follow_within_their_limits():
+def test_winches_follow_with_their_lag_and_rate_limit():
     config = plant_config(winch=exact(max_tension_rate_N_s=1e3))
     arm = build(config)
     step = np.ones(8)
@@ -170,14 +170,13 @@ def test_winches_follow_within_their_limits():
     arm.step(step, 0.05)
     lag = 0.1 * (1.0 - math.exp(-1.0))
     assert arm.drives.true_tension()[0] - 1.0 == pytest.approx(lag, rel=1e-9)
-    # No faster than the tension rate.
     step[0] = 15.0
     rated = build(plant_config(winch=exact(max_tension_rate_N_s=4.0)))
     rated.step(step, 0.5)
     assert rated.drives.true_tension()[0] - 1.0 == pytest.approx(2.0, abs=1e-9)
 
 
-def test_load_cells_show_steps_and_errors_of_their_seed():
+def test_load_cells_have_a_resolution_and_errors_of_their_seed():
     assert read_cell(5.004, 0.0, 0.0, 0.01) == pytest.approx(5.0)
     assert read_cell(5.0, 0.02, 0.03, 0.0) == pytest.approx(5.13)
     one, two = build(seed=1), build(seed=2)
@@ -185,12 +184,14 @@ def test_load_cells_show_steps_and_errors_of_their_seed():
         arm.step(PULL, 2.0)
     shown = one.actuator_state().position
     np.testing.assert_allclose(shown, np.round(shown, 2), atol=1e-12)
-    np.testing.assert_allclose(shown, PULL, atol=0.02)  # the servo believes its cell
+    np.testing.assert_allclose(
+        shown, PULL, atol=0.02
+    )  # the servo controls the reading of its cell
     assert 0.005 < np.abs(one.drives.true_tension() - PULL).max() < 0.4
     assert np.abs(one.drives.true_tension() - two.drives.true_tension()).max() > 0.01
 
 
-def test_hold_keeps_the_tension_of_the_moment():
+def test_hold_keeps_the_present_tension():
     arm = build()
     arm.step(PULL, 0.1)
     before = arm.actuator_state().position
@@ -208,7 +209,7 @@ def test_hold_keeps_the_tension_of_the_moment():
         ([1, 1, -0.5, 1, 1, 1, 1, 1], 'up_2 = -0.5 N; a cable only pulls'),
     ],
 )
-def test_wrong_commands_move_nothing(command, message):
+def test_bad_commands_are_refused_and_nothing_moves(command, message):
     arm = build()
     before = arm.true_section_tips()
     with pytest.raises(ValueError, match=message):
@@ -219,14 +220,14 @@ def test_wrong_commands_move_nothing(command, message):
     np.testing.assert_array_equal(arm.true_section_tips(), before)
 
 
-def test_an_arm_that_folds_is_an_error():
+def test_folding_arm_raises_an_error():
     with pytest.raises(PlantError, match='segment 1 has turned'):
         arm = build()
         for _ in range(50):
             arm.step(np.array([1.0, 1.0, 90.0, 0.0, 1.0, 1.0, 1.0, 1.0]), 0.1)
 
 
-def test_payload_bends_the_arm_as_its_weight_does():
+def test_payload_bends_the_arm_like_a_tip_force_of_its_weight():
     heavy, light = build(load=0.05), build()
     by_force = light.drives.static_equilibrium(np.ones(8), (0.0, -0.05 * 9.81, 0.0)).section_tips
     np.testing.assert_allclose(heavy.true_section_tips(), by_force, atol=2e-6)

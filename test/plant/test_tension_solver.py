@@ -17,7 +17,7 @@ def solve(A, r, taut=None):
 
 
 def enumerate_tensions(A, r):
-    """The only solution, found by trying all active sets."""
+    """Return the only solution, found by trying all active sets."""
     for pattern in product((False, True), repeat=len(r)):
         taut = np.array(pattern)
         tension = np.zeros(len(r))
@@ -30,7 +30,7 @@ def enumerate_tensions(A, r):
 
 @pytest.mark.parametrize('m', [1, 2, 3, 6])
 @pytest.mark.parametrize('thickness', [1.0, 1e-3])
-def test_matches_enumeration_from_any_start(m, thickness):
+def test_solver_matches_enumeration_from_any_start(m, thickness):
     rng = np.random.default_rng(m)
     for _ in range(40):
         root = rng.standard_normal((m, m)) * np.geomspace(1.0, thickness, m)
@@ -44,13 +44,13 @@ def test_matches_enumeration_from_any_start(m, thickness):
         assert np.all(tension >= 0.0)
 
 
-def test_all_slack_and_no_cable():
+def test_solver_handles_all_slack_cables_and_no_cables():
     found, tension, _ = solve(np.eye(3), -np.ones(3), [True, True, True])
     assert found and np.all(tension == 0.0)
     assert solve(np.zeros((0, 0)), np.zeros(0))[0]
 
 
-def test_many_cables():
+def test_solution_for_30_cables_meets_the_complementarity_conditions():
     rng = np.random.default_rng(7)
     root = rng.standard_normal((30, 30))
     A, r = root @ root.T + 0.01 * np.eye(30), rng.standard_normal(30)
@@ -62,6 +62,6 @@ def test_many_cables():
 
 
 @pytest.mark.parametrize('bad', [np.nan, np.inf])
-def test_what_is_not_finite_is_refused(bad):
+def test_matrices_with_nan_are_refused(bad):
     assert not solve(np.array([[bad]]), np.ones(1), [True])[0] or bad == np.inf
     assert not solve(np.eye(2) * np.nan, np.ones(2))[0]

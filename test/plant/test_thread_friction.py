@@ -1,4 +1,4 @@
-"""Friction of cables in the chain: capstan law, sticking, and energy."""
+"""Friction of cables in the chain: capstan law, sticking, energy."""
 
 import numpy as np
 import pytest
@@ -24,14 +24,14 @@ def hard_arm(cables=ONE, segments=10, sections=1, section=None, **fields):
 
 
 def bent(arm, angle_rad):
-    """Bend every joint alike about y, towards the cable at angle 0."""
+    """Bend every joint equally about y, towards the cable at angle 0."""
     half = 0.5 * angle_rad / len(arm.body.mass)
     arm.state.quaternion[:] = [0.0, np.sin(half), 0.0, np.cos(half)]
     return arm
 
 
 def slid(arm, tension_N, by_m):
-    """Let all cables slide past their guides, the body held; return the tensions (m, n)."""
+    """Slide all cables past their guides with the body held; return the tensions (m, n)."""
     arm.state.tension[:] = tension_N
     place_bodies(arm.body, arm.state, arm.scratch)
     load_bodies(arm.body, arm.state, Loads(np.zeros(3), np.zeros(3)), arm.scratch, 1e-3)
@@ -44,27 +44,27 @@ def slid(arm, tension_N, by_m):
 
 
 @pytest.mark.parametrize('by_m', [FAR_M, -FAR_M])
-def test_a_straight_cable_loses_nothing(by_m):
+def test_straight_cable_loses_no_tension(by_m):
     assert np.allclose(slid(hard_arm(), 3.0, by_m), 3.0, rtol=1e-12)
 
 
 @pytest.mark.parametrize(('by_m', 'sign'), [(FAR_M, -1.0), (-FAR_M, 1.0)])
-def test_around_a_half_circle_tension_changes_by_the_capstan_law(by_m, sign):
+def test_tension_around_a_half_circle_follows_the_capstan_law(by_m, sign):
     for segments in (10, 20, 40):
         tension = slid(bent(hard_arm(segments=segments), np.pi), 3.0, by_m)[0]
-        # A segment's tension is that where the cable has turned into its chord.
+        # A segment has the tension of the point where the cable has turned into its chord.
         turned = np.pi * (np.arange(segments) + 0.5) / segments
         assert tension == pytest.approx(3.0 * np.exp(sign * MU * turned), rel=1e-9)
 
 
-def test_the_ends_of_a_half_circle_are_exp_mu_pi_apart():
+def test_tension_ratio_of_a_half_circle_converges_to_exp_minus_mu_pi():
     ends = [slid(bent(hard_arm(segments=n), np.pi), 3.0, FAR_M)[0, -1] for n in (16, 32, 64)]
     misses = np.abs(np.array(ends) / 3.0 - np.exp(-MU * np.pi))
     assert misses[2] < 3e-3
     assert misses[:-1] / misses[1:] == pytest.approx(2.0, rel=0.02)
 
 
-def test_a_cable_of_the_second_section_turns_in_the_tube_and_in_the_endcaps():
+def test_cable_of_the_second_section_has_friction_in_the_tube_and_the_endcaps():
     cables = [PlantCable(1, 0.0)]
     arm = bent(hard_arm(cables, sections=2), 1.2)
     tension = slid(arm, 3.0, FAR_M)[0]
@@ -74,7 +74,7 @@ def test_a_cable_of_the_second_section_turns_in_the_tube_and_in_the_endcaps():
     assert tension[19] == pytest.approx(3.0 * np.exp(-MU * (1.17 + crossing)), rel=1e-9)
 
 
-def test_with_cutting_in_the_cable_turns_by_as_much_in_all():
+def test_friction_of_a_cable_that_cuts_in_follows_its_total_turning():
     arm = soft_arm(ONE, cable_friction_coefficient=MU)
     arm.settle(tension=[2.5], tolerance=1e-6)
     bend = np.sum(arm.segment_rotation_vectors()[:, 1])
@@ -85,7 +85,7 @@ def test_with_cutting_in_the_cable_turns_by_as_much_in_all():
     assert tension == pytest.approx(2.5 * np.exp(-MU * (bend - left)), rel=1e-6)
 
 
-def test_bending_of_an_arm_whose_cable_is_pulled_in_and_let_out():
+def test_bend_matches_closed_forms_for_a_cable_pulled_in_and_let_out():
     """EI theta' = T d exp(-+mu theta) has a closed form in either direction."""
     reach = RADIUS * LENGTH / EI
     misses = []
@@ -105,8 +105,8 @@ def test_bending_of_an_arm_whose_cable_is_pulled_in_and_let_out():
     assert np.all(misses[-1] < 5e-3)
 
 
-def test_no_move_gains_energy_however_the_tension_changes_with_it():
-    """Moved at low tension and let back at high: nothing comes back that had not gone in."""
+def test_friction_never_returns_more_energy_than_it_has_taken():
+    """The cable moves out at low tension and back at high tension."""
     rng = np.random.default_rng(7)
     for size_m in (5e-6, 3e-5, 2e-4):
         arm = bent(hard_arm(), 2.0)
@@ -119,7 +119,7 @@ def test_no_move_gains_energy_however_the_tension_changes_with_it():
             arm.state.tension[:] = rng.uniform(4.0, 6.0) if going_back else rng.uniform(0.3, 1.0)
             threads.nodes.beyond[:] += moved
             hold_threads(arm.cables, arm.state, threads, arm.scratch)
-            # What the guides take from the tension, times the way past them.
+            # The tension taken by the guides, times the motion past them.
             work += float(threads.nodes.lost[0, -1]) * moved
             least = min(least, work)
             assert work >= threads.nodes.stored * (1.0 - 1e-9) - 1e-18
@@ -131,7 +131,7 @@ def loop(arm, low, high, cycles, ramp_s=6.0, count=60):
     """
     Wind a cable in and out again, slowly; return contractions, tensions, bends of every cycle.
 
-    It must be wound slowly, not let settle from one contraction to the next: a jump swings.
+    Settling from one contraction to the next would be a jump, and a jump swings.
     """
     ends = [low, *np.linspace(low, high, count + 1)[1:], *np.linspace(high, low, count + 1)[1:]]
     steps = round(ramp_s / count / 1e-3)
@@ -151,30 +151,30 @@ def work_of(cycle):
     return float(np.trapezoid(cycle[:, 1], cycle[:, 0]))
 
 
-def test_loops_lose_energy_close_and_grow_with_friction():
+def test_hysteresis_loops_close_and_their_loss_grows_with_friction():
     work = []
     for mu in (0.0, 0.1, 0.2):
         cycles = loop(soft_arm(ONE, cable_friction_coefficient=mu), 0.004, 0.016, 3)
         work.append(work_of(cycles[2]))
         assert np.allclose(cycles[1], cycles[2], atol=2e-3 * np.max(cycles, axis=(0, 1)))
     stored = float(np.trapezoid(cycles[2][:61, 1], cycles[2][:61, 0]))
-    assert 0.0 < work[0] < 2e-2 * stored  # of the silicone: it is wound at 2 mm/s
+    assert 0.0 < work[0] < 2e-2 * stored  # loss of the silicone, wound at 2 mm/s
     assert 0.05 * stored < work[1] - work[0] < work[2] - work[0]
     assert work[2] - work[0] == pytest.approx(2.0 * (work[1] - work[0]), rel=0.15)
 
 
-def test_a_cable_that_turns_back_sticks_before_it_slides():
+def test_reversed_cable_sticks_before_it_slides():
     cycle = loop(soft_arm(ONE, cable_friction_coefficient=MU), 0.004, 0.016, 1)[0]
     up, down = cycle[:61], cycle[60:]
     loading = (up[-1, 1] - up[-2, 1]) / (up[-1, 0] - up[-2, 0])
     turning = (down[0, 1] - down[1, 1]) / (down[0, 0] - down[1, 0])
     assert turning > 1.5 * loading
-    # At one contraction the pull is less on the way back, and the arm bends no less.
+    # At equal contraction the pull is less and the bend more on the way back.
     assert np.all(down[::-1, 1][5:-2] < up[5:-2, 1])
     assert np.all(down[::-1, 2][5:-2] > up[5:-2, 2])
 
 
-def test_opposite_cables_have_mirrored_loops():
+def test_opposite_cables_have_equal_loops():
     here = loop(soft_arm(ONE, cable_friction_coefficient=MU), 0.004, 0.012, 1)
     cables = [PlantCable(0, np.pi)]
     there = loop(soft_arm(cables, cable_friction_coefficient=MU), 0.004, 0.012, 1)
@@ -182,7 +182,7 @@ def test_opposite_cables_have_mirrored_loops():
 
 
 def driven(step_s, mu=MU, damping_s=0.03):
-    """A hanging arm whose cable is wound in and out again; return tip, energies and work."""
+    """Wind the cable of a hanging arm in and out; return tips, energies and work."""
     config = plant_config(1, section={'damping_time_s': damping_s}, cable_friction_coefficient=mu)
     arm = SoftArm(config, ONE, (0.0, 0.0, 9.81))
     arm.settle(contraction=[0.001], tolerance=1e-6)
@@ -198,7 +198,7 @@ def driven(step_s, mu=MU, damping_s=0.03):
     return np.array(tips), np.array(total) - total[0], np.array(work)
 
 
-def test_a_driven_arm_converges_with_the_step_size():
+def test_tip_of_a_driven_arm_converges_with_the_time_step():
     finest = driven(1.25e-4)[0]
     errors = []
     for step_s in (2e-3, 1e-3, 5e-4):
@@ -210,15 +210,15 @@ def test_a_driven_arm_converges_with_the_step_size():
     assert errors[2] < 0.65 * errors[1]
 
 
-def test_a_driven_arm_never_has_more_energy_than_went_in():
+def test_driven_arm_never_regains_lost_energy():
     _, energy, work = driven(2e-4, damping_s=1e-3)
     lost = work - energy
     assert lost[-1] > 0.0
-    # What is lost never comes back, but for the error of the steps.
+    # Lost energy never comes back, except for the error of the steps.
     assert np.min(lost - np.maximum.accumulate(lost)) > -0.01 * np.max(lost)
 
 
-def test_a_slack_cable_is_not_held():
+def test_friction_vanishes_on_a_slack_cable():
     arm = soft_arm(ONE, cable_friction_coefficient=MU)
     arm.settle(contraction=[0.012], tolerance=1e-5)
     assert np.max(np.abs(arm.threads.nodes.lost)) > 0.1
@@ -227,7 +227,7 @@ def test_a_slack_cable_is_not_held():
     assert np.max(np.abs(arm.threads.nodes.lost)) < 1e-6
 
 
-def test_without_friction_nothing_is_there_and_a_little_changes_little():
+def test_vanishing_friction_gives_the_frictionless_arm():
     free, slippery = (soft_arm(ONE, cable_friction_coefficient=mu) for mu in (0.0, 1e-9))
     assert free.threads.nodes.bristle.size == 0
     rests = [a.settle(contraction=[0.015], tolerance=1e-6) for a in (free, slippery)]
@@ -235,7 +235,7 @@ def test_without_friction_nothing_is_there_and_a_little_changes_little():
     assert np.allclose(rests[0].section_tips, rests[1].section_tips, atol=1e-8)
 
 
-def test_copies_slide_on_their_own():
+def test_friction_state_of_a_copy_is_independent():
     arm = soft_arm(ONE, cable_friction_coefficient=MU)
     arm.settle(contraction=[0.01], tolerance=1e-5)
     held = arm.threads.nodes.bristle.copy()
