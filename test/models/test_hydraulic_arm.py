@@ -18,7 +18,7 @@ from softarm_ros.models.hydraulics.identified_arm import SET_B, build_body
 
 
 def build(segments=1, sections=1, drag=2.0, **axis):
-    """Return the identified arm of one segment, divided into `segments`, on axes of `axis`."""
+    """Return the identified arm of one segment, cut into `segments`, with given axis fields."""
     values = replace(SET_B[1], segments=segments, drag_N_s_m=drag, turning_drag_N_m_s=0.025 * drag)
     base = {'chamber_compliance_m3_Pa': 0.0} | axis
     axes = [HydraulicAxisConfig(name=f'a{i}', **base) for i in range(3 * sections)]

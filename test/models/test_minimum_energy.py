@@ -292,7 +292,7 @@ def test_targets_within_reach_of_the_hanging_rod_are_reached_or_reported(directi
         assert 'no equilibrium' in solution.message
 
 
-def test_hundred_random_rods_reach_their_targets_in_stable_shapes():
+def test_100_random_rods_reach_their_targets_in_stable_shapes():
     rng = np.random.default_rng(0)
     for k in range(100):
         length = rng.uniform(0.1, 2.0)

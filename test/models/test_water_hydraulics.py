@@ -71,7 +71,7 @@ def test_steps_converge_with_order_two_to_the_matrix_exponential():
 
 @pytest.mark.parametrize('cells', [0, 1, 8])
 def test_any_step_is_stable_and_l_stable(cells):
-    """A step of 0.5 s, 8e4 times the fastest time constant, lands on the steady state at once."""
+    """A step of 0.5 s, 8e4 times the fastest time constant, reaches the steady state at once."""
     axis = HydraulicAxisConfig(line_cells=cells)
     hydraulics = WaterHydraulics([axis])
     states = run(hydraulics, 1.5, 0.5, 8)
@@ -184,7 +184,7 @@ def test_stick_slip_matches_event_driven_integration():
 
 
 def test_convergence_order_across_stops_and_starts():
-    """One start, one turn, one stop inside the run: the error still falls with the square."""
+    """The run has one start, one reversal and one stop; the error still falls with order two."""
     axis = HydraulicAxisConfig(coulomb_friction_N=150.0, piston_damping_N_s_m=800.0)
 
     def torque_of(t):
