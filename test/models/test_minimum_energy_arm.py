@@ -260,9 +260,7 @@ def test_inverse_from_a_buckling_guess_agrees_with_forward(longer):
 
 def test_muscle_tensions_are_limited_to_the_greatest_pull():
     model = arm()
-    pulls = model.muscle_tensions(
-        np.full(30, 0.0995)
-    )  # all pull against an incompressible backbone
+    pulls = model.muscle_tensions(np.full(30, 0.0995))  # against an incompressible backbone
     np.testing.assert_allclose(pulls, model.modules.max_pull_N)
 
 

@@ -117,7 +117,7 @@ def test_cable_that_cannot_cut_in_bends_the_arm_into_a_circle(tension, segments)
     tip = rest.section_tips[-1]
     assert bend_angle(tip) == pytest.approx(theta, rel=1e-5)
     assert np.arctan2(tip[1, 2], tip[0, 2]) == pytest.approx(0.7, abs=1e-7)
-    # Lever times angle, shortening of the body, and stretch of the thread.
+    # Lever times angle, shortening of the body, and stretch of the cable.
     thread = tension * (0.3 + ENDCAP + LENGTH) / 7000.0
     expected = RADIUS * theta + tension * LENGTH / EA + thread
     assert rest.contraction[0] == pytest.approx(expected, rel=1e-5)

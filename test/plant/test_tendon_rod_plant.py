@@ -184,9 +184,7 @@ def test_load_cells_have_a_resolution_and_errors_of_their_seed():
         arm.step(PULL, 2.0)
     shown = one.actuator_state().position
     np.testing.assert_allclose(shown, np.round(shown, 2), atol=1e-12)
-    np.testing.assert_allclose(
-        shown, PULL, atol=0.02
-    )  # the servo controls the reading of its cell
+    np.testing.assert_allclose(shown, PULL, atol=0.02)  # the servo controls these readings
     assert 0.005 < np.abs(one.drives.true_tension() - PULL).max() < 0.4
     assert np.abs(one.drives.true_tension() - two.drives.true_tension()).max() > 0.01
 
