@@ -1,4 +1,4 @@
-"""The compiled bounds of a period against the same written with whole arrays."""
+"""Compiled bounds of a period against the same formulas in NumPy."""
 
 import numpy as np
 import pytest
@@ -23,11 +23,11 @@ def limits(rng):
 
 
 def fastest(room, brake):
-    """Return the largest speeds by trying every number of periods."""
+    """Return the largest speeds that can brake within `room`, over all numbers of periods."""
     n = np.arange(1, 4000)[:, None]
     step = brake * PERIOD_S**2
     speed = (room / n + 0.5 * step * (n - 1)) / PERIOD_S
-    # Slowing down by `brake` a period takes this many periods.
+    # Valid if the speed is not negative in the last of the n periods.
     return np.min(np.where((n - 1) * step <= speed * PERIOD_S, speed, np.inf), axis=0)
 
 
@@ -36,13 +36,13 @@ def rng(request):
     return np.random.default_rng(request.param)
 
 
-def test_the_speed_to_brake_from_is_the_largest_over_all_numbers_of_periods(rng):
+def test_fastest_towards_matches_a_search_over_all_numbers_of_periods(rng):
     room, brake = rng.uniform(0.0, 0.3, 30), rng.uniform(0.5, 20.0, 30)
     found = [bound_kernels.fastest_towards(r, b, PERIOD_S) for r, b in zip(room, brake)]
     np.testing.assert_allclose(found, fastest(room, brake), rtol=1e-9)
 
 
-def test_rates_keep_speed_acceleration_and_range(rng):
+def test_rate_bounds_match_speed_acceleration_and_braking_limits(rng):
     arm = limits(rng)
     command = rng.uniform(1.1 * arm.position_min, 1.1 * arm.position_max)
     rate = rng.uniform(-1.0, 1.0, M) * arm.max_speed
@@ -63,7 +63,7 @@ def test_rates_keep_speed_acceleration_and_range(rng):
     np.testing.assert_allclose(low, np.where(crossed, only, below), rtol=1e-9, atol=1e-12)
 
 
-def test_rows_bound_a_bend_along_itself_and_coordinates_one_by_one(rng):
+def test_velocity_bounds_limit_a_bend_along_its_direction_and_coordinates_singly(rng):
     configuration = np.array([*rng.normal(0.0, 0.8, 2), *rng.uniform(-0.6, 0.7, 2)])
     rows, low, high = BENDS.velocity_bounds(configuration, PERIOD_S)
     bend = configuration[:2]
@@ -75,13 +75,13 @@ def test_rows_bound_a_bend_along_itself_and_coordinates_one_by_one(rng):
     np.testing.assert_allclose(low, [-1e30, min((-0.4 - configuration[2]) / PERIOD_S, 0.0), -1e30])
 
 
-def test_a_straight_bend_has_no_direction():
+def test_velocity_bound_of_a_straight_section_has_a_zero_row():
     rows, _, high = BENDS.velocity_bounds(np.zeros(DOF), PERIOD_S)
     assert not rows[0].any()
     assert high[0] == pytest.approx(1.2 / PERIOD_S)
 
 
-def test_all_bounds_are_in_the_actuators_speeds_and_leave_room_to_brake(rng):
+def test_joined_bounds_are_scaled_by_actuator_speeds_and_leave_room_to_brake(rng):
     arm, scale = limits(rng), rng.uniform(0.5, 2.0, DOF)
     by = rng.normal(size=(M, DOF))
     low, high = -rng.uniform(0.0, 1.0, M), rng.uniform(0.0, 1.0, M)
@@ -105,14 +105,14 @@ def test_all_bounds_are_in_the_actuators_speeds_and_leave_room_to_brake(rng):
     np.testing.assert_allclose([below[:M], above[:M]], [low / arm.max_speed, high / arm.max_speed])
     hardest = np.max(np.abs(by @ rows.T) / arm.max_acceleration[:, None], axis=0)
     brake = 1.0 / np.maximum(hardest, 1e-12)
-    for k in range(2):  # the last row bounds nothing
+    for k in range(2):  # the last row is zero and bounds nothing
         up = fastest(np.array([row_high[k] * PERIOD_S]), brake[k])[0]
         down = fastest(np.array([-row_low[k] * PERIOD_S]), brake[k])[0]
         assert above[M + k] == pytest.approx(min(row_high[k], up))
         assert below[M + k] == pytest.approx(max(row_low[k], -down))
 
 
-def test_the_programme_is_that_of_damped_least_squares(rng):
+def test_damped_programme_solves_damped_least_squares(rng):
     jacobian, scale = rng.normal(size=(3, DOF)), rng.uniform(0.5, 2.0, DOF)
     wanted, rest, damping = rng.normal(size=3), rng.normal(size=DOF), 0.03
     H, f = bound_kernels.damped_programme(jacobian, scale, wanted, rest, damping)
@@ -125,7 +125,7 @@ def test_the_programme_is_that_of_damped_least_squares(rng):
 
 @pytest.mark.parametrize('bad', [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize('place', range(DOF))
-def test_what_is_no_number_is_never_within(place, bad):
+def test_limits_refuse_nan_and_infinite_values(place, bad):
     configuration = np.zeros(DOF)
     configuration[place] = bad
     with pytest.raises(ValueError, match='expected a finite number'):
@@ -137,7 +137,7 @@ def test_what_is_no_number_is_never_within(place, bad):
         arm.check(command)
 
 
-def test_a_velocity_on_one_bound_is_seen_and_rows_of_zeros_are_not():
+def test_on_a_bound_detects_an_active_bound_and_ignores_zero_rows():
     rows = np.array([[1.0, 0.0], [0.0, 1.0], [0.0, 0.0]])
     low, high = np.array([-1.0, -1.0, 0.0]), np.array([1.0, 2.0, 0.0])
     assert not bound_kernels.on_a_bound(np.array([0.5, -0.5]), rows, low, high)
@@ -145,8 +145,8 @@ def test_a_velocity_on_one_bound_is_seen_and_rows_of_zeros_are_not():
     assert bound_kernels.on_a_bound(np.array([0.0, -1.0]), rows, low, high)
 
 
-def test_views_compile_nothing_anew():
-    """Compiling takes a second, in which an arm in motion would have no command."""
+def test_array_views_trigger_no_further_compilation():
+    """Compiling takes a second, during which a moving arm would get no command."""
     arm, apart = limits(np.random.default_rng(0)), np.zeros((2 * M, 2))[::2, 0]
     BENDS.check(np.zeros(DOF), ('a', 'b', 'c', 'd'))
     arm.check(np.zeros(M))

@@ -1,4 +1,4 @@
-"""Whatever the controller: the tracker keeps the limits and refuses an answer that is none."""
+"""With any controller, the tracker keeps the limits and refuses an invalid velocity."""
 
 import numpy as np
 import pytest
@@ -16,7 +16,7 @@ PERIOD = 0.01
 
 
 class Fixed(Controller):
-    """Asks for the same configuration velocity whatever the bounds."""
+    """Returns a constant configuration velocity and ignores the bounds."""
 
     def __init__(self, velocity):
         self.answer = np.asarray(velocity, dtype=float)
@@ -34,7 +34,7 @@ def tracker_of(controller):
 
 
 @pytest.mark.parametrize('velocity', [[40.0, 0.0, 0.0, 0.0], [-3.0, 2.0, 5.0, -1.0]])
-def test_a_controller_that_knows_no_limits_leaves_none(velocity):
+def test_tracker_keeps_limits_with_a_controller_that_ignores_them(velocity):
     controller = Fixed(velocity)
     tracker = tracker_of(controller)
     commands = [tracker.actuation]
@@ -48,7 +48,7 @@ def test_a_controller_that_knows_no_limits_leaves_none(velocity):
 
 
 @pytest.mark.parametrize('answer', [[np.nan] * 4, [0.0] * 3, [np.inf, 0.0, 0.0, 0.0]])
-def test_an_answer_that_is_no_velocity_is_refused_and_moves_nothing(answer):
+def test_invalid_controller_velocity_is_refused_and_moves_nothing(answer):
     controller = Fixed(np.zeros(4))
     tracker = tracker_of(controller)
     controller.answer = np.array(answer)
@@ -61,7 +61,7 @@ def test_an_answer_that_is_no_velocity_is_refused_and_moves_nothing(answer):
     np.testing.assert_array_equal(tracker.configuration, before)
 
 
-def test_the_damped_inverse_without_active_bounds_is_its_formula():
+def test_damped_inverse_without_active_bounds_matches_its_formula():
     config = DampedInverseConfig(feedback_gain_1_s=3.0, damping=1e-4, max_correction_speed_m_s=1.0)
     tracker = tracker_of(DampedInverse(config, MODEL))
     tracker.reset(np.array([0.8, 0.1, 0.5, -0.2]))
@@ -77,7 +77,7 @@ def test_the_damped_inverse_without_active_bounds_is_its_formula():
     assert not step.limited
 
 
-def test_the_damped_inverse_goes_to_a_target_and_respects_speed_and_acceleration():
+def test_damped_inverse_reaches_a_target_within_speed_and_acceleration_limits():
     config = DampedInverseConfig(
         feedback_gain_1_s=3.0, damping=1e-4, max_correction_speed_m_s=0.06
     )

@@ -16,11 +16,11 @@ from softarm_ros.control.estimation.kalman_kernels import (
 )
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 
-OPEN = np.full(7, 1e9)  # gates that nothing is beyond
+OPEN = np.full(7, 1e9)  # gates that pass everything
 
 
 def no_past(bank, n):
-    """Return that nothing earlier is kept."""
+    """Return the arrays of a bank that keeps no past states."""
     return np.zeros((bank, 0)), np.zeros((bank, 0, 2 * n)), np.zeros((bank, 0, 0))
 
 
@@ -43,7 +43,7 @@ def matrix_of(strain):
     return out
 
 
-def test_a_chain_is_a_product_of_matrix_exponentials():
+def test_chain_poses_are_products_of_matrix_exponentials():
     rng = np.random.default_rng(1)
     for _ in range(20):
         strains = chain(rng)
@@ -59,7 +59,7 @@ def test_a_chain_is_a_product_of_matrix_exponentials():
             np.testing.assert_allclose(pose, expected, atol=1e-13)
 
 
-def test_strains_of_section_tips_are_those_that_made_them():
+def test_strains_of_recovers_the_strains_from_section_tips():
     rng = np.random.default_rng(2)
     for scale in (1.0, 1e-3, 0.0):
         strains = scale * chain(rng)
@@ -67,7 +67,7 @@ def test_strains_of_section_tips_are_those_that_made_them():
         np.testing.assert_allclose(strains_of(tips), strains, atol=1e-13)
 
 
-def test_derivatives_of_places_are_those_of_differences():
+def test_jacobians_of_places_match_finite_differences():
     rng = np.random.default_rng(3)
     offsets = np.tile(np.eye(4), (5, 1, 1))
     offsets[2] = expm(matrix_of(rng.normal(size=6)))
@@ -88,7 +88,7 @@ def test_derivatives_of_places_are_those_of_differences():
 
 
 def process(densities, memory, period):
-    """Transition and noise of (c, v) by the matrix exponential of Van Loan; (n,) or (n, n)."""
+    """Return transition and noise of (c, v) by Van Loan's method; densities (n,) or (n, n)."""
     density = np.diag(densities) if densities.ndim == 1 else densities
     n = len(density)
     A = np.zeros((2 * n, 2 * n))
@@ -103,7 +103,7 @@ def process(densities, memory, period):
 
 
 @pytest.mark.parametrize('period', [1e-4, 0.01, 0.3, 2.0])
-def test_prediction_is_the_exact_one_of_the_process(period):
+def test_prediction_matches_the_exact_discrete_process(period):
     rng = np.random.default_rng(4)
     n, memory = 3, 0.25
     shape = rng.normal(size=(n, n))
@@ -143,7 +143,7 @@ def filtered(densities, memory, period, H, R, y, x0, P0, gates=OPEN):
     return x[0], P[0]
 
 
-def test_the_linear_case_is_the_kalman_filter_and_batch_least_squares():
+def test_linear_case_matches_the_kalman_filter_and_batch_least_squares():
     rng = np.random.default_rng(5)
     densities, memory, period, F, Q, H, R, y = linear_case(rng)
     n, steps = len(densities), len(y)
@@ -151,7 +151,7 @@ def test_the_linear_case_is_the_kalman_filter_and_batch_least_squares():
     x0, P0 = rng.normal(size=2 * n), root @ root.T + np.eye(2 * n)
     x, P = filtered(densities, memory, period, H, R, y, x0, P0)
 
-    # The textbook filter.
+    # Textbook Kalman filter.
     xk, Pk = x0.copy(), P0.copy()
     for step in range(steps):
         if step:
@@ -162,7 +162,7 @@ def test_the_linear_case_is_the_kalman_filter_and_batch_least_squares():
     np.testing.assert_allclose(x, xk, atol=1e-9)
     np.testing.assert_allclose(P, Pk, atol=1e-9)
 
-    # All states at once, by least squares on the whitened rows.
+    # All states at once: least squares on whitened rows.
     rows, right = [], []
 
     def add(block, values, covariance):
@@ -189,7 +189,7 @@ def test_the_linear_case_is_the_kalman_filter_and_batch_least_squares():
 
 
 @pytest.mark.parametrize('angle', [0.0, 1e-6, 0.1, 0.7, 2.0, 2.6])
-def test_the_tangent_is_its_series_in_the_adjoint(angle):
+def test_tangent_matches_its_power_series_in_the_adjoint(angle):
     rng = np.random.default_rng(3)
     axis = rng.normal(size=3)
     strain = np.concatenate([rng.normal(size=3), angle * axis / np.linalg.norm(axis)])
@@ -206,7 +206,7 @@ def test_the_tangent_is_its_series_in_the_adjoint(angle):
     np.testing.assert_allclose(mixed, whole[:3, 3:], atol=1e-11)
 
 
-def test_errors_on_draws_from_its_own_model_are_as_large_as_the_covariance_says():
+def test_nees_and_nis_are_consistent_on_data_drawn_from_the_model():
     rng = np.random.default_rng(6)
     runs, steps, n = 200, 40, 2
     densities, memory, period = np.array([1.0, 2.0]), 0.4, 0.02
@@ -236,7 +236,7 @@ def test_errors_on_draws_from_its_own_model_are_as_large_as_the_covariance_says(
     assert abs(np.mean(nis) - 6) < 1.96 * np.sqrt(12 / (runs * steps))
 
 
-def test_later_measurements_tell_of_what_was_earlier_as_of_a_state_that_stands_still():
+def test_past_states_are_updated_as_in_an_augmented_kalman_filter():
     rng = np.random.default_rng(9)
     densities, memory, period, F, Q, H, R, y = linear_case(rng)
     n, earlier = len(densities), rng.normal(size=(3, 4))
@@ -244,7 +244,7 @@ def test_later_measurements_tell_of_what_was_earlier_as_of_a_state_that_stands_s
     x, P = rng.normal(size=(1, 4)), (root @ root.T + np.eye(4))[None]
     past = earlier @ x[0], earlier @ P[0], earlier @ P[0] @ earlier.T
     past = tuple(one[None].copy() for one in past)
-    wide = np.vstack([np.eye(4), earlier])  # the textbook filter of state and what it was
+    wide = np.vstack([np.eye(4), earlier])  # textbook filter of the state with its past
     z, Z = wide @ x[0], wide @ P[0] @ wide.T
     for step in range(len(y)):
         if step:
@@ -264,7 +264,7 @@ def test_later_measurements_tell_of_what_was_earlier_as_of_a_state_that_stands_s
         np.testing.assert_allclose(ours[0], textbook, rtol=1e-8, atol=1e-10)
 
 
-def test_what_is_beyond_the_gate_changes_nothing_and_a_flipped_body_keeps_its_position():
+def test_gated_measurement_changes_nothing_and_a_flipped_body_keeps_its_position():
     n = 6
     P0 = np.diag([1e-4] * 2 * n)
     H, R = np.eye(6), 1e-6 * np.eye(6)
@@ -289,7 +289,7 @@ def test_what_is_beyond_the_gate_changes_nothing_and_a_flipped_body_keeps_its_po
     assert x[3] == 0.0
 
 
-def test_of_a_bank_the_filter_that_fits_outweighs_the_others():
+def test_filter_with_the_true_process_noise_gets_the_largest_weight_in_a_bank():
     rng = np.random.default_rng(7)
     memory, period, steps = 0.3, 0.01, 400
     scales, density = np.array([1e-3, 1.0, 1e3]), np.array([[0.1]])
@@ -314,7 +314,7 @@ def test_of_a_bank_the_filter_that_fits_outweighs_the_others():
     assert np.all(np.linalg.eigvalsh(covariance) > 0.0)
 
 
-def test_velocity_settles_to_the_spread_of_the_process():
+def test_velocity_variance_settles_at_its_stationary_value():
     memory, density = 0.3, 2.0
     x, P = np.zeros((1, 2)), np.zeros((1, 2, 2))
     predict(x, P, np.ones(1), np.array([[density]]), memory, 20.0)
@@ -322,7 +322,7 @@ def test_velocity_settles_to_the_spread_of_the_process():
     assert P[0, 1, 1] == pytest.approx(solve_discrete_lyapunov(F[1:, 1:], Q[1:, 1:])[0, 0])
 
 
-def test_commands_pass_two_lags_exactly_however_often_they_come():
+def test_commanded_strains_follow_two_lags_exactly_at_any_command_rate():
     lag = 0.05
     steps = {0.0: 0.0, 0.1: 1.0, 0.13: -0.5}
 
@@ -346,7 +346,7 @@ def test_commands_pass_two_lags_exactly_however_often_they_come():
             assert speed[0, 3] == pytest.approx(rate, abs=1e-10)
 
 
-def test_a_measurement_taken_in_at_once_is_the_steps_one_after_the_other():
+def test_take_in_matches_predict_merge_absorb_and_learning_in_sequence():
     rng = np.random.default_rng(8)
     bank, sections, period, memory, learning = 3, 2, 0.02, 0.3, 3.0
     n = 6 * sections

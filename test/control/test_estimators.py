@@ -1,4 +1,4 @@
-"""Estimators as a loop uses them, on an arm whose truth is known."""
+"""Estimators as a control loop uses them, on an arm with a known true shape."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def build(arm, kind=filter_part, places=None, **fields):
 
 
 class Bench:
-    """An arm that lies off its model by a bend, moves as commanded, and is seen with noise."""
+    """An arm with constant bend errors that follows its command and is measured with noise."""
 
     def __init__(self, arm, estimator, seed=0, amplitude=0.3):
         self.arm, self.estimator, self.rng = arm, estimator, np.random.default_rng(seed)
@@ -42,7 +42,7 @@ class Bench:
         return self.amplitude * np.sin(phase)
 
     def truth(self, time):
-        """Return the true section tips: the command of 0.1 s ago, about, and the error."""
+        """Return the true section tips: the command, about 0.1 s late, plus the bend errors."""
         strains, _ = self.estimator._commanded.at(time)
         bends = np.stack([strains[:, 4], -strains[:, 3]], axis=1).ravel()
         return self.arm.shape_of(bends + self.off).section_tips
@@ -63,7 +63,7 @@ class Bench:
         return Sighting(stamp, 'base', tuple(bodies))
 
     def run(self, begin, end, delay=0.01, see=lambda time: True, **how):
-        """Drive from one time to another; return the distance of the tip at the end."""
+        """Run from `begin` to `end` [s]; return the tip error at the end [m]."""
         for time in np.arange(begin, end, 0.01):
             self.estimator.command(time, self.arm.posture_of(self.commanded(time)))
             if time - delay >= 0.0 and see(time):
@@ -75,7 +75,7 @@ class Bench:
         return float(np.linalg.norm(estimate.tip[:3, 3] - self.truth(time)[-1, :3, 3]))
 
 
-def test_finds_tip_configuration_and_velocities_now(arm):
+def test_filter_estimates_tip_configuration_strains_and_tip_velocity(arm):
     estimator = build(arm)
     bench = Bench(arm, estimator)
     errors = [bench.run(0.0, 1.0), *(bench.run(t, t + 0.1) for t in np.arange(1.0, 3.0, 0.1))]
@@ -93,14 +93,14 @@ def test_finds_tip_configuration_and_velocities_now(arm):
     assert np.all(np.linalg.eigvalsh(estimate.tip_covariance) > 0.0)
 
 
-def test_the_tip_alone_is_enough_for_the_tip(arm):
+def test_filter_tracks_the_tip_from_tip_measurements_alone(arm):
     bench = Bench(arm, build(arm))
     bench.run(0.0, 2.0, tip_only=True)
     errors = [bench.run(t, t + 0.1, tip_only=True) for t in np.arange(2.0, 3.0, 0.1)]
     assert np.sqrt(np.mean(np.square(errors))) < np.sqrt(3) * NOISE_M
 
 
-def test_points_on_the_centreline_are_enough(arm):
+def test_filter_tracks_the_arm_from_points_on_the_centreline(arm):
     places = {'low': Place(0, 0.7), 'middle': Place(1, 0.5), 'high': Place(2, 0.6)}
     estimator = build(arm, places=places)
     bench = Bench(arm, estimator)
@@ -112,7 +112,7 @@ def test_points_on_the_centreline_are_enough(arm):
             seen = _place_of(strains, place) + NOISE_M * bench.rng.standard_normal(3)
             points.append(PointSighting(name, seen))
         estimator.observe(Sighting(round(1e9 * time), 'base', (), tuple(points)))
-    assert bench.away(3.0) < 3e-3  # the end of the arm is not seen: its last bend is a guess
+    assert bench.away(3.0) < 3e-3  # no point at the end of the arm: its last bend is a guess
     where, covariance = estimator.place(places['high'], 3.0)
     truth = _place_of(strains_of(np.ascontiguousarray(bench.truth(3.0))), places['high'])
     assert np.linalg.norm(where[:3, 3] - truth) < 1e-3
@@ -134,7 +134,7 @@ def _pose_of(strains, place):
     return poses[0]
 
 
-def test_out_of_order_is_as_in_order(arm):
+def test_out_of_order_measurements_give_the_same_estimate(arm):
     estimators = [build(arm), build(arm)]
     bench = Bench(arm, estimators[0])
     sightings = []
@@ -153,7 +153,7 @@ def test_out_of_order_is_as_in_order(arm):
     np.testing.assert_array_equal(first.strain_covariance, second.strain_covariance)
 
 
-def test_another_measurement_of_the_same_place_counts_as_well(arm):
+def test_second_measurement_of_the_same_place_is_also_used(arm):
     bench = Bench(arm, build(arm, places={'also': Place(2)}))
     bench.run(0.0, 0.5)
     before = bench.estimator.estimate(0.5).tip_covariance
@@ -168,7 +168,7 @@ def test_another_measurement_of_the_same_place_counts_as_well(arm):
     assert np.trace(bench.estimator.estimate(0.5).tip_covariance) < np.trace(before)
 
 
-def test_it_learns_where_and_how_fast_the_arm_deviates(arm):
+def test_filter_learns_which_section_deviates_and_how_fast(arm):
     bench = Bench(arm, build(arm), amplitude=0.1)
     bend, turns_s, still = 0.05, 4.0, bench.off.copy()
     for begin in np.arange(0.0, 8.0, 0.01):
@@ -185,8 +185,8 @@ def test_it_learns_where_and_how_fast_the_arm_deviates(arm):
 
 @settings(max_examples=25, deadline=None)
 @given(st.lists(st.tuples(st.floats(0.001, 0.4), st.sampled_from('wtflmo')), max_size=40))
-def test_whatever_comes_the_belief_stays_one(arm, events):
-    """Frames whole, of the tip alone, far off, late, missing, or with one body off."""
+def test_belief_stays_finite_and_positive_for_any_sequence_of_frames(arm, events):
+    """Frames are complete, tip only, far off, late, missing, or have one body off."""
     bench = Bench(arm, build(arm))
     time = 0.0
     for passed, kind in events:
@@ -210,7 +210,7 @@ def test_whatever_comes_the_belief_stays_one(arm, events):
             assert np.all(np.diagonal(rates) >= 0.999 * bench.estimator._deviation.least_rates)
 
 
-def test_innovations_are_as_large_as_their_covariance_says_and_tell_noise_that_is_not(arm):
+def test_innovation_mean_is_one_for_true_noise_and_reveals_wrong_noise(arm):
     found = {}
     for factor in (0.5, 1.0, 2.0):
         stated = {'position_noise_m': factor * NOISE_M, 'orientation_noise_rad': factor * 2e-3}
@@ -226,7 +226,7 @@ def test_innovations_are_as_large_as_their_covariance_says_and_tell_noise_that_i
 
 
 class WanderingBench(Bench):
-    """An arm that deviates as the filter at the learnt speed believes, but at another speed."""
+    """An arm that deviates as in the filter's model, at a `share` of the assumed speeds."""
 
     def __init__(self, arm, estimator, share, seconds, seed=0):
         super().__init__(arm, estimator, seed)
@@ -248,7 +248,7 @@ class WanderingBench(Bench):
 
 
 @pytest.mark.parametrize('share', [0.02, 1.0])
-def test_the_covariance_is_that_of_the_error_also_where_speeds_are_believed_wrong(arm, share):
+def test_tip_covariance_matches_the_error_even_at_wrong_deviation_speeds(arm, share):
     seconds = 16.0
     estimator = build(arm, deviation_speeds=(1.0,), learning_s=1e6, orientation_noise_rad=2e-3)
     bench = WanderingBench(arm, estimator, share, seconds)
@@ -261,13 +261,13 @@ def test_the_covariance_is_that_of_the_error_also_where_speeds_are_believed_wron
         told.append(off @ np.linalg.solve(estimate.tip_covariance[:3, :3], off))
         filters.append(told[-1] * estimator._belief.hindsight.scale)
     found = estimate.innovations
-    assert 0.94 < found.squares / found.rows < 1.02  # they hardly show it
+    assert 0.94 < found.squares / found.rows < 1.02  # innovations hardly show wrong speeds
     assert 2.5 < np.mean(told) < 3.5
     if share < 1.0:
         assert np.mean(filters) < 2.2
 
 
-def test_innovations_are_of_measurements_that_were_used_and_each_counts_once(arm):
+def test_innovations_count_each_used_measurement_once(arm):
     estimator = build(arm)
     bench = Bench(arm, estimator)
     bench.run(0.0, 1.0)
@@ -283,7 +283,7 @@ def test_innovations_are_of_measurements_that_were_used_and_each_counts_once(arm
     estimator.observe(newer)
     after = estimator.estimate(1.02).innovations
     assert after.rows == before.rows + 18
-    estimator.observe(late)  # what was seen after it is taken in again
+    estimator.observe(late)  # the newer one is processed again after it
     assert estimator.estimate(1.02).innovations.rows == before.rows + 36
     estimator.reset()
     estimator.command(0.0, arm.posture_of(bench.commanded(0.0)))
@@ -291,14 +291,14 @@ def test_innovations_are_of_measurements_that_were_used_and_each_counts_once(arm
     assert estimator.estimate(0.01).innovations.rows == 18
 
 
-def test_what_comes_too_late_is_refused_with_the_limit(arm):
+def test_measurement_beyond_max_lateness_is_refused_with_the_limit(arm):
     bench = Bench(arm, build(arm, max_lateness_s=0.2))
     bench.run(0.0, 1.0)
     said = bench.estimator.observe(bench.sighting(0.5))
     assert 'older than the newest (limit 200 ms)' in said
 
 
-def test_a_drop_out_is_bridged_then_the_estimate_is_lost_and_the_pace_goes_to_nothing(arm):
+def test_dropout_is_bridged_then_the_estimate_is_lost_and_the_pace_falls_to_zero(arm):
     bench = Bench(arm, build(arm))
     bench.run(0.0, 2.0)
     paces = []
@@ -317,12 +317,12 @@ def test_a_drop_out_is_bridged_then_the_estimate_is_lost_and_the_pace_goes_to_no
     assert 'limit 500 ms' in lost.reason
     bench.run(3.0, 3.05)
     assert bench.estimator.estimate(3.05).health is Health.OK
-    assert 0.0 < bench.estimator.pace(3.1) < 1.0  # it does not start with a jump
+    assert 0.0 < bench.estimator.pace(3.1) < 1.0  # the pace rises without a jump
     bench.run(3.05, 3.3)
     assert bench.estimator.pace(3.3) == 1.0
 
 
-def test_an_exposure_that_is_rejected_leaves_the_estimate_as_if_it_was_missing(arm):
+def test_rejected_exposure_has_the_same_effect_as_a_missing_one(arm):
     benches = [Bench(arm, build(arm)) for _ in range(2)]
     for number, bench in enumerate(benches):
         bench.run(0.0, 1.0)
@@ -351,7 +351,7 @@ def test_outliers_are_rejected_and_named(arm):
     assert 'section_0 rejected' in after.reason
 
 
-def test_a_flipped_body_keeps_its_position(arm):
+def test_flipped_body_is_used_for_position_but_its_attitude_is_rejected(arm):
     bench = Bench(arm, build(arm))
     bench.run(0.0, 1.0)
     flipped = bench.sighting(0.995)
@@ -362,10 +362,10 @@ def test_a_flipped_body_keeps_its_position(arm):
 
 
 @pytest.mark.parametrize('kind', [filter_part, window])
-def test_what_contradicts_for_long_is_believed(arm, kind):
+def test_lasting_deviation_beyond_the_gate_is_accepted(arm, kind):
     bench = Bench(arm, build(arm, kind))
     bench.run(0.0, 1.0)
-    bench.off = bench.off + 0.3  # the arm has been pushed aside for good
+    bench.off = bench.off + 0.3  # the arm has been pushed aside permanently
     bench.estimator.observe(bench.sighting(1.0))
     assert bench.away(1.01) > 0.03
     bench.run(1.01, 1.4)
@@ -373,7 +373,7 @@ def test_what_contradicts_for_long_is_believed(arm, kind):
     assert bench.estimator.estimate(1.4).health is Health.OK
 
 
-def test_actuators_alone_give_a_degraded_estimate_that_says_so(arm):
+def test_actuators_alone_give_an_estimate_reported_as_degraded(arm):
     estimator = build(arm)
     assert estimator.estimate(0.0) is None
     configuration = 0.2 * np.ones(len(arm.rest_configuration))
@@ -384,10 +384,10 @@ def test_actuators_alone_give_a_degraded_estimate_that_says_so(arm):
     assert 'from the actuators alone' in estimate.reason
     tip = arm.shape_of(configuration).tip
     assert np.linalg.norm(estimate.tip[:3, 3] - tip[:3, 3]) < 1e-3
-    assert np.sqrt(estimate.tip_covariance[0, 0]) > 0.01  # it knows that the model may be wrong
+    assert np.sqrt(estimate.tip_covariance[0, 0]) > 0.01  # includes the error of the model
 
 
-def test_bad_sightings_are_refused_with_what_is_wrong(arm):
+def test_invalid_sightings_and_places_are_refused_with_the_cause(arm):
     estimator = build(arm)
     nowhere = Sighting(0, 'base', (BodySighting('hat', np.eye(4)),))
     assert estimator.observe(nowhere) == 'sighting before the first command'
@@ -400,8 +400,8 @@ def test_bad_sightings_are_refused_with_what_is_wrong(arm):
 
 
 @pytest.mark.parametrize('variance', [-1.0, -1e-8, np.nan, np.inf])
-def test_a_covariance_that_is_none_is_refused_and_does_no_harm(arm, variance):
-    """ROS messages say -1 for what is not known; a filter that takes it is nan for ever."""
+def test_invalid_covariance_is_refused_and_leaves_the_filter_usable(arm, variance):
+    """ROS messages use -1 for unknown; a filter that accepts it stays NaN for ever."""
     bench = Bench(arm, build(arm))
     bench.run(0.0, 0.5)
     seen = bench.sighting(0.5)
@@ -415,8 +415,8 @@ def test_a_covariance_that_is_none_is_refused_and_does_no_harm(arm, variance):
 
 @pytest.mark.parametrize('kind', [filter_part, window])
 @pytest.mark.parametrize('stated', ['by the rig', 'with a point', 'along one axis'])
-def test_a_sensor_that_is_said_to_be_exact_leaves_an_estimate(arm, kind, stated):
-    """As of a simulated arm: the window's was nan, and said to be ok."""
+def test_zero_measurement_noise_still_gives_an_estimate(arm, kind, stated):
+    """As simulated arms state it. The window's estimate once was NaN, with health OK."""
     noise = 0.0 if stated == 'by the rig' else NOISE_M
     estimator = kind.build(kind.PART.config(), arm, Surroundings(0.1, RATE_HZ, noise))
     bench = Bench(arm, estimator)
@@ -431,7 +431,7 @@ def test_a_sensor_that_is_said_to_be_exact_leaves_an_estimate(arm, kind, stated)
     assert np.linalg.eigvalsh(estimate.tip_covariance).min() > 0.0
 
 
-def test_a_window_finds_the_tip_as_a_filter_does(arm):
+def test_window_estimates_the_tip_about_as_well_as_the_filter(arm):
     errors = {}
     for kind in (filter_part, window):
         bench = Bench(arm, build(arm, kind))
@@ -441,7 +441,7 @@ def test_a_window_finds_the_tip_as_a_filter_does(arm):
     assert fitted < 1.2 * filtered
 
 
-def test_where_the_shape_hardly_changes_a_window_is_the_filter(arm):
+def test_window_equals_the_filter_for_tiny_deformations(arm):
     fields = {'deviation_speeds': (1.0,), 'learning_s': 1e9, 'gate_probability': 1.0 - 1e-12}
     estimators = [build(arm, filter_part, **fields), build(arm, window, **fields)]
     bench = Bench(arm, estimators[0], amplitude=0.0)
@@ -461,12 +461,12 @@ def test_where_the_shape_hardly_changes_a_window_is_the_filter(arm):
     np.testing.assert_allclose(first.tip_covariance, second.tip_covariance, rtol=1e-4, atol=1e-12)
 
 
-def test_a_window_doubts_as_a_filter_does_which_of_the_bank_is_right(arm):
+def test_window_covariance_stays_above_90_percent_of_the_filters_in_a_mixed_bank(arm):
     estimators = [build(arm, filter_part), build(arm, window)]
     bench, most = Bench(arm, estimators[0], amplitude=0.0), 0.0
     swing = bench.off.copy()
     for time in np.arange(0.0, 2.0, 0.01):
-        bench.off = np.cos(40.0 * max(time - 1.8, 0.0)) * swing  # faster than it has learnt
+        bench.off = np.cos(40.0 * max(time - 1.8, 0.0)) * swing  # faster than the learnt speeds
         for one in estimators:
             one.command(time, arm.posture_of(bench.commanded(time)))
         seen = bench.sighting(time)
@@ -481,7 +481,7 @@ def test_a_window_doubts_as_a_filter_does_which_of_the_bank_is_right(arm):
     assert most > 0.3
 
 
-def test_an_outlier_hardly_moves_a_window(arm):
+def test_outlier_hardly_moves_the_window_estimate(arm):
     bench = Bench(arm, build(arm, window))
     bench.run(0.0, 1.0)
     before = bench.estimator.estimate(1.0)
@@ -493,7 +493,7 @@ def test_an_outlier_hardly_moves_a_window(arm):
     assert np.linalg.norm(after.tip[:3, 3] - before.tip[:3, 3]) < NOISE_M
 
 
-def test_direct_hands_measurements_out_as_they_are_and_once(arm):
+def test_direct_estimator_returns_each_measurement_unchanged_and_only_once(arm):
     estimator = build(arm, direct)
     tips = arm.shape_of(0.1 * np.ones(len(arm.rest_configuration))).section_tips
     bodies = tuple(BodySighting(f'section_{k}', tip) for k, tip in enumerate(tips))
@@ -508,7 +508,7 @@ def test_direct_hands_measurements_out_as_they_are_and_once(arm):
     assert estimator.pace(1.0) == 1.0
 
 
-def test_estimators_are_parts_of_a_rig():
+def test_rig_setting_selects_the_estimator():
     from softarm_ros.runtime.assembly import build_estimator
 
     rig = load_rig('cable_arm_single', ['estimator.kind=filter'])

@@ -1,4 +1,4 @@
-"""What an arm is moved through to be identified."""
+"""Sequences of places through which an arm is moved for identification."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ def planned(kind, amplitude=1.0, dwell_s=1.0):
 
 
 @pytest.mark.parametrize('kind', [kind for kind in KINDS if kind != 'actuators'])
-def test_places_are_within_the_limits_and_use_the_amplitude(kind):
+def test_excitation_stays_within_the_limits_and_uses_the_amplitude(kind):
     for amplitude in (0.4, 1.0):
         places = planned(kind, amplitude).places
         assert np.all(places >= LIMITS.lower - 1e-9)
@@ -33,14 +33,14 @@ def test_quasi_static_moves_one_coordinate_at_a_time_up_and_down():
     assert np.all(moved.sum(axis=1) <= 1)
     assert plan.at_rest
     np.testing.assert_allclose(plan.places[:, 1].max(), 3.0, atol=1e-9)
-    back = int(np.flatnonzero(~moved.any(axis=1))[0])  # at rest again, after the first cable
+    back = int(np.flatnonzero(~moved.any(axis=1))[0])  # back at rest after the first coordinate
     way = np.abs(plan.places[:back, 0] - REST[0])
     top = int(np.argmax(way))
     assert top > 1
     np.testing.assert_allclose(way[top + 1 :], way[:top][::-1])  # down through the same places
 
 
-def test_actuators_are_led_alone_then_together_and_swing_into_each_place():
+def test_actuator_excitation_moves_actuators_singly_then_jointly_with_swings():
     rest, low, high = np.array([1.0, 8.0]), np.array([0.0, 0.0]), np.array([10.0, 10.0])
     steps = steps_of_actuators(rest, low, high, 0.5)
     assert np.all((steps >= low) & (steps <= high))
@@ -50,7 +50,7 @@ def test_actuators_are_led_alone_then_together_and_swing_into_each_place():
     np.testing.assert_allclose(stood[:3], [[2.5, 8.0], [4.0, 8.0], [5.5, 8.0]])
     np.testing.assert_allclose(stood[3:6, 1], 8.0 - 4.0 * np.array([1.0, 2.0, 3.0]) / 3.0)
     np.testing.assert_allclose(stood[8], [5.5, 4.0])
-    # Above and below each place, ever nearer.
+    # Alternately above and below the place, ever nearer.
     swings = (plan.places[5:9] - stood[1])[:, 0]
     assert np.all(swings[::2] > 0.0)
     assert np.all(swings[1::2] < 0.0)
@@ -60,7 +60,7 @@ def test_actuators_are_led_alone_then_together_and_swing_into_each_place():
     np.testing.assert_array_equal(kept.places[1], plan.places[5])
 
 
-def test_bends_end_at_the_limit_of_their_size():
+def test_sweep_reaches_the_bending_limit():
     rig = load_rig('cable_arm')
     limits, rest = rig.configuration_limits(), rig.model().rest_configuration
     places = excitation('sweep', limits, rest, np.empty((0, 4)), amplitude=1.0, dwell_s=1.0).places
@@ -77,6 +77,6 @@ def test_bends_end_at_the_limit_of_their_size():
         ('random', 1.0, 99.0, 'dwell 99 s: expected above 0, at most 60'),
     ],
 )
-def test_what_cannot_be_is_refused_by_name(kind, amplitude, dwell_s, message):
+def test_invalid_kind_amplitude_or_dwell_is_refused_by_name(kind, amplitude, dwell_s, message):
     with pytest.raises(ValueError, match=message):
         planned(kind, amplitude, dwell_s)

@@ -6,7 +6,7 @@ from softarm_ros.control.excited_rows import RowCollector
 
 
 def frames(x=0.0, turn=0.0):
-    """Return a pose of one section, `turn` about z [rad]."""
+    """Return a pose of one section, turned by `turn` about z [rad]."""
     pose = np.eye(4)
     pose[:2, :2] = [[np.cos(turn), -np.sin(turn)], [np.sin(turn), np.cos(turn)]]
     pose[0, 3] = x
@@ -19,7 +19,7 @@ def follow(collected, times):
             collected.on_the_way(time_s, frames(time_s))
 
 
-def test_ten_rows_a_second_are_kept_of_poses_that_come_faster():
+def test_row_collector_keeps_ten_rows_per_second_of_faster_poses():
     collected = RowCollector()
     collected.command(0.0, np.zeros(2))
     follow(collected, 0.004 * np.arange(500))
@@ -29,7 +29,7 @@ def test_ten_rows_a_second_are_kept_of_poses_that_come_faster():
     np.testing.assert_array_equal(rows.section_tips[:, 0, 0, 3], rows.time_s)
 
 
-def test_a_row_has_the_newest_command_that_is_not_later_than_its_pose():
+def test_row_has_the_newest_command_not_later_than_its_pose():
     collected = RowCollector()
     for k in range(50):
         collected.command(0.02 * k, np.array([float(k)]))
@@ -37,7 +37,7 @@ def test_a_row_has_the_newest_command_that_is_not_later_than_its_pose():
     np.testing.assert_array_equal(collected.rows.commands[:, 0], [0, 5, 11, 23, 49])
 
 
-def test_poses_from_before_the_first_command_are_no_rows():
+def test_poses_before_the_first_command_make_no_rows():
     collected = RowCollector()
     follow(collected, (0.0, 0.5))
     assert collected.rows is None and collected.newest_command is None
@@ -46,7 +46,7 @@ def test_poses_from_before_the_first_command_are_no_rows():
     np.testing.assert_array_equal(collected.rows.time_s, [1.0])
 
 
-def test_the_mean_pose_of_an_arm_at_rest_is_a_pose():
+def test_mean_pose_at_rest_averages_position_and_rotation():
     collected = RowCollector()
     turns = np.linspace(-0.3, 0.5, 9)
     collected.at_rest(np.array([0.01]), [frames(0.1 + t, t) for t in turns])
@@ -55,7 +55,7 @@ def test_the_mean_pose_of_an_arm_at_rest_is_a_pose():
     np.testing.assert_allclose(rows.section_tips[0], frames(0.2, 0.1), atol=1e-12)
 
 
-def test_rows_of_all_sections_or_of_the_tip_alone_do_not_mix():
+def test_rows_keep_all_sections_or_the_tip_alone_whichever_most_rows_have():
     def rows(*widths):
         collected = RowCollector()
         for k, width in enumerate(widths):

@@ -1,4 +1,4 @@
-"""Each way in which a pose may deceive: what is said, how soon, and that nothing is said else."""
+"""Every way in which poses can be wrong: what is reported, how soon, and no false alarms."""
 
 import numpy as np
 import pytest
@@ -20,12 +20,12 @@ DELAY_S = 0.01
 
 
 def tip_of(configuration):
-    """Tip (3,) of a model whose configuration is where its tip is."""
+    """Return the tip (3,) of a model whose configuration is the position of its tip."""
     return np.array([configuration[0], configuration[1], 0.2])
 
 
 class Camera:
-    """An arm that follows its command, with noise, and what software makes of its poses."""
+    """An arm that follows its command with noise; tests falsify its poses, stamps and frame."""
 
     def __init__(self, limits=LIMITS, **options):
         self.watch = FeedbackWatch(limits, FRAMES, tip_of, **options)
@@ -37,7 +37,7 @@ class Camera:
         self.error = None
 
     def run(self, duration, speed=SPEED_M_S):
-        """Return when something was said and what, or (None, None)."""
+        """Return time and text of the first problem, or (None, None)."""
         began = self.now
         while self.now < began + duration - 1e-9:
             self.now += 0.01
@@ -52,7 +52,7 @@ class Camera:
         return None, None
 
 
-def test_a_healthy_arm_is_believed():
+def test_healthy_arm_raises_no_problem():
     camera = Camera()
     assert camera.run(3.0) == (None, None)
     assert camera.run(1.0, speed=0.0) == (None, None)
@@ -61,7 +61,7 @@ def test_a_healthy_arm_is_believed():
     assert 0.0 < camera.watch.extremes.drift_m < LIMITS.max_drift_m
 
 
-def test_a_pose_that_repeats_itself_while_the_command_moves():
+def test_repeated_pose_is_reported_while_the_command_moves():
     camera = Camera()
     camera.run(1.0)
     last = np.array([camera.x, 0.0, 0.2])
@@ -72,7 +72,7 @@ def test_a_pose_that_repeats_itself_while_the_command_moves():
     assert 'limit 1.0 mm' in said
 
 
-def test_a_pose_that_repeats_itself_at_rest_is_noticed_once_the_command_moves():
+def test_pose_repeated_at_rest_is_reported_once_the_command_moves():
     camera = Camera()
     last = np.array([0.0, 0.0, 0.2])
     camera.see = lambda tip: last
@@ -82,8 +82,8 @@ def test_a_pose_that_repeats_itself_at_rest_is_noticed_once_the_command_moves():
     assert 'repeats itself' in said
 
 
-def test_a_frozen_pose_with_noise_added_is_noticed_by_the_model():
-    """Slower: the noise hides that it stands still, its distance from the model does not."""
+def test_frozen_pose_with_noise_is_detected_by_comparison_with_the_model():
+    """Slower: noise hides that the pose is frozen; only its distance from the model shows it."""
     camera = Camera()
     camera.run(1.0)
     last = np.array([camera.x, 0.0, 0.2])
@@ -93,7 +93,7 @@ def test_a_frozen_pose_with_noise_added_is_noticed_by_the_model():
     assert 'measured tip and model moved apart' in said
 
 
-def test_a_frame_that_is_not_the_base_is_refused_at_once():
+def test_pose_in_a_frame_other_than_the_base_is_reported_at_once():
     camera = Camera()
     camera.run(0.5)
     camera.frame = 'room'
@@ -106,10 +106,10 @@ def test_a_frame_that_is_not_the_base_is_refused_at_once():
     assert camera.run(1.0) == (None, None)
 
 
-def test_a_room_frame_that_is_called_base_is_noticed():
+def test_rotated_frame_named_base_is_detected_within_10_mm_of_motion():
     turned = np.array([[0.0, -1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 1.0]])
     camera = Camera()
-    camera.see = lambda tip: turned @ tip  # from the beginning: at rest nothing is wrong
+    camera.see = lambda tip: turned @ tip  # from the start: at rest it makes no difference
     assert camera.run(1.0, speed=0.0) == (None, None)
     after, said = camera.run(3.0)
     assert after * SPEED_M_S < 0.01
@@ -119,7 +119,7 @@ def test_a_room_frame_that_is_called_base_is_noticed():
 @pytest.mark.parametrize(
     ('way', 'said'), [(0.0, 'limit 10.0'), (0.025, 'limit 35.0'), (0.5, 'limit 50.0')]
 )
-def test_the_model_may_be_off_by_little_at_rest_and_by_more_away_from_it(way, said):
+def test_allowed_model_error_grows_with_distance_from_rest(way, said):
     limits = LIMITS.model_copy(update={'max_rest_error_m': 0.01})
     camera = Camera(limits, rest_tip=[0.0, 0.0, 0.2])
     camera.x = way
@@ -133,7 +133,7 @@ def test_the_model_may_be_off_by_little_at_rest_and_by_more_away_from_it(way, sa
     assert said in camera.run(1.0, speed=0.0)[1]
 
 
-def test_a_tip_far_from_the_model_is_noticed_from_the_start():
+def test_tip_far_from_the_model_is_reported_from_the_start():
     camera = Camera()
     camera.see = lambda tip: tip + np.array([0.0, 0.0, 0.06])
     after, said = camera.run(1.0, speed=0.0)
@@ -141,7 +141,7 @@ def test_a_tip_far_from_the_model_is_noticed_from_the_start():
     assert 'mm from the model (limit 50.0 mm)' in said
 
 
-def test_a_tip_that_springs_away_is_noticed():
+def test_sudden_jump_away_from_the_model_is_reported():
     camera = Camera()
     camera.run(1.0)
     camera.see = lambda tip: tip + np.array([0.0, 0.02, 0.0])
@@ -151,7 +151,7 @@ def test_a_tip_that_springs_away_is_noticed():
 
 
 def held_by_friction(camera, beyond_m=0.0):
-    """Let the tip stand while the command goes on for two seconds, then catch up at once."""
+    """Let the tip fall behind the moving command for two seconds, then catch up at once."""
     camera.run(1.0)
     stuck, began = camera.x, camera.now
 
@@ -164,21 +164,21 @@ def held_by_friction(camera, beyond_m=0.0):
     return camera.run(3.0)
 
 
-def test_a_tip_that_catches_up_with_its_model_is_no_drift():
+def test_tip_that_catches_up_with_its_model_is_not_reported():
     camera = Camera()
     assert held_by_friction(camera) == (None, None)
     assert camera.watch.extremes.drift_m < LIMITS.max_drift_m
 
 
 @pytest.mark.parametrize('beyond_m', [0.012, -0.05])
-def test_one_that_goes_past_where_it_was_is(beyond_m):
+def test_tip_that_jumps_but_does_not_return_to_its_model_is_reported(beyond_m):
     after, said = held_by_friction(Camera(), beyond_m)
     assert 1.9 < after < 2.1
     assert 'moved apart by' in said
 
 
-def test_slow_model_error_is_no_alarm():
-    """These arms are 30 mm from their model along a path; it is the change that tells."""
+def test_slowly_growing_model_error_is_not_reported():
+    """These arms are 30 mm from their model along a path; only a fast change is an alarm."""
     camera = Camera()
     camera.see = lambda tip: tip + np.array([0.0, 0.1 * camera.x, 0.0])
     assert camera.run(20.0) == (None, None)
@@ -196,7 +196,7 @@ def test_slow_model_error_is_no_alarm():
         (lambda stamp: 0.0, 'pose has no stamp (0): expected the time of its exposure', 0.1),
     ],
 )
-def test_stamps_that_cannot_be_right(clock, what, soonest):
+def test_impossible_pose_stamps_are_reported(clock, what, soonest):
     camera = Camera()
     camera.run(0.5)
     camera.stamp = clock
@@ -205,7 +205,7 @@ def test_stamps_that_cannot_be_right(clock, what, soonest):
     assert what in said
 
 
-def test_one_late_pose_is_refused_but_stops_nobody():
+def test_single_late_pose_is_refused_but_raises_no_problem():
     camera = Camera()
     camera.run(0.5)
     said = camera.watch.admit(camera.now, camera.now - 0.3, 'base', [0.0, 0.0, 0.2])
@@ -213,11 +213,11 @@ def test_one_late_pose_is_refused_but_stops_nobody():
     assert camera.run(1.0) == (None, None)
 
 
-def test_after_a_clock_was_set_back_poses_are_believed_again():
-    """The fault is latched by the supervisor; it must be possible to reset it."""
+def test_poses_are_accepted_again_after_the_clock_was_set_back():
+    """The supervisor latches the fault; a reset must be possible."""
     camera = Camera()
     camera.run(0.5)
-    camera.stamp = lambda stamp: stamp - 0.15  # not too old, but behind those before
+    camera.stamp = lambda stamp: stamp - 0.15  # not too old, but earlier than the stamps before
     assert 'does not advance' in (camera.run(0.13)[1] or '')
     camera.moving = False
     while camera.run(0.5)[1] is not None:
@@ -225,7 +225,7 @@ def test_after_a_clock_was_set_back_poses_are_believed_again():
     assert camera.run(1.0) == (None, None)
 
 
-def test_not_finite_is_told_at_once():
+def test_non_finite_pose_is_reported_at_once():
     camera = Camera()
     camera.see = lambda tip: tip * np.nan
     after, said = camera.run(1.0)
@@ -233,7 +233,7 @@ def test_not_finite_is_told_at_once():
     assert 'not finite' in said
 
 
-def test_a_tracking_error_beyond_its_bound():
+def test_tracking_error_beyond_its_limit_is_reported():
     camera = Camera()
     camera.error = 0.0099
     assert camera.run(0.5) == (None, None)
@@ -243,7 +243,7 @@ def test_a_tracking_error_beyond_its_bound():
     assert camera.run(0.5) == (None, None)
 
 
-def test_nothing_is_compared_with_the_model_while_the_arm_may_not_move():
+def test_poses_are_not_compared_with_the_model_while_motion_is_not_allowed():
     camera = Camera()
     camera.moving = False
     camera.see = lambda tip: tip + 0.1
@@ -252,18 +252,18 @@ def test_nothing_is_compared_with_the_model_while_the_arm_may_not_move():
     assert 'mm from the model (limit 50.0 mm)' in camera.run(1.0)[1]
 
 
-def test_a_posture_taken_over_at_the_start_is_no_drift():
+def test_posture_adopted_at_the_start_is_not_reported_as_drift():
     camera = Camera()
     camera.moving = False
     camera.x = 0.04
-    camera.watch.on_configuration([0.0, 0.0])  # where the tracker believed the arm
+    camera.watch.on_configuration([0.0, 0.0])  # where the tracker assumed the arm
     assert camera.watch.problem(camera.now, moving=True) is None
     camera.moving = True
     assert camera.run(1.0) == (None, None)
 
 
-def test_an_arm_that_closes_up_to_its_command_after_a_start_is_no_drift():
-    """Stopped in motion it stands behind the command, by what it lags and its drives still owe."""
+def test_arm_catching_up_with_its_command_after_a_start_is_not_reported_as_drift():
+    """An arm stopped in motion lags its command: by its own lag and that of its drives."""
     slow = LIMITS.model_copy(update={'response_s': 0.35})
     camera = Camera(slow)
     began = camera.now
@@ -273,14 +273,14 @@ def test_an_arm_that_closes_up_to_its_command_after_a_start_is_no_drift():
 
     camera.see = behind
     assert camera.run(3.0, speed=0.0) == (None, None)
-    # What parts from the model later is a drift still.
+    # A later deviation from the model is still a drift.
     camera.see = lambda tip: tip + np.array([0.01, 0.0, 0.0])
     at, said = camera.run(1.0, speed=0.0)
     assert at <= 0.1
     assert 'moved apart by' in said
 
 
-def test_a_simulation_faster_than_real_time_may_differ_from_the_clock_by_more():
+def test_stamp_tolerance_is_wider_for_a_simulation_faster_than_real_time():
     camera = Camera(time_scale=4.0)
     camera.stamp = lambda stamp: stamp + 0.15
     assert camera.run(1.0) == (None, None)
@@ -288,7 +288,7 @@ def test_a_simulation_faster_than_real_time_may_differ_from_the_clock_by_more():
     assert 'limit 200 ms' in camera.run(1.0)[1]
 
 
-def test_a_configuration_that_the_model_refuses_is_left_to_those_who_refuse_it():
+def test_configuration_refused_by_the_model_is_not_reported_by_the_watch():
     def refuse(configuration):
         raise ValueError(f'{configuration}: beyond the model')
 

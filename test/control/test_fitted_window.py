@@ -1,4 +1,4 @@
-"""A window that keeps what its last fit left, against all states fitted at once."""
+"""Fitted window, which reuses its last fit, against a fit of all states at once."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ OFFSETS = np.tile(np.eye(4), (2, 1, 1))
 
 
 class Case:
-    """Seven exposures of two places on two sections, deviations and noise `size` large."""
+    """Seven exposures of two places on two sections; `size` scales deviations and noise."""
 
     def __init__(self, size, seed=8, steps=7):
         rng = np.random.default_rng(seed)
@@ -25,7 +25,7 @@ class Case:
         self.R = size**2 * np.diag(rng.uniform(0.5, 2.0, 6))
         self.foreseen, self.H = places(self.commanded, SECTIONS, FRACTIONS, OFFSETS)
         self.sizes = np.tile([3, 6], (steps, 1))
-        self.sizes[2] = [0, 6]  # not seen
+        self.sizes[2] = [0, 6]  # the first place is hidden
         self.measured = []
         for step in range(steps):
             poses = self.foreseen.copy()
@@ -45,7 +45,7 @@ class Case:
         return FittedWindow(deviation, OPEN, iterations, tolerance)
 
     def fitted(self, window, held):
-        """Return the fit of the exposures `held`, of which a window may know some."""
+        """Return the fit of the exposures `held`; the window may have fitted some before."""
         of_window = [self.measured[k] for k in held]
         new = window.newcomers(of_window)
         arrived = [
@@ -80,7 +80,7 @@ LINEAR = 1e-7  # so small that the chain is linear
 
 
 @pytest.mark.parametrize('ends', [[7], [1, 2, 3, 4, 5, 6, 7], [3, 4, 7]])
-def test_it_gives_the_states_of_batch_least_squares_however_they_come(ends):
+def test_window_matches_batch_least_squares_for_any_grouping_of_measurements(ends):
     case = Case(LINEAR)
     window = case.window(2, np.inf)
     for end in ends:
@@ -93,7 +93,7 @@ def test_it_gives_the_states_of_batch_least_squares_however_they_come(ends):
     np.testing.assert_allclose(P, covariance, rtol=1e-4, atol=1e-4 * LINEAR**2)
 
 
-def test_what_has_left_the_window_is_still_known():
+def test_measurements_that_left_the_window_still_count():
     case = Case(LINEAR)
     window = case.window(2, np.inf)
     for end in range(1, 8):
@@ -103,7 +103,7 @@ def test_what_has_left_the_window_is_still_known():
     np.testing.assert_allclose(P, covariance, rtol=1e-4, atol=1e-4 * LINEAR**2)
 
 
-def test_where_the_shape_bends_it_comes_to_the_fit_of_all_at_once():
+def test_incremental_nonlinear_fit_converges_to_the_fit_of_all_at_once():
     case = Case(0.02)
     at_once, bit_by_bit = case.window(10, 1e-13), case.window(10, 1e-13)
     expected = case.fitted(at_once, range(7))
@@ -112,10 +112,10 @@ def test_where_the_shape_bends_it_comes_to_the_fit_of_all_at_once():
     for one, other in zip(found, expected):
         np.testing.assert_allclose(one, other, rtol=1e-7, atol=1e-10)
     linear = case.fitted(case.window(1, np.inf), range(7))
-    assert np.abs(linear[0] - expected[0]).max() > 1e-6  # it is not linear
+    assert np.abs(linear[0] - expected[0]).max() > 1e-6  # the case is not linear
 
 
-def test_only_from_where_the_fit_has_moved_it_is_done_again():
+def test_old_measurements_are_refitted_only_if_the_fit_moved_beyond_tolerance():
     case = Case(0.02)
     strict, loose = case.window(2, 1e-13), case.window(2, 0.05)
     for window in (strict, loose):
@@ -125,11 +125,11 @@ def test_only_from_where_the_fit_has_moved_it_is_done_again():
     assert loose.updates == 1
 
 
-def test_another_order_or_another_begin_is_fitted_anew():
+def test_late_measurement_or_new_begin_triggers_a_full_refit():
     case = Case(LINEAR)
     window = case.window(1, np.inf)
     case.fitted(window, [0, 1, 3])
-    case.fitted(window, [0, 1, 2, 3])  # one has come late
+    case.fitted(window, [0, 1, 2, 3])  # one arrives late
     assert window.updates == 4
     window.forget()
     case.fitted(window, [1, 2, 3])

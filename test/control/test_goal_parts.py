@@ -1,4 +1,4 @@
-"""The parts of the goal loop by themselves: the past of the reference, and when it has arrived."""
+"""Parts of the goal loop: reference history, arrival watch and goal reports."""
 
 import numpy as np
 import pytest
@@ -22,18 +22,18 @@ def straight():
 
 
 @pytest.mark.parametrize('stamp', [1.0, 1.237, 1.9999, 2.0])
-def test_the_past_is_linear_between_what_was(straight, stamp):
+def test_reference_history_interpolates_linearly(straight, stamp):
     np.testing.assert_allclose(straight.at(stamp), [stamp, 0.0, 0.0], atol=1e-12)
 
 
-def test_beyond_the_past_its_ends_count(straight):
+def test_reference_history_returns_its_ends_outside_its_range(straight):
     np.testing.assert_allclose(straight.at(2.5), [2.0, 0.0, 0.0])
     assert straight.at(0.0)[0] == pytest.approx(2.0 - REMEMBERED_S, abs=1.5 * PERIOD)
     straight.clear()
     assert straight.at(1.0) is None
 
 
-def test_of_two_references_at_one_time_the_newer_counts():
+def test_newer_reference_replaces_one_of_the_same_time():
     history = ReferenceHistory()
     for x in (0.0, 1.0):
         history.add(0.5, np.full(3, x))
@@ -41,7 +41,7 @@ def test_of_two_references_at_one_time_the_newer_counts():
 
 
 def ends(watch, errors):
-    """Return how a watch ends on errors of successive periods, and after how long [s]."""
+    """Feed a watch one error per period; return its verdict and the time of it [s]."""
     for k, error in enumerate(errors):
         arrival = watch.update(k * PERIOD, error)
         if arrival is not Arrival.AWAITED:
@@ -49,7 +49,7 @@ def ends(watch, errors):
     return Arrival.AWAITED, None
 
 
-def test_it_settles_after_a_while_within_the_tolerance_and_no_sooner():
+def test_arrival_settles_after_the_settling_time_within_tolerance_and_no_sooner():
     arrival, after = ends(ArrivalWatch(1e-3, 2.0), [5e-4] * 100)
     assert arrival is Arrival.SETTLED
     assert after == pytest.approx(SETTLED_S)
@@ -59,7 +59,7 @@ def test_it_settles_after_a_while_within_the_tolerance_and_no_sooner():
     assert after == pytest.approx(0.5 + SETTLED_S, abs=1.5 * PERIOD)
 
 
-def test_one_error_too_large_begins_the_wait_again_and_at_last_it_is_missed():
+def test_error_beyond_tolerance_restarts_settling_until_the_goal_is_missed():
     errors = [5e-4 if k % 20 else 5e-3 for k in range(1000)]
     watch = ArrivalWatch(1e-3, 2.0)
     arrival, after = ends(watch, errors)
@@ -68,7 +68,7 @@ def test_one_error_too_large_begins_the_wait_again_and_at_last_it_is_missed():
     assert watch.worst_m == 5e-3
 
 
-def test_a_goal_that_is_missed_from_within_its_tolerance_says_how_far_the_tip_was():
+def test_report_of_a_missed_goal_names_the_final_and_the_largest_tip_error():
     reports = GoalReports(lambda *_: None)
     plan = Plan(point_goal(9, (0.0, 0.0, 0.2)), course=None)
     reports.ended(plan, GoalState.MISSED, 1.44e-3, 2.31e-3, 2e-3)
@@ -77,7 +77,7 @@ def test_a_goal_that_is_missed_from_within_its_tolerance_says_how_far_the_tip_wa
     )
 
 
-def test_a_reference_that_moves_on_starts_anew():
+def test_arrival_watch_reset_restarts_settling():
     watch = ArrivalWatch(1e-3, 2.0)
     assert ends(watch, [5e-4] * 20) == (Arrival.AWAITED, None)
     watch.reset()

@@ -1,4 +1,4 @@
-"""Goals without an arm: the smoothed motion, courses, what is refused, what is nearest."""
+"""Goals without an arm: smoothed motion, courses, refusals and nearest configurations."""
 
 import itertools
 
@@ -41,27 +41,27 @@ def wander(seed, cycles, period=0.01, jitter=0.0):
 
 
 @pytest.mark.parametrize('seed', range(5))
-def test_smoothed_motion_keeps_its_bounds_whatever_the_setpoint_does(seed):
+def test_smoothed_motion_keeps_its_bounds_for_random_setpoint_motion(seed):
     _, place, rate, change, setpoints = wander(seed, 3000)
     a, b = WINDOWS
     assert np.linalg.norm(rate, axis=1).max() <= SPEED * (1 + 1e-9)
     assert np.linalg.norm(change, axis=1).max() <= 2 * SPEED / a * (1 + 1e-6)
     jerk = np.diff(change, axis=0) / 0.01
     assert np.linalg.norm(jerk, axis=1).max() <= 4 * SPEED / (a * b) * (1 + 1e-6)
-    # In the hull of where the setpoint was, and so within every convex limit.
+    # Within the hull of past setpoints, hence within every convex limit.
     assert np.all(place >= setpoints.min(axis=0) - 1e-9)
     assert np.all(place <= setpoints.max(axis=0) + 1e-9)
 
 
-def test_smoothed_motion_is_consistent_also_where_cycles_are_late():
+def test_smoothed_velocity_matches_smoothed_position_at_irregular_cycles():
     times, place, rate, _, _ = wander(7, 4000, jitter=0.9)
     dt = np.diff(times)[:, None]
-    # Between the velocities at both ends of a cycle, up to what acceleration does in it.
+    # Equal to the average of both ends of a cycle, up to changes of acceleration within it.
     mean = np.diff(place, axis=0) / dt
     assert np.abs(mean - 0.5 * (rate[1:] + rate[:-1])).max() < 4 * SPEED / 0.12 * 0.019**2
 
 
-def test_smoothed_motion_keeps_its_digits_for_an_hour():
+def test_smoothed_motion_accumulates_no_rounding_error_over_an_hour():
     motion = SmoothedMotion(np.array([1.0]), WINDOWS)
     for k in range(36000):
         motion.advance(0.1, np.array([1.0 + np.sin(0.05 * k)]))
@@ -74,7 +74,7 @@ def test_smoothed_motion_keeps_its_digits_for_an_hour():
     assert abs(change[0]) < 1e-8
 
 
-def test_through_stops_at_the_first_point_and_then_goes_on():
+def test_through_course_rests_at_the_first_point_and_then_continues():
     course = Through(np.array([[1.0], [2.0], [3.0]]))
     here, seen = np.array([0.0]), []
     for k in range(60):
@@ -88,7 +88,7 @@ def test_through_stops_at_the_first_point_and_then_goes_on():
     assert max(np.abs(np.diff(seen))) <= 0.1 + 1e-9
 
 
-def test_timetable_is_where_it_says_with_and_without_velocities():
+def test_timetable_passes_its_points_on_time_with_and_without_velocities():
     times, points = np.array([1.0, 2.0]), np.array([[1.0], [0.0]])
     for rates in (np.zeros((0, 0)), np.zeros((2, 1))):
         table = Timetable(times, points, rates)
@@ -101,7 +101,7 @@ def test_timetable_is_where_it_says_with_and_without_velocities():
         assert values[9] == pytest.approx(1.0)
         assert values[-1] == pytest.approx(0.0)
         assert table.done
-        assert (values[0] < 0.05) == (len(rates) > 0)  # cubic begins at rest
+        assert (values[0] < 0.05) == (len(rates) > 0)  # a cubic begins at rest
 
 
 @pytest.mark.parametrize(
@@ -146,12 +146,12 @@ def test_timetable_is_where_it_says_with_and_without_velocities():
         ),
     ],
 )
-def test_what_cannot_be_is_refused_with_field_and_value(make, words):
+def test_invalid_goals_are_refused_with_field_and_value(make, words):
     with pytest.raises(GoalError, match=words):
         make()
 
 
-def test_names_of_a_configuration_may_be_in_any_order():
+def test_configuration_goal_accepts_joint_names_in_any_order():
     goal = configuration_goal(1, ['b', 'a'], [1.0], [[2.0, 1.0]], expected=['a', 'b'])
     assert goal.kind is GoalKind.CONFIGURATION
     np.testing.assert_array_equal(goal.configurations, [[1.0, 2.0]])
@@ -163,7 +163,7 @@ def planner():
     return build_planner(rig, build_goal_loop(rig).tracker)
 
 
-def test_the_nearest_configuration_reaches_what_is_within_reach_and_keeps_limits(planner):
+def test_nearest_configuration_reaches_reachable_points_within_limits(planner):
     rig, rng = load_rig('cable_arm'), np.random.default_rng(0)
     configurations = rig.sample_configurations(rng, 30)
     rest = planner.model.rest_configuration
@@ -176,7 +176,7 @@ def test_the_nearest_configuration_reaches_what_is_within_reach_and_keeps_limits
         np.testing.assert_allclose(planner.model.posture_of(final).tip, point, atol=1e-4)
 
 
-def test_beyond_reach_no_sampled_tip_is_nearer_than_the_one_found(planner):
+def test_no_sampled_tip_is_nearer_to_an_unreachable_point_than_the_planned_one(planner):
     rig, rng = load_rig('cable_arm'), np.random.default_rng(1)
     tips = planner.model.tips_of(rig.sample_configurations(rng, 4000))
     for direction in rng.normal(size=(10, 3)):
@@ -188,13 +188,13 @@ def test_beyond_reach_no_sampled_tip_is_nearer_than_the_one_found(planner):
 
 
 @pytest.mark.parametrize('stream', [False, True])
-def test_a_straight_arm_finds_the_way_down_its_own_axis(planner, stream):
+def test_straight_arm_can_plan_to_a_point_on_its_own_axis(planner, stream):
     rest = planner.model.rest_configuration
     plan = planner.plan(point_goal(1, (0.0, 0.0, 0.235), stream=stream), rest)
     assert plan.miss_m < 1e-4
 
 
-def test_a_search_that_starts_at_a_limit_does_not_leave_it(planner):
+def test_search_started_at_a_bending_limit_stays_within_it(planner):
     limits = planner.limits
     start = np.zeros(4)
     start[:2] = limits.max_bending_rad[0], 0.0
@@ -204,7 +204,7 @@ def test_a_search_that_starts_at_a_limit_does_not_leave_it(planner):
     limits.check(found.configuration, planner.model.configuration_names)
 
 
-def test_a_path_out_of_reach_is_refused_and_one_partly_so_is_said(planner):
+def test_path_out_of_reach_is_refused_and_a_partly_reachable_one_is_reported(planner):
     rest = planner.model.rest_configuration
     away = planner.plan(path_goal(1, [(0.5, 0, 0), (0.6, 0, 0), (0.6, 0.1, 0)]), rest)
     assert away.course is None
@@ -214,7 +214,7 @@ def test_a_path_out_of_reach_is_refused_and_one_partly_so_is_said(planner):
     assert partly.miss_m > 0.1
 
 
-def test_a_plan_that_is_broken_off_ends_at_its_next_point(planner):
+def test_interrupted_planning_ends_at_the_next_point(planner):
     rest, names = planner.model.rest_configuration, planner.model.configuration_names
     path = path_goal(1, [(0.0, 0.05, 0.23), (0.02, 0.05, 0.23)])
     timetable = configuration_goal(2, names, [30.0, 60.0], [rest, rest], expected=names)
@@ -231,7 +231,7 @@ def test_a_plan_that_is_broken_off_ends_at_its_next_point(planner):
         ([1.0], [[9.0, 0, 0, 0]], r'points\[0\].positions: .*bends by'),
         ([0.05], [[1.0, 0, 0, 0]], 'limit'),
         ([0.0, 1.0], [[0.5, 0, 0, 0], [0.6, 0, 0, 0]], 'at 0 s, but the arm is commanded to'),
-        # A second of five minutes, as short as one of a few.
+        # A short segment of a timetable of five minutes counts like one of a short timetable.
         ([121.0, 121.2, 300.0], [[0.0] * 4, [1.5, 0, 0, 0], [1.5, 0, 0, 0]], 'after 121.* limit'),
     ],
 )
@@ -247,7 +247,7 @@ def test_configurations_that_the_actuators_cannot_follow_are_refused(
     assert re.search(words, plan.refusal), plan.refusal
 
 
-def test_velocities_that_lead_beyond_the_limits_between_two_points_are_refused(planner):
+def test_velocities_that_overshoot_the_limits_between_two_points_are_refused(planner):
     names, most = planner.model.configuration_names, planner.limits.max_bending_rad[0]
     bent = np.array([0.9 * most, 0.0, 0.0, 0.0])
 
@@ -256,7 +256,9 @@ def test_velocities_that_lead_beyond_the_limits_between_two_points_are_refused(p
         goal = configuration_goal(1, names, [10.0, 20.0], [bent] * 2, velocities, expected=names)
         return planner.plan(goal, planner.model.rest_configuration)
 
-    assert plan(0.039 * most).course is not None  # a quarter of 10 s of it: 0.9975 of the limit
+    assert (
+        plan(0.039 * most).course is not None
+    )  # overshoot of rate * 10 s / 4: 0.9975 of the limit
     beyond = plan(0.06 * most)
     assert beyond.course is None
     assert 'points: (proximal_bend_x, proximal_bend_y) bends by' in beyond.refusal

@@ -19,11 +19,11 @@ def stage(pretension_m=0.0):
     return InverseKinematics(MODEL, RIG.configuration_limits(), pretension, PERIOD)
 
 
-def test_without_pretension_it_is_the_model():
+def test_actuation_without_pretension_is_that_of_the_model():
     assert np.array_equal(stage().actuation_of(BEND), MODEL.actuation_of(BEND))
 
 
-def test_pretension_winds_all_cables_alike_and_without_a_jump():
+def test_pretension_winds_all_cables_equally_and_without_a_jump():
     winding = stage(2.0e-3)
     count = round(winding.pretension.duration_s / PERIOD) + 2
     extra = np.array([winding.actuation_of(BEND) - MODEL.actuation_of(BEND) for _ in range(count)])
@@ -36,8 +36,8 @@ def test_pretension_winds_all_cables_alike_and_without_a_jump():
 
 @pytest.mark.parametrize('wound_m', [2.0e-3, 1.3e-3, 0.0])
 @pytest.mark.parametrize('before_s', [0.0, 5.0])
-def test_a_start_after_a_restart_winds_on_from_where_the_cables_stand(wound_m, before_s):
-    """That of this stage, which knows of nothing wound, or of the driver, which stands at rest."""
+def test_pretension_continues_from_the_wound_length_after_a_restart(wound_m, before_s):
+    """A restart of this stage, which has wound nothing yet, or of the driver, which is at rest."""
     winding = stage(2.0e-3)
     for _ in range(1 + round(before_s / PERIOD)):
         winding.actuation_of(BEND, moving=before_s > 0.0)
@@ -47,7 +47,7 @@ def test_a_start_after_a_restart_winds_on_from_where_the_cables_stand(wound_m, b
     first, last = (winding.actuation_of(BEND) for _ in range(2))
     assert first == pytest.approx(stand, abs=0.2 * LIMITS.max_speed[0] * PERIOD)
     assert np.all(last - first >= 0.0)
-    # Stopped in motion, and values that are no numbers, are no restart.
+    # An arm stopped in motion and NaN are not restarts.
     before = winding.actuation_of(BEND, moving=False)
     for other in (before + 1e-4 * np.cos(np.arange(len(before))), np.full(len(before), np.nan)):
         winding.stand(other)
@@ -55,7 +55,7 @@ def test_a_start_after_a_restart_winds_on_from_where_the_cables_stand(wound_m, b
 
 
 def test_pretension_waits_until_the_arm_may_move():
-    """Else the arm would start with a jump to what was wound while it stood."""
+    """Otherwise the arm would start with a jump to the length wound while it was held."""
     winding = stage(2.0e-3)
     for _ in range(300):
         standing = winding.actuation_of(BEND, moving=False)
@@ -80,7 +80,7 @@ def test_bad_configurations_are_refused(configuration, message):
         stage().actuation_of(configuration)
 
 
-def test_a_coordinate_beyond_its_range_is_refused_by_name():
+def test_coordinate_beyond_its_range_is_refused_by_name():
     rig = load_rig('pneumatic_arm')
     answer = build_inverse_kinematics(rig)
     beyond = answer.model.rest_configuration.copy()
@@ -92,7 +92,7 @@ def test_a_coordinate_beyond_its_range_is_refused_by_name():
 
 
 @pytest.mark.parametrize('name', [info.name for info in list_rigs()])
-def test_every_arm_may_rest(name):
+def test_rest_configuration_of_every_rig_is_within_actuator_limits(name):
     rig = load_rig(name)
     for model in rig.model_names:
         answer = build_inverse_kinematics(rig, model)

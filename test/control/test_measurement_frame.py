@@ -1,4 +1,4 @@
-"""What belongs to one camera frame is paired, used once, and nothing else is."""
+"""Tip and section poses of one camera frame are paired and used once."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def number(frame):
 
 
 def run(pairs, first, count, *, with_sections=True):
-    """Let whole frames come at 100 Hz, each used at once; return the time of the last."""
+    """Feed frames at 100 Hz, each used at once; return the time of the last one."""
     for k in range(first, first + count):
         now = k * 1e-9 * PERIOD_NS
         if with_sections:
@@ -42,21 +42,21 @@ def run(pairs, first, count, *, with_sections=True):
     return now
 
 
-def test_tip_and_sections_of_one_stamp_are_one_frame_whatever_comes_first():
+def test_tip_and_sections_with_one_stamp_form_one_frame_in_either_order():
     pairs = pairing()
     run(pairs, 0, 3)
     pairs.on_tip(0.03, 3 * PERIOD_NS, tip(3))
     assert not pairs.ready(0.03)
-    assert pairs.take(0.03) is None  # waits for its sections, which have come so far
+    assert pairs.take(0.03) is None  # waits for its sections, since earlier frames had them
     pairs.on_sections(0.031, 3 * PERIOD_NS, sections(3))
     frame = pairs.take(0.031)
     assert number(frame) == 3
     assert frame.section_tips[-1, 0, 3] == 3
-    assert pairs.take(0.031) is None  # once
+    assert pairs.take(0.031) is None  # used once
     assert pairs.counts.complete == 4
 
 
-def test_a_laboratory_with_tips_alone_waits_for_nothing():
+def test_tips_are_used_at_once_if_sections_never_come():
     pairs = pairing()
     for k in range(50):
         now = 0.01 * k
@@ -69,7 +69,7 @@ def test_a_laboratory_with_tips_alone_waits_for_nothing():
     assert pairs.counts.tip_only == 50
 
 
-def test_a_tip_whose_sections_are_lost_is_used_without_them_after_the_wait():
+def test_tip_is_used_without_its_lost_sections_after_the_wait():
     pairs = pairing()
     run(pairs, 0, 2)
     pairs.on_tip(0.02, 2 * PERIOD_NS, tip(2))
@@ -77,12 +77,12 @@ def test_a_tip_whose_sections_are_lost_is_used_without_them_after_the_wait():
     frame = pairs.take(0.02 + WAIT_S)
     assert number(frame) == 2
     assert frame.section_tips is None  # not those of frame 1
-    pairs.on_sections(0.025, 2 * PERIOD_NS, sections(2))  # late: not for the next tip either
+    pairs.on_sections(0.025, 2 * PERIOD_NS, sections(2))  # late: not used for the next tip either
     pairs.on_tip(0.03, 3 * PERIOD_NS, tip(3))
     assert pairs.take(0.03 + WAIT_S).section_tips is None
 
 
-def test_a_newer_tip_takes_the_place_of_a_waiting_one():
+def test_newer_tip_replaces_a_waiting_one():
     pairs = pairing()
     run(pairs, 0, 1)
     pairs.on_tip(0.010, 1 * PERIOD_NS, tip(1))
@@ -93,7 +93,7 @@ def test_a_newer_tip_takes_the_place_of_a_waiting_one():
     assert pairs.counts.superseded == 1
 
 
-def test_lasting_absence_is_a_problem_and_ends_the_waiting():
+def test_lasting_absence_of_sections_is_a_problem_and_ends_the_wait():
     pairs = pairing()
     run(pairs, 0, 2)
     run(pairs, 2, 25, with_sections=False)
@@ -101,26 +101,26 @@ def test_lasting_absence_is_a_problem_and_ends_the_waiting():
     assert 'section poses missing for 2' in told
     assert 'limit 200 ms' in told
     pairs.on_tip(0.27, 27 * PERIOD_NS, tip(27))
-    assert pairs.ready(0.27)  # nobody waits for them any longer
+    assert pairs.ready(0.27)  # it no longer waits for sections
     assert number(pairs.take(0.27)) == 27
     run(pairs, 28, 1)
     assert pairs.problem() is None
 
 
-def test_time_in_which_no_tips_come_is_not_one_in_which_sections_are_missing():
-    """One flipped body, then a stall of the computer: late is not wrong."""
+def test_time_without_tips_does_not_count_as_missing_sections():
+    """A flipped body hides the sections once, then the computer stalls: late is not missing."""
     pairs = pairing()
     run(pairs, 0, 2)
     run(pairs, 2, 1, with_sections=False)
     assert pairs.problem() is None
     pairs.on_tip(0.5, 50 * PERIOD_NS, tip(50))
     assert pairs.problem() is None
-    assert not pairs.ready(0.5)  # its sections are waited for
+    assert not pairs.ready(0.5)  # it waits for its sections
     pairs.on_sections(0.501, 50 * PERIOD_NS, sections(50))
     assert pairs.take(0.501).section_tips is not None
 
 
-def test_what_nobody_used_in_time_expires():
+def test_unused_parts_of_a_frame_expire():
     pairs = pairing()
     pairs.on_sections(0.0, 0, sections(0))
     pairs.on_tip(0.0, 0, tip(0))
@@ -128,10 +128,10 @@ def test_what_nobody_used_in_time_expires():
     assert pairs.counts.expired == 1
     pairs.on_sections(1.0, 5 * PERIOD_NS, sections(5))
     pairs.on_tip(1.0 + AGE_S + 0.001, 5 * PERIOD_NS, tip(5))
-    assert pairs.take(1.1).section_tips is None  # they had waited too long for their tip
+    assert pairs.take(1.1).section_tips is None  # the sections expired before their tip came
 
 
-def test_wrong_times_are_refused_by_name():
+def test_negative_time_setting_is_refused_by_name():
     with pytest.raises(ValueError, match=r'max_age_s = -1'):
         FramePairing(0.0, -1.0, 1.0)
 
@@ -141,7 +141,7 @@ PARTS = st.tuples(st.integers(0, 12), st.booleans(), st.floats(0.0, 0.03))
 
 @settings(max_examples=400, deadline=None)
 @given(st.lists(PARTS, max_size=60), st.booleans())
-def test_no_configuration_is_ever_used_with_another_frames_tip(parts, wait):
+def test_sections_are_never_paired_with_the_tip_of_another_frame(parts, wait):
     """Any order, loss, duplication and delay of parts."""
     pairs, now, used = pairing(), 0.0, []
     for k, is_tip, pause in parts:
@@ -162,7 +162,7 @@ def test_no_configuration_is_ever_used_with_another_frames_tip(parts, wait):
 
 @settings(max_examples=300, deadline=None)
 @given(st.lists(PARTS, max_size=80))
-def test_every_frame_goes_on_at_most_once_late_or_not(parts):
+def test_every_frame_is_delivered_at_most_once_late_or_not(parts):
     pairs, now, used, others = pairing(), 0.0, [], []
     for k, is_tip, pause in parts:
         now += pause
@@ -181,7 +181,7 @@ def test_every_frame_goes_on_at_most_once_late_or_not(parts):
             assert frame.section_tips[-1, 0, 3] == number(frame)
 
 
-def test_a_late_frame_is_whole_or_waits_for_its_sections_as_others_do():
+def test_late_frame_waits_for_its_sections_like_any_other():
     pairs = pairing()
     run(pairs, 0, 2)
     pairs.on_tip(0.04, 4 * PERIOD_NS, tip(4))
@@ -197,5 +197,5 @@ def test_a_late_frame_is_whole_or_waits_for_its_sections_as_others_do():
     pairs.on_tip(0.043, 3 * PERIOD_NS, tip(3))
     (alone,) = pairs.take_others(0.043 + WAIT_S)
     assert alone.section_tips is None
-    pairs.on_tip(0.05, 3 * PERIOD_NS, tip(3))  # once more
+    pairs.on_tip(0.05, 3 * PERIOD_NS, tip(3))  # a duplicate
     assert pairs.take_others(0.06) == []

@@ -1,4 +1,4 @@
-"""Chambers that do not hold the pressure asked for."""
+"""Chambers that do not hold their commanded pressure."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ LIMITS = PressureWatchConfig(response_s=0.1, max_error_Pa=10e3, lasting_s=0.2)
 
 
 def drive(watch, duration_s, command, measured, *, start_s=0.0, moving=True):
-    """Feed pressures (m,) that are functions of time; return when a problem came, and what."""
+    """Feed pressures (m,), functions of time; return time and text of the first problem."""
     for k in range(round(duration_s / PERIOD_S)):
         now = start_s + k * PERIOD_S
         watch.on_command(command(now))
@@ -25,13 +25,13 @@ def asked(now):
     return np.array([50e3 + 30e3 * np.sin(2 * now), 40e3])
 
 
-def test_chambers_that_follow_are_believed():
+def test_chambers_that_follow_their_command_raise_no_problem():
     watch = PressureWatch(LIMITS, ['a', 'b'])
     assert drive(watch, 10.0, asked, lambda now: asked(now - 0.1) + 2e3) is None
     assert 2e3 <= watch.largest_Pa < LIMITS.max_error_Pa
 
 
-def test_a_chamber_that_bursts_is_named_within_its_time():
+def test_burst_chamber_is_reported_by_name_right_after_lasting_s():
     watch = PressureWatch(LIMITS, ['a', 'b'])
 
     def burst(now):
@@ -43,7 +43,7 @@ def test_a_chamber_that_bursts_is_named_within_its_time():
     assert 'limit 10 kPa' in problem
 
 
-def test_a_spike_is_no_burst():
+def test_pressure_spikes_are_not_reported():
     watch = PressureWatch(LIMITS, ['a', 'b'])
 
     def spiky(now):
@@ -52,7 +52,7 @@ def test_a_spike_is_no_burst():
     assert drive(watch, 5.0, asked, spiky) is None
 
 
-def test_a_step_asked_for_gets_the_time_of_the_drives():
+def test_commanded_step_gets_the_response_time_of_the_drives():
     watch = PressureWatch(LIMITS, ['a', 'b'])
     tau = 0.05
 
@@ -66,17 +66,17 @@ def test_a_step_asked_for_gets_the_time_of_the_drives():
     assert drive(watch, 3.0, step, answer) is None
 
 
-def test_held_drives_follow_nobody():
+def test_pressures_are_not_judged_while_the_drives_are_held():
     watch = PressureWatch(LIMITS, ['a', 'b'])
     empty = np.zeros(2)
     assert drive(watch, 2.0, asked, lambda now: empty, moving=False) is None
-    # Once they may move, they begin where they are.
+    # Once motion is allowed, the drives start from the measured pressures.
     at, _ = drive(watch, 2.0, asked, lambda now: empty, start_s=2.0)
     assert at > 2.0 + LIMITS.lasting_s
 
 
 @pytest.mark.parametrize('bad', [[np.nan, 1.0], [1.0]])
-def test_a_command_that_is_none_is_left_out(bad):
+def test_invalid_command_is_ignored(bad):
     watch = PressureWatch(LIMITS, ['a', 'b'])
     watch.on_command(bad)
     assert watch.on_pressure(0.0, [1.0, 1.0], moving=True) is None

@@ -1,4 +1,4 @@
-"""Pretension is part of the limits: nothing is clipped, nothing exceeded, on no path."""
+"""Pretension counts within the actuator limits: no command is clipped or beyond a limit."""
 
 from dataclasses import replace
 
@@ -16,7 +16,7 @@ LIMITS = RIG.actuator_limits()
 PERIOD = 1.0 / RIG.tracker.rate_hz
 
 
-def test_winding_begins_and_ends_at_rest_within_its_share_of_the_limits():
+def test_winding_stays_within_its_share_of_speed_and_acceleration_limits():
     pretension = Pretension.of_length(2.0e-3, LIMITS)
     time = np.arange(0.0, pretension.duration_s + 0.2, 1e-3)
     wound = np.array([pretension.wound(t) for t in time])
@@ -27,7 +27,7 @@ def test_winding_begins_and_ends_at_rest_within_its_share_of_the_limits():
     assert np.abs(acceleration).max() <= 0.2 * LIMITS.max_acceleration[0] * 1.0001
 
 
-def test_what_is_wound_and_what_the_controller_has_are_the_actuators_limits():
+def test_winding_and_controller_limits_add_up_to_the_actuator_limits():
     pretension = Pretension.of_length(2.0e-3, LIMITS)
     for winding in (False, True):
         room = pretension.room(LIMITS, winding=winding)
@@ -39,12 +39,12 @@ def test_what_is_wound_and_what_the_controller_has_are_the_actuators_limits():
 
 
 @pytest.mark.parametrize('unit', ['Pa', 'N'])
-def test_metres_are_not_added_to_other_units(unit):
+def test_pretension_length_is_refused_for_actuators_not_in_metres(unit):
     with pytest.raises(ValueError, match=rf'pretension_m = 0\.002.*in {unit}; expected 0'):
         Pretension.of_length(2.0e-3, replace(LIMITS, unit=unit))
 
 
-def test_more_than_the_range_is_refused_with_the_actuator():
+def test_pretension_beyond_the_range_is_refused_with_the_actuator():
     with pytest.raises(ValueError, match=r'pretension_m = 0\.2.*proximal_1, 0\.1 m'):
         Pretension.of_length(0.2, LIMITS)
 
@@ -59,13 +59,13 @@ def test_more_than_the_range_is_refused_with_the_actuator():
         'trunk',
     ],
 )
-def test_rigs_without_single_cables_refuse_it(rig):
+def test_rigs_without_single_cables_refuse_pretension(rig):
     with pytest.raises(RigError, match=r'controller\.pretension_m'):
         load_rig(rig, ['controller.pretension_m=0.001'])
 
 
-def test_winding_leaves_no_limit_while_the_tracker_runs_at_full_speed():
-    """From the first period on: the winding and the motion together keep every limit."""
+def test_winding_plus_full_speed_motion_keeps_speed_and_acceleration_limits():
+    """From the first period on, winding and motion together keep both limits."""
     tracker = build_tracker(RIG, RIG.model())
     tracker.reset(np.array([0.3, 0.0, 0.3, 0.0]))
     commands = [tracker.actuation]
@@ -74,12 +74,12 @@ def test_winding_leaves_no_limit_while_the_tracker_runs_at_full_speed():
     speed = np.diff(np.array(commands), axis=0) / PERIOD
     acceleration = np.diff(speed, axis=0) / PERIOD
     assert np.all(np.abs(speed) <= LIMITS.max_speed * (1.0 + 1e-6))
-    assert np.abs(speed).max() > 0.95 * LIMITS.max_speed[0]  # the limit was really in play
-    assert np.all(np.abs(acceleration) <= LIMITS.max_acceleration * 1.02)  # curvature
+    assert np.abs(speed).max() > 0.95 * LIMITS.max_speed[0]  # the limit was active
+    assert np.all(np.abs(acceleration) <= LIMITS.max_acceleration * 1.02)  # 2 % for curvature
 
 
 def commands_of(rig, trajectory):
-    """Return commands and configurations (n, m) and (n, dof) of a run of an arm like its model."""
+    """Return commands (n, m) and configurations (n, dof) of a run of an arm like its model."""
     loop = build_control_loop(rig, trajectory, laps=1)
     loop.start(0.0)
     outputs = []
@@ -92,8 +92,8 @@ def commands_of(rig, trajectory):
     )
 
 
-def test_near_the_end_of_the_range_no_cable_loses_its_pretension():
-    """A range that the line needs all of, and the pretension with it: the posture gives way."""
+def test_cables_keep_their_pretension_at_the_end_of_the_range():
+    """The range is 1 mm short for the line plus pretension: the posture yields."""
     most = float(commands_of(RIG, 'line_small')[0].max()) - 1.0e-3
     tight = load_rig(
         'cable_arm',
@@ -108,7 +108,7 @@ def test_near_the_end_of_the_range_no_cable_loses_its_pretension():
     assert extra[-1] == pytest.approx(tight.tracker.pretension_m, abs=1e-8)
 
 
-def test_a_run_keeps_speed_and_acceleration_from_the_first_command_on():
+def test_run_keeps_speed_limits_throughout_and_acceleration_limits_in_the_first_second():
     commands, _ = commands_of(RIG, 'line_small')
     speed = np.diff(commands, axis=0) / PERIOD
     acceleration = np.diff(speed, axis=0) / PERIOD

@@ -1,12 +1,12 @@
 from softarm_ros.control.slowness import LATE_S, describe_slowness
 
 
-def test_nothing_is_said_where_nobody_was_late():
+def test_no_slowness_is_reported_if_no_node_was_late():
     assert describe_slowness({}, 0, 0, None) == ''
     assert describe_slowness({'tracker': 0.9 * LATE_S}, 800, 12, 90.0) == ''
 
 
-def test_full_processors_alone_are_a_doubt():
+def test_busy_processors_without_missed_cycles_are_reported_as_a_doubt():
     said = describe_slowness({'tracker': 0.01}, 800, 0, 99.0)
     assert said.startswith(
         'the computer may be too slow: tracker was late by 10 ms, 0 of 800 cycles missed, '
@@ -14,7 +14,7 @@ def test_full_processors_alone_are_a_doubt():
     )
 
 
-def test_the_latest_node_and_the_evidence_are_named():
+def test_slowness_report_names_the_latest_node_and_the_evidence():
     said = describe_slowness({'tracker': 0.05, 'servo': 0.21}, 800, 12, 99.6)
     assert said.startswith(
         'the computer is too slow: servo was late by 210 ms, 12 of 800 cycles missed, '

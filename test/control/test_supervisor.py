@@ -18,7 +18,7 @@ NODES = ('tracker', 'plant')
 
 
 class Rig:
-    """Feeds a supervisor as a healthy arm would; parts of it can be silenced."""
+    """Feeds a supervisor as a healthy arm does; tests switch single inputs off."""
 
     def __init__(self, **options):
         self.supervisor = Supervisor(SupervisorConfig(), LIMITS, NODES, **options)
@@ -55,7 +55,7 @@ class Rig:
         return self
 
 
-def test_waits_for_every_node_then_runs_on_request():
+def test_supervisor_waits_for_every_node_and_runs_on_start_request():
     rig = Rig()
     rig.alive = {'tracker'}
     status = rig.run(0.2)
@@ -69,7 +69,7 @@ def test_waits_for_every_node_then_runs_on_request():
     assert rig.run(1.0).motion_allowed
 
 
-def test_waits_however_long_and_says_for_whom():
+def test_supervisor_waits_without_time_limit_and_names_the_missing_node():
     rig = Rig()
     rig.alive = {'tracker'}
     status = rig.run(600.0)
@@ -93,7 +93,7 @@ def test_waits_however_long_and_says_for_whom():
         (lambda r: r.supervisor.request_estop(r.now), 'emergency stop'),
     ],
 )
-def test_every_fault_holds_within_200_ms_latches_and_is_named(breakage, reason):
+def test_every_fault_stops_motion_within_200_ms_is_named_and_latched(breakage, reason):
     rig = Rig().running()
     breakage(rig)
     status = rig.run(0.2)
@@ -101,7 +101,7 @@ def test_every_fault_holds_within_200_ms_latches_and_is_named(breakage, reason):
     assert not status.motion_allowed
     assert reason in status.reason
     first = status.reason
-    # Latched: good data again does not clear it, start is refused.
+    # Latched: good data does not clear the fault, and start is refused.
     rig.alive, rig.feedback, rig.commanding = set(NODES), True, True
     rig.position, rig.command = np.array([0.0, 0.0, 0.2]), np.zeros(2)
     rig.actuators = np.zeros(2)
@@ -114,7 +114,7 @@ def test_every_fault_holds_within_200_ms_latches_and_is_named(breakage, reason):
     assert rig.run(0.2).motion_allowed
 
 
-def test_reset_is_refused_while_the_cause_lasts():
+def test_reset_is_refused_while_the_fault_persists():
     rig = Rig().running()
     rig.feedback = False
     rig.run(0.2)
@@ -123,7 +123,7 @@ def test_reset_is_refused_while_the_cause_lasts():
     assert 'still faulty: feedback stale' in message
 
 
-def test_stop_holds_without_a_fault():
+def test_stop_request_stops_motion_without_a_fault():
     rig = Rig().running()
     assert rig.supervisor.request_stop(rig.now)[0]
     status = rig.run(0.1)
@@ -132,11 +132,11 @@ def test_stop_holds_without_a_fault():
 
 
 @pytest.mark.parametrize('request_', ['request_stop', 'request_estop', 'request_start'])
-def test_an_arm_that_somebody_has_touched_is_not_started_unasked_when_it_is_ready_again(request_):
+def test_untouched_stays_false_after_a_stop_estop_or_start_request(request_):
     rig = Rig()
     rig.alive.discard('plant')
     rig.run(0.1)
-    assert not rig.supervisor.request_start(rig.now)[0]  # refused: nothing has happened
+    assert not rig.supervisor.request_start(rig.now)[0]  # a refused start does not count
     rig.alive.add('plant')
     rig.run(0.1)
     assert rig.supervisor.untouched
@@ -151,14 +151,14 @@ def test_an_arm_that_somebody_has_touched_is_not_started_unasked_when_it_is_read
     assert not rig.supervisor.untouched
 
 
-def test_a_restarted_supervisor_does_not_start_an_arm_that_was_started_before_it():
+def test_untouched_is_false_in_a_restarted_supervisor_if_a_heartbeat_says_touched():
     rig = Rig()
     rig.supervisor.on_heartbeat('tracker', 0.0, touched=True)
-    rig.supervisor.on_heartbeat('tracker', 0.1)  # restarted as well
+    rig.supervisor.on_heartbeat('tracker', 0.1)  # this node has restarted as well
     assert not rig.supervisor.untouched
 
 
-def test_what_somebody_asked_for_has_no_other_cause():
+def test_on_request_is_true_after_a_stop_or_estop_request_and_false_after_a_fault():
     rig = Rig().running()
     assert not rig.supervisor.status(rig.now).on_request
     rig.supervisor.request_stop(rig.now)
@@ -174,19 +174,19 @@ def test_what_somebody_asked_for_has_no_other_cause():
     assert (status.state, status.on_request) == (SafetyState.FAULT, False)
 
 
-def test_a_rig_without_feedback_runs_without_it():
+def test_supervisor_runs_without_poses_if_feedback_is_not_required():
     rig = Rig(feedback_required=False)
     rig.feedback = False
     assert rig.running().run(1.0).motion_allowed
 
 
-def test_actuator_states_that_stop_are_late():
+def test_missing_actuator_states_are_reported_as_stale():
     rig = Rig().running()
     rig.actuators = None
     assert 'actuator state stale' in rig.run(0.3).reason
 
 
-def test_a_process_that_does_not_live_is_told_apart_from_a_loop_that_stands():
+def test_missing_heartbeat_is_reported_as_a_silent_node_not_as_stale_data():
     rig = Rig().running()
     rig.alive.discard('plant')
     assert rig.run(0.9).motion_allowed
@@ -196,7 +196,7 @@ def test_a_process_that_does_not_live_is_told_apart_from_a_loop_that_stands():
     assert 'stale' not in status.reason
 
 
-def test_limits_of_the_loop_act_on_its_own_clock_and_life_on_the_wall_clock():
+def test_staleness_uses_the_loop_clock_and_heartbeats_use_the_wall_clock():
     rig = Rig().running()
     at = rig.now
     for i in range(500):  # the simulation stands still for five seconds
@@ -207,20 +207,20 @@ def test_limits_of_the_loop_act_on_its_own_clock_and_life_on_the_wall_clock():
     assert 'feedback stale: 110 ms old (limit 100 ms)' in status.reason
 
 
-def test_a_simulation_is_held_for_lateness_counts_it_and_goes_on():
+def test_non_strict_supervisor_holds_on_stale_data_counts_the_hold_and_resumes():
     rig = Rig(strict=False).running()
     rig.commanding = False
     status = rig.run(0.2)
     assert (status.state, status.motion_allowed) == (SafetyState.HELD, False)
     assert 'command stale' in status.reason
     rig.commanding = True
-    assert not rig.run(0.1).motion_allowed  # calm for a while first
+    assert not rig.run(0.1).motion_allowed  # resumes only after a calm period
     status = rig.run(0.2)
     assert status.state is SafetyState.RUNNING
     assert rig.supervisor.details(rig.now)['holds'] == '1'
 
 
-def test_a_hold_that_lasts_is_a_fault_and_so_is_anything_wrong_during_one():
+def test_hold_becomes_a_fault_after_5_s_or_on_invalid_feedback():
     rig = Rig(strict=False).running()
     rig.feedback = False
     assert rig.run(4.9).state is SafetyState.HELD
@@ -235,7 +235,7 @@ def test_a_hold_that_lasts_is_a_fault_and_so_is_anything_wrong_during_one():
     assert rig.run(0.01).state is SafetyState.FAULT
 
 
-def test_a_stop_ends_a_hold():
+def test_stop_request_ends_a_hold():
     rig = Rig(strict=False).running()
     rig.commanding = False
     rig.run(0.2)
@@ -244,12 +244,12 @@ def test_a_stop_ends_a_hold():
     assert rig.run(1.0).state is SafetyState.STOPPED
 
 
-def test_a_late_supervisor_hears_before_it_judges():
+def test_one_late_supervisor_cycle_is_tolerated_two_in_a_row_are_not():
     rig = Rig().running()
-    rig.now += 0.09  # late itself, but not for long enough that drivers held the arm
+    rig.now += 0.09  # late, but not long enough for drivers to hold the arm
     assert rig.supervisor.update(rig.now).motion_allowed
     assert rig.run(0.05).motion_allowed
-    # Twice in a row is no excuse.
+    # A second time in a row is not excused.
     rig.now += 0.09
     rig.supervisor.update(rig.now)
     rig.now += 0.09
@@ -259,7 +259,7 @@ def test_a_late_supervisor_hears_before_it_judges():
 @pytest.mark.parametrize(
     ('strict', 'state'), [(True, SafetyState.FAULT), (False, SafetyState.HELD)]
 )
-def test_a_supervisor_that_was_silent_for_too_long_says_so(strict, state):
+def test_supervisor_late_beyond_its_limit_reports_its_own_lateness(strict, state):
     rig = Rig(strict=strict).running()
     rig.now += 0.3
     status = rig.supervisor.update(rig.now)
@@ -267,7 +267,7 @@ def test_a_supervisor_that_was_silent_for_too_long_says_so(strict, state):
     assert status.reason == 'supervisor late by 300 ms (limit 100 ms)'
 
 
-def test_a_node_that_dies_while_ready_is_waited_for():
+def test_ready_supervisor_waits_again_for_a_node_that_falls_silent():
     rig = Rig()
     rig.run(0.1)
     rig.alive.discard('plant')
@@ -278,7 +278,7 @@ def test_a_node_that_dies_while_ready_is_waited_for():
     assert rig.run(0.1).state is SafetyState.READY
 
 
-def test_a_device_that_is_not_ready_stops_the_arm_at_once():
+def test_device_not_ready_stops_a_running_arm_at_once():
     rig = Rig().running()
     rig.not_ready['plant'] = 'not homed'
     status = rig.run(0.01)
@@ -290,7 +290,7 @@ def test_a_device_that_is_not_ready_stops_the_arm_at_once():
     assert not rig.run(0.02).motion_allowed  # a device that comes back does not move the arm
 
 
-def test_a_device_that_is_not_ready_is_waited_for_while_nothing_moves():
+def test_supervisor_waits_for_a_device_not_ready_while_nothing_moves():
     rig = Rig()
     rig.not_ready['plant'] = 'not homed'
     assert rig.run(0.1).reason == 'waiting: plant: not homed'
@@ -305,10 +305,10 @@ def test_a_device_that_is_not_ready_is_waited_for_while_nothing_moves():
     assert rig.run(0.05).state is SafetyState.READY
 
 
-def test_nothing_starts_before_commands_arrive_where_the_arm_is_driven():
+def test_start_is_refused_until_commands_reach_the_plant_node():
     rig = Rig()
     rig.unheard['plant'] = 'command stale: 900 ms old (limit 100 ms)'
-    status = rig.run(0.5)  # here they arrive
+    status = rig.run(0.5)  # commands arrive at the supervisor
     assert status.state is SafetyState.WAITING
     assert status.reason == 'waiting: plant: command stale: 900 ms old (limit 100 ms)'
     refused = rig.supervisor.request_start(rig.now)
@@ -322,12 +322,12 @@ def test_nothing_starts_before_commands_arrive_where_the_arm_is_driven():
     rig.running()
 
 
-def test_a_fault_is_not_reset_while_commands_do_not_arrive_where_the_arm_is_driven():
+def test_reset_is_refused_until_commands_reach_the_plant_node():
     rig = Rig().running()
     rig.alive.discard('tracker')
     rig.commanding = False
     assert rig.run(0.3).state is SafetyState.FAULT
-    rig.alive.add('tracker')  # restarted, and found by the supervisor first
+    rig.alive.add('tracker')  # restarted, and heard by the supervisor first
     rig.commanding = True
     rig.unheard['plant'] = 'command stale: 900 ms old (limit 100 ms)'
     rig.run(0.1)
@@ -338,8 +338,9 @@ def test_a_fault_is_not_reset_while_commands_do_not_arrive_where_the_arm_is_driv
     assert rig.supervisor.request_reset(rig.now)[0]
 
 
-def test_a_running_arm_is_judged_by_limits_not_by_what_a_heartbeat_of_before_the_start_said():
+def test_missing_input_reported_for_100_ms_does_not_stop_a_running_arm():
     rig = Rig(strict=False).running()
+    # Heartbeats from before the start may still report missing messages.
     rig.unheard['plant'] = 'supervisor silent for 200 ms (limit 150 ms)'
     assert rig.run(0.1).state is SafetyState.RUNNING
 
@@ -347,14 +348,14 @@ def test_a_running_arm_is_judged_by_limits_not_by_what_a_heartbeat_of_before_the
 @pytest.mark.parametrize(
     ('strict', 'stopped'), [(True, SafetyState.FAULT), (False, SafetyState.HELD)]
 )
-def test_what_lastingly_does_not_arrive_at_a_node_stops_a_moving_arm(strict, stopped):
+def test_input_missing_at_a_node_for_250_ms_stops_a_running_arm_not_for_150_ms(strict, stopped):
     rig = Rig(strict=strict).running()
     rig.unheard['tracker'] = 'pose stale: 130 ms old (limit 120 ms)'
     assert rig.run(0.15).state is SafetyState.RUNNING
     rig.unheard.clear()
     rig.run(0.02)
     rig.unheard['tracker'] = 'pose stale: 140 ms old (limit 120 ms)'
-    assert rig.run(0.15).state is SafetyState.RUNNING  # it counts from the last time all came
+    assert rig.run(0.15).state is SafetyState.RUNNING  # counted from the last complete report
     status = rig.run(0.1)
     assert status.state is stopped
     assert status.reason == 'tracker: pose stale: 140 ms old (limit 120 ms)'
@@ -366,7 +367,7 @@ def test_what_lastingly_does_not_arrive_at_a_node_stops_a_moving_arm(strict, sto
     assert rig.run(0.1).state is SafetyState.RUNNING
 
 
-def test_a_hold_lasts_until_commands_arrive_where_the_arm_is_driven():
+def test_hold_lasts_until_commands_reach_the_plant_node():
     rig = Rig(strict=False).running()
     rig.commanding = False
     assert rig.run(0.3).state is SafetyState.HELD
@@ -382,17 +383,17 @@ def gate():
     return CommandGate(LIMITS, command_timeout_s=0.1, permit_timeout_s=0.15)
 
 
-def test_gate_says_what_does_not_arrive_whether_motion_is_allowed_or_not(gate):
+def test_gate_reports_missing_permits_and_commands_even_while_motion_is_denied(gate):
     assert gate.unheard(0.0) == 'nothing received from the supervisor yet'
     gate.on_permit(0.0, False)
-    assert gate.unheard(0.0) == ''  # that no command has come yet is for `not_ready`
+    assert gate.unheard(0.0) == ''  # a missing first command is reported by `not_ready`
     gate.on_command(0.0, [0.01, 0.02])
     gate.on_permit(0.1, False)
     assert gate.unheard(0.09) == ''
     assert gate.unheard(0.11) == 'command stale: 110 ms old (limit 100 ms)'
     gate.on_command(0.2, [0.01, 0.02])
     assert gate.unheard(0.26) == 'supervisor silent for 160 ms (limit 150 ms)'
-    assert gate.unheard(0.26, 0.2) == ''  # off real time commands age on a clock of their own
+    assert gate.unheard(0.26, 0.2) == ''  # off real time, commands age on the loop's clock
 
 
 def test_gate_needs_a_permit_and_a_fresh_valid_command(gate):
@@ -414,10 +415,10 @@ def test_gate_is_not_ready_before_the_first_good_command(gate):
     gate.on_command(0.0, [0.01, 0.02])
     assert gate.not_ready() == ''
     gate.on_command(0.1, [np.nan, 0.0])
-    assert gate.not_ready() == ''  # the gate holds for that, and the supervisor sees it itself
+    assert gate.not_ready() == ''  # the gate holds, and the supervisor sees the command itself
 
 
-def test_gate_closes_when_the_cable_is_out(gate):
+def test_gate_closes_when_commands_or_permits_stop(gate):
     gate.on_permit(0.0, True)
     gate.on_command(0.0, [0.01, 0.02])
     gate.on_permit(0.1, True)
@@ -445,7 +446,7 @@ def test_gate_refuses_bad_commands_and_forgets_the_last_good_one(gate, bad, said
     assert gate.target(0.02) == (None, refusal)
 
 
-def test_limit_error_carries_its_data():
+def test_limit_error_carries_name_value_range_and_unit():
     with pytest.raises(LimitError) as error:
         LIMITS.check([0.0, -0.03])
     e = error.value
@@ -466,7 +467,7 @@ def test_rate_bounds_always_leave_room_to_brake():
     np.testing.assert_allclose(x, LIMITS.position_max, atol=1e-6)
 
 
-def test_a_problem_told_from_outside_stops_and_must_be_gone_before_reset():
+def test_external_problem_stops_the_arm_and_must_be_gone_before_reset():
     rig = Rig().running()
     rig.supervisor.on_problem('feedback watch', 'pose repeats itself (limit 1.0 mm)')
     status = rig.run(0.02)
@@ -480,13 +481,13 @@ def test_a_problem_told_from_outside_stops_and_must_be_gone_before_reset():
 
 
 @pytest.mark.parametrize('said', ['unplugged', 'plant: unplugged'])
-def test_what_names_its_device_itself_is_not_named_twice(said):
+def test_not_ready_reason_names_its_node_only_once(said):
     rig = Rig().running()
     rig.not_ready['plant'] = said
     assert rig.run(0.02).reason == 'plant: unplugged'
 
 
-def test_a_gap_that_the_estimator_bridges_is_late_only_after_that():
+def test_feedback_becomes_stale_only_after_the_time_the_estimator_bridges():
     rig = Rig(bridge_s=0.5).running()
     rig.feedback = False
     assert rig.run(0.55).state is SafetyState.RUNNING
@@ -495,7 +496,7 @@ def test_a_gap_that_the_estimator_bridges_is_late_only_after_that():
     assert 'limit 600 ms' in status.reason
 
 
-def test_poses_on_both_sides_of_a_bridged_gap_may_be_far_apart_and_consecutive_ones_not():
+def test_jump_limit_applies_to_consecutive_poses_but_not_across_a_bridged_gap():
     rig = Rig(bridge_s=0.5).running()
     rig.feedback = False
     rig.run(0.3)

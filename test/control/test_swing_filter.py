@@ -1,4 +1,4 @@
-"""A notch at the swing of an arm, and how far a gain may go with it."""
+"""Notch filter at the swing of an arm, and the largest gain it allows."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ PERIODS = st.lists(st.floats(0.0, 0.05), min_size=1, max_size=50)
 
 
 @given(SWINGS, PERIODS, st.floats(-0.1, 0.1))
-def test_what_stands_passes(swing, periods, value):
+def test_swing_filter_passes_a_constant_unchanged(swing, periods, value):
     passed = SwingFilter(swing)
     for period in periods:
         np.testing.assert_allclose(passed(np.full(3, value), period), value, atol=1e-12)
@@ -29,7 +29,7 @@ def test_what_stands_passes(swing, periods, value):
 
 @settings(max_examples=10)
 @given(SWINGS)
-def test_the_swing_is_taken_down_to_its_share_of_the_poles_damping(swing):
+def test_swing_amplitude_is_reduced_to_damping_over_pole_damping(swing):
     passed, period = SwingFilter(swing), 5e-3 / swing.frequency_hz
     times = period * np.arange(2000)
     out = np.array([passed(np.array([np.sin(swing.rate_rad_s * t)]), period)[0] for t in times])
@@ -37,7 +37,7 @@ def test_the_swing_is_taken_down_to_its_share_of_the_poles_damping(swing):
     assert amplitude == pytest.approx(swing.damping / PASSED_DAMPING, rel=0.01)
 
 
-def test_slow_errors_pass_and_periods_may_differ():
+def test_slow_errors_pass_and_irregular_periods_give_the_same_output():
     swing, rng = SwingConfig(frequency_hz=1.5, damping=0.1), np.random.default_rng(0)
     even, uneven = SwingFilter(swing), SwingFilter(swing)
     times = 0.002 * np.arange(10001)
@@ -50,7 +50,7 @@ def test_slow_errors_pass_and_periods_may_differ():
     assert np.abs(out[5000:]).max() == pytest.approx(1.0, abs=0.01)
 
 
-def test_after_a_reset_the_past_is_forgotten():
+def test_reset_clears_the_swing_filter():
     passed = SwingFilter(SwingConfig(frequency_hz=1.0, damping=0.1))
     passed(np.zeros(3), 0.01)
     assert passed(np.ones(3), 0.01).max() < 1.0
@@ -59,7 +59,7 @@ def test_after_a_reset_the_past_is_forgotten():
 
 
 def _late(gain: float, swing: SwingConfig, frequency: float, damping: float) -> float:
-    """Return by how much an error grew from the first to the last third of 60 swings."""
+    """Return the growth of the error from the first to the last third of 60 swings."""
     rate, period = frequency * swing.rate_rad_s, 5e-3 / swing.frequency_hz
     passed, behind = SwingFilter(swing), round(0.1 / swing.frequency_hz / period)
     command, tip, speed = 0.0, 1.0, 0.0
@@ -75,7 +75,7 @@ def _late(gain: float, swing: SwingConfig, frequency: float, damping: float) -> 
 
 
 @pytest.mark.parametrize('damping', [0.07, 0.14])
-def test_the_largest_gain_is_where_the_worst_swing_goes_on_in_time(damping):
+def test_simulated_loop_is_stable_below_and_unstable_above_the_largest_gain(damping):
     swing = SwingConfig(frequency_hz=1.5, damping=damping)
     gain = largest_gain(swing, 0.1 / swing.frequency_hz)
     corners = [(f, DAMPINGS[0] * damping) for f in (FREQUENCIES[0], FREQUENCIES[-1])]
@@ -85,21 +85,21 @@ def test_the_largest_gain_is_where_the_worst_swing_goes_on_in_time(damping):
     assert max(above) > 1.5
 
 
-def test_a_notch_lets_a_lightly_damped_arm_have_a_larger_gain():
-    """Without it the bound is 2 d w of an arm that is not late; with it twice that, and late."""
+def test_notch_allows_a_larger_gain_for_a_lightly_damped_arm():
+    """Without the notch, 2 d w is the bound even without delay; with it, over twice that."""
     swing = SwingConfig(frequency_hz=1.0, damping=0.05)
     assert largest_gain(swing, 0.05) > 2.0 * 2.0 * swing.damping * swing.rate_rad_s
 
 
 @pytest.mark.parametrize('scale', [1e-2, 1e3])
-def test_the_largest_gain_scales_with_time(scale):
+def test_largest_gain_scales_with_the_swing_frequency(scale):
     swing = SwingConfig(frequency_hz=1.5, damping=0.1)
     faster = SwingConfig(frequency_hz=1.5 * scale, damping=0.1)
     expected = scale * largest_gain(swing, 0.05)
     assert largest_gain(faster, 0.05 / scale) == pytest.approx(expected, rel=1e-6)
 
 
-def test_the_largest_gain_of_a_swing_far_above_is_that_of_the_delay():
-    """Of a delayed integrator, pi / 2 over the delay."""
+def test_largest_gain_for_a_very_fast_swing_is_limited_by_the_delay():
+    """The largest gain of a delayed integrator is pi / 2 over the delay."""
     gain = largest_gain(SwingConfig(frequency_hz=1e4, damping=0.1), 0.05)
     assert gain == pytest.approx(np.pi / 2.0 / 0.05, rel=0.01)

@@ -1,4 +1,4 @@
-"""A mass on a spring whose rest is moved: against an integrated equation of motion."""
+"""Actuation filtered by a mass on a spring, against an integrated equation of motion."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ from softarm_ros.control.estimation.tip_weight import step_answer
 DAMPINGS = np.array([0.05, 0.3, 0.9])
 
 
-def test_it_is_the_oscillators_motion_under_an_actuation_held_between_samples():
+def test_swung_actuation_matches_an_oscillator_with_input_held_between_samples():
     rng = np.random.default_rng(0)
     stamps = np.cumsum(rng.uniform(0.005, 0.2, 30))
     held, w = rng.standard_normal((30, 2)), rng.uniform(2.0, 12.0, 30)
@@ -33,7 +33,7 @@ def test_it_is_the_oscillators_motion_under_an_actuation_held_between_samples():
 
 
 @pytest.mark.parametrize('period', [0.003, 0.05, 0.4])
-def test_its_answer_to_a_step_does_not_depend_on_the_samples(period):
+def test_step_response_does_not_depend_on_the_sample_period(period):
     swung = SwungActuation(DAMPINGS)
     swung.take(-period, np.zeros(1), 5.0)
     for now in np.arange(0.0, 2.0 + 0.5 * period, period):
@@ -42,12 +42,12 @@ def test_its_answer_to_a_step_does_not_depend_on_the_samples(period):
         np.testing.assert_allclose(swung.value[:, 0], expected, atol=1e-9)
 
 
-def test_it_rests_where_it_begins_and_follows_at_once_what_swings_fast():
+def test_swung_actuation_starts_at_rest_and_follows_fast_swings_at_once():
     swung = SwungActuation(DAMPINGS)
     swung.take(0.0, np.array([2.0, -1.0]), 5.0)
     swung.take(1.0, np.array([2.0, -1.0]), 5.0)
     np.testing.assert_array_equal(swung.value, np.repeat([[2.0, -1.0]], 3, axis=0))
-    swung.take(1.0, np.array([5.0, 0.0]), np.inf)  # of the same time: it has not moved yet
+    swung.take(1.0, np.array([5.0, 0.0]), np.inf)  # same time: nothing has moved yet
     np.testing.assert_array_equal(swung.value, np.repeat([[2.0, -1.0]], 3, axis=0))
     swung.take(1.1, np.array([5.0, 0.0]), np.inf)
     np.testing.assert_allclose(swung.value[1:], np.repeat([[5.0, 0.0]], 2, axis=0), atol=1e-10)

@@ -1,4 +1,4 @@
-"""The load at the tip, on arms that are their own models but for an error that is known."""
+"""Observers of the tip load, on arms that equal their model plus a known error."""
 
 import numpy as np
 import pytest
@@ -17,11 +17,11 @@ from softarm_ros.runtime.assembly import build_estimator
 
 GRAVITY = np.array([0.0, 0.0, 9.81])
 NOISE_M, NOISE_RAD = 2e-4, 2e-3
-BEGIN_S = 2.0 - FIRST_S - PERIOD_S  # weights come from 2 s on
+BEGIN_S = 2.0 - FIRST_S - PERIOD_S  # the observer accepts weights from 2 s on
 
 
 class Arm:
-    """Hangs off its model by a fixed pose error, goes to and fro, and is weighed."""
+    """An arm with a fixed pose error that moves to and fro under a force at its tip."""
 
     def __init__(self, directions, seed=0, spread_N=1.0, share=0.0, swung_mass_kg=0.0):
         self.rig = load_rig('fishbone_arm')
@@ -60,7 +60,7 @@ class Arm:
 
 
 @pytest.mark.parametrize('sign', [1.0, -1.0])
-def test_a_weight_that_comes_is_found_with_its_sign_and_size(sign):
+def test_added_weight_is_estimated_with_sign_and_size(sign):
     arm = Arm(np.array([[0.0], [-1.0], [0.0]]))
     before = arm.weigh(BEGIN_S, 3.0, np.zeros(3))
     assert np.linalg.norm(before.force) < 0.01
@@ -72,7 +72,7 @@ def test_a_weight_that_comes_is_found_with_its_sign_and_size(sign):
     np.testing.assert_allclose(off.force, np.zeros(3), atol=0.02)
 
 
-def test_a_force_in_any_direction_is_found_where_the_arm_gives_way_and_unsure_where_not():
+def test_force_is_estimated_along_compliant_directions_and_uncertain_elsewhere():
     arm = Arm(np.eye(3))
     arm.weigh(0.0, 3.0, np.zeros(3))
     force = np.array([0.03, -0.08, 0.0])
@@ -82,20 +82,20 @@ def test_a_force_in_any_direction_is_found_where_the_arm_gives_way_and_unsure_wh
     assert np.all(np.abs(after.force - force) < 4.0 * sd + 1e-3)
 
 
-def test_its_covariance_holds_over_arms():
+def test_weight_covariance_is_consistent_over_twelve_arms():
     errors = []
     for seed in range(12):
         arm = Arm(np.array([[0.0], [-1.0], [0.0]]), seed)
         arm.weigh(BEGIN_S, 3.0, np.zeros(3))
         found = arm.weigh(3.0, 4.0, np.array([0.0, -0.1, 0.0]))
         errors.append((found.force[1] + 0.1) ** 2 / found.covariance[1, 1])
-    assert np.mean(errors) < 2.2  # 99.9 % of chi-square of twelve
+    assert np.mean(errors) < 2.2  # 99 % of chi-square of twelve
 
 
-def test_what_an_arm_does_not_answer_to_is_said_with_its_standard_deviation():
+def test_unobservable_direction_is_reported_with_its_standard_deviation():
     rig = load_rig('pneumatic_arm')
     model = rig.model()
-    # It hangs: 1 N pulls it by 0.1 mm.
+    # The arm hangs: 1 N pulls it down by only 0.1 mm.
     observer = TipWeightObserver(model, GRAVITY, 0.0, 0.02, 0.1)
     actuation = model.actuation_of(model.rest_configuration)
     tip = model.forward(actuation).tip
@@ -108,7 +108,7 @@ def test_what_an_arm_does_not_answer_to_is_said_with_its_standard_deviation():
     assert np.sqrt(load.covariance[2, 2]) > 0.01
 
 
-def test_a_load_in_a_gripper_has_the_lever_of_the_gripper():
+def test_load_in_a_gripper_is_estimated_with_the_lever_arm_of_the_gripper():
     rig = load_rig('pneumatic_arm')
     model, gripper = rig.model(), rig.gripper
     heavier = load_rig('pneumatic_arm', [f'gripper.mass_kg={gripper.mass_kg + 0.025}']).model()
@@ -127,18 +127,18 @@ def test_a_load_in_a_gripper_has_the_lever_of_the_gripper():
     asked = load_rig('pneumatic_arm', ['estimator.kind=filter', 'estimator.tip_load=weight'])
     assert build_estimator(asked, model)._weighing._beyond_m == gripper.centre_m
     weight = 0.025 * rig.gravity_m_s2[2]
-    # Its bias takes in some hundredths of it.
+    # The bias absorbs a few per cent of the weight.
     assert found[gripper.centre_m] == pytest.approx(weight, rel=0.1)
-    assert found[0.0] > 1.15 * weight  # what a force on the tip itself would have to be
+    assert found[0.0] > 1.15 * weight  # a force at the tip itself would have to be larger
 
 
-def test_a_force_that_begins_to_act_is_waited_for():
+def test_force_estimate_waits_while_the_tip_is_still_moving():
     arm = Arm(np.eye(3))
     arm.weigh(0.0, 3.0, np.zeros(3))
     force = np.array([0.03, -0.08, 0.0])
     falling = arm.weigh(3.0, 3.05, force, moving=[0.2, 0.0, 0.0, 0.0, 0.0, 0.0])
     np.testing.assert_allclose(falling.force, np.zeros(3), atol=0.01)
-    assert falling.covariance[1, 1] > 0.005  # as unsure as a newton in a hundred cases makes it
+    assert falling.covariance[1, 1] > 0.005  # half the variance of 1 N in one of a hundred cases
     down = arm.weigh(3.1, 4.0, force)
     np.testing.assert_allclose(down.force[:2], force[:2], atol=0.03)
 
@@ -147,7 +147,7 @@ SIDE = np.array([[0.0], [-1.0], [0.0]])
 WEIGHT = np.array([0.0, -0.1, 0.0])
 
 
-def test_of_a_swing_the_mean_is_found():
+def test_weight_estimate_averages_over_a_swing():
     arm = Arm(SIDE, share=0.1)
     arm.weigh(BEGIN_S, 3.0, np.zeros(3))
     give = 0.1 * arm.observer._at.slope[:3, 0]
@@ -157,14 +157,14 @@ def test_of_a_swing_the_mean_is_found():
         arm.shift = rest + swing * give
         found = arm.weigh(now, now + 0.5 * PERIOD_S, WEIGHT)
         alone.append(1.0 + swing)
-    assert max(alone) > 1.4  # what a look at any one time says
+    assert max(alone) > 1.4  # what a single update would estimate
     assert min(alone) < 0.6
     np.testing.assert_allclose(found.force, WEIGHT, atol=0.02)
 
 
 @pytest.mark.parametrize(('damping', 'bar'), [(0.05, 0.1), (0.2, 0.2), (0.5, 0.3)])
-def test_a_slow_swing_is_followed(damping, bar):
-    """The arm swings on the weight, once a second; half a swing tells little of its damping."""
+def test_weight_estimate_with_a_swung_mass_converges_within_a_slow_swing(damping, bar):
+    """The arm swings on the weight once a second; half a swing says little about damping."""
     off = {}
     for swung_kg in (0.0, 0.2):
         arm = Arm(SIDE, share=0.1, swung_mass_kg=swung_kg)
@@ -185,8 +185,8 @@ def test_a_slow_swing_is_followed(damping, bar):
         assert max(off[0.2][4:]) < 0.5 * max(off[0.0][4:])
 
 
-def test_a_tracker_that_works_against_the_weight_does_not_make_it_larger():
-    """The arm swings to where actuators and weight hold it; the actuators take the weight back."""
+def test_weight_estimate_allows_for_the_tracker_lifting_the_weight():
+    """The tip swings towards its static position while the actuators lift the weight back."""
     found = {}
     for swung_kg in (0.0, 0.2):
         arm = Arm(SIDE, share=0.1, swung_mass_kg=swung_kg)
@@ -196,7 +196,7 @@ def test_a_tracker_that_works_against_the_weight_does_not_make_it_larger():
         w = np.sqrt(0.1 * give @ SIDE[:, 0] / (give @ give) / (0.2 + 0.1 / 9.81))
         for now in np.arange(2.98, 4.0, 0.02):
             loaded = max(now - 2.98, 0.0)
-            # All of the way is taken back within half a second: the load is known to nobody.
+            # The tracker takes back all of the deflection within half a second; it knows no load.
             lift = -min(loaded / 0.5, 1.0) * give / np.linalg.norm(give)
             actuation = model.actuation_of(_reached(model, q, lift * np.linalg.norm(give)))
             arm.observer.actuated(now, actuation)
@@ -218,7 +218,7 @@ def test_a_tracker_that_works_against_the_weight_does_not_make_it_larger():
 
 
 def _reached(model, configuration, way):
-    """Return the configuration near another whose tip is further by a way (3,) [m]."""
+    """Return the configuration near another whose tip is displaced by `way` (3,) [m]."""
     steps = 1e-4 * np.eye(len(configuration))
     here = model.forward(model.actuation_of(configuration)).tip[:3, 3]
     slopes = [
@@ -228,8 +228,8 @@ def _reached(model, configuration, way):
     return configuration + np.linalg.pinv(np.transpose(slopes), rcond=1e-3) @ way
 
 
-def test_what_comes_while_the_arm_sets_off_is_no_weight():
-    """An error as large as a weight's answer, once in the first second, once after the third."""
+def test_deflection_within_first_s_is_not_counted_as_a_weight():
+    """The same deflection counts as model error at 1 s, and as a weight after `FIRST_S`."""
     for at, share in ((1.0, 0.0), (FIRST_S + 1.0, 1.0)):
         arm = Arm(SIDE, share=0.1)
         arm.weigh(0.0, at, np.zeros(3))
@@ -237,7 +237,7 @@ def test_what_comes_while_the_arm_sets_off_is_no_weight():
         np.testing.assert_allclose(told.force, share * WEIGHT, atol=0.02)
 
 
-def test_what_swings_of_an_even_cantilever_is_rayleighs_share():
+def test_swung_mass_of_a_uniform_cantilever_is_33_140_of_its_mass():
     rig = load_rig('pam_arm')
     model = rig.model()
     mass = rig.arm.backbone.mass_per_length_kg_m * rig.arm.backbone.length_m
@@ -246,26 +246,26 @@ def test_what_swings_of_an_even_cantilever_is_rayleighs_share():
     assert swung_mass_kg(loaded, model) == pytest.approx(swung_mass_kg(rig, model) + 0.05)
 
 
-def test_an_error_that_grows_along_the_way_is_not_taken_for_a_weight():
+def test_slowly_growing_model_error_is_not_taken_for_a_weight():
     arm = Arm(SIDE, share=0.1)
     arm.weigh(BEGIN_S, 3.0, np.zeros(3))
     give = 0.1 * arm.observer._at.slope[:3, 0]
     rest = arm.shift
     for now in np.arange(3.0, 8.0, PERIOD_S):
-        arm.shift = rest + (now - 3.0) / 5.0 * give  # as much as the weight would do
+        arm.shift = rest + (now - 3.0) / 5.0 * give  # as much as the weight would deflect it
         slow = arm.weigh(now, now + 0.5 * PERIOD_S, np.zeros(3))
     assert np.linalg.norm(slow.force) < 0.2 * 0.1
     after = arm.weigh(8.0, 9.0, WEIGHT)
     np.testing.assert_allclose(after.force, WEIGHT, atol=0.02)
 
 
-def test_what_gives_way_beside_the_models_give_is_not_taken_for_load():
+def test_sideways_deflection_adds_uncertainty_but_hardly_changes_the_weight():
     errors, sds = np.zeros((2, 8)), np.zeros((2, 8))
     for seed in range(8):
         for k, share in enumerate((0.0, 0.1)):
             arm = Arm(SIDE, seed, share=share)
             arm.weigh(BEGIN_S, 3.0, np.zeros(3))
-            # The arm gives way as the model says, and by a third of that beside.
+            # The arm yields as the model says, plus 30 % of that sideways.
             give = 0.1 * arm.observer._at.slope[:, 0]
             size = np.linalg.norm(give[:3])
             arm.shift = arm.shift + 0.3 * size * np.cross(give[:3] / size, [0.0, 0.0, 1.0])
@@ -276,7 +276,7 @@ def test_what_gives_way_beside_the_models_give_is_not_taken_for_load():
     assert np.all(sds[1] > np.hypot(sds[0], 0.09 * np.linalg.norm(WEIGHT)))
 
 
-def test_what_the_model_refuses_is_said_and_changes_nothing():
+def test_actuation_refused_by_the_model_is_reported_and_changes_nothing():
     arm = Arm(np.eye(3))
     arm.weigh(0.0, 1.0, np.zeros(3))
     seen = TipSeen(np.eye(4), np.eye(6), np.zeros(6), np.eye(6))
@@ -287,7 +287,7 @@ def test_what_the_model_refuses_is_said_and_changes_nothing():
 
 
 @pytest.mark.parametrize('name', ['cable_arm', 'trunk'])
-def test_models_that_know_no_loads_refuse(name):
+def test_models_without_tip_loads_are_refused(name):
     rig = load_rig(name, ['estimator.kind=filter', 'estimator.tip_load=weight'])
     with pytest.raises(RigError, match='does not account for tip loads') as told:
         build_estimator(rig, rig.model())
@@ -296,7 +296,7 @@ def test_models_that_know_no_loads_refuse(name):
         TipForceObserver(rig.model(), 0.0, 1.0, 0.1, 0.3)
 
 
-def test_a_load_that_is_asked_for_changes_nothing_else():
+def test_enabling_tip_load_estimation_does_not_change_the_motion():
     frames = {}
     for asked in ([], ['estimator.tip_load=weight']):
         rig = load_rig('fishbone_arm', ['estimator.kind=filter', *asked])

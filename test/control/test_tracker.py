@@ -62,7 +62,7 @@ def make(model='cable_statics', bounds=None, max_bending=MAX_BENDING, **gains):
 
 @pytest.mark.parametrize('model', ['constant_curvature', 'cable_statics'])
 @pytest.mark.parametrize('straightening', [0.0, 0.5])
-def test_without_active_limits_it_is_the_papers_formula(model, straightening):
+def test_resolved_rate_without_active_limits_matches_the_papers_formula(model, straightening):
     tracker = make(
         model, limits(speed=10.0, acceleration=1e4), straightening_gain_1_s=straightening
     )
@@ -80,7 +80,7 @@ def test_without_active_limits_it_is_the_papers_formula(model, straightening):
 
 
 def track_circle(tracker, radius, height, seconds, lap_s=8.0):
-    """Drive the model itself around; return tip errors, actuations, configurations."""
+    """Track a circle with the model as the arm; return tip errors, actuations and bends."""
     errors, actuations, bends = [], [tracker.actuation.copy()], []
     for k in range(int(seconds / PERIOD)):
         a = 2 * np.pi * k * PERIOD / lap_s
@@ -94,22 +94,22 @@ def track_circle(tracker, radius, height, seconds, lap_s=8.0):
     return np.array(errors), np.array(actuations), np.array(bends)
 
 
-def test_tracks_its_own_model_to_a_small_integration_error():
+def test_tracker_follows_its_own_model_within_0_2_mm():
     errors, _, _ = track_circle(make(feedback_gain_1_s=5.0), 0.10, 0.20, 24.0, lap_s=24.0)
     assert errors[-800:].max() < 2e-4
 
 
 @pytest.mark.parametrize('speed', [0.002, 0.01])
-def test_speed_and_acceleration_limits_hold_in_every_period(speed):
+def test_speed_limits_hold_in_every_period(speed):
     bounds = limits(speed=speed, acceleration=0.1)
     tracker = make(bounds=bounds, max_correction_speed_m_s=1.0)
     _, actuations, _ = track_circle(tracker, 0.13, 0.19, 10.0, lap_s=3.0)
     rates = np.diff(actuations, axis=0) / PERIOD
     assert np.abs(rates).max() <= speed * (1 + 1e-6)
-    assert np.abs(rates).max() > 0.9 * speed  # the limit was really in play
+    assert np.abs(rates).max() > 0.9 * speed  # the limit was active
 
 
-def test_range_limits_hold_and_the_rest_of_the_motion_goes_on():
+def test_range_limits_hold_while_actuators_keep_moving():
     bounds = limits(low=-0.012, high=0.012)
     tracker = make(bounds=bounds)
     tracker.reset(np.array([0.4, 0.0, 0.4, 0.0]))
@@ -127,13 +127,13 @@ def test_bending_limits_hold():
     assert bends.max() <= np.deg2rad(60.0) + 1e-9
 
 
-def test_a_turn_at_the_bending_limit_slides_along_it():
+def test_tip_slides_along_the_bending_limit_during_a_full_turn():
     limit = np.deg2rad(60.0)
     tracker = make(max_bending=np.array([limit, limit]))
     tracker.reset(np.array([limit, 0.0, limit, 0.0]))
     height = tracker.tip()[2]
     for azimuth in np.linspace(0.0, 2.0 * np.pi, 3000):
-        # A wider circle than the limit admits: the tip has to go round beside the target.
+        # A wider circle than the limit admits: the tip has to go round next to the target.
         goal = np.array([0.2 * np.cos(azimuth), 0.2 * np.sin(azimuth), height])
         step = tracker.step(np.zeros(3), goal - tracker.tip(), PERIOD)
         theta = np.linalg.norm(step.configuration.reshape(2, 2), axis=1)
@@ -143,7 +143,7 @@ def test_a_turn_at_the_bending_limit_slides_along_it():
         assert abs(behind) < np.deg2rad(15.0)
 
 
-def test_a_target_out_of_reach_is_approached_and_never_jumped_at():
+def test_unreachable_target_is_approached_without_jumps_or_integral_windup():
     tracker = make(integral_gain_1_s2=1.0)
     target = np.array([0.30, 0.0, 0.20])
     distances, previous = [], tracker.configuration.copy()
@@ -154,14 +154,14 @@ def test_a_target_out_of_reach_is_approached_and_never_jumped_at():
         distances.append(np.linalg.norm(target - tracker.tip()))
     assert distances[-1] < distances[0]
     assert np.std(distances[-500:]) < 1e-4  # it came to rest
-    # ... and a target in reach is tracked again at once: nothing was wound up.
+    # A reachable target is then tracked at once: the integral has not wound up.
     goal = np.array([0.10, 0.0, 0.20])
     for _ in range(800):
         tracker.step(np.zeros(3), goal - tracker.tip(), PERIOD)
     assert np.linalg.norm(goal - tracker.tip()) < 1e-3
 
 
-def test_passes_through_the_straight_pose():
+def test_tracker_passes_through_the_straight_pose_without_a_jump():
     tracker = make()
     tracker.reset(np.array([0.3, 0.0, 0.3, 0.0]))
     for k in range(1500):
@@ -172,7 +172,7 @@ def test_passes_through_the_straight_pose():
     assert tracker.tip()[0] == pytest.approx(-0.06, abs=1e-3)
 
 
-def test_halt_forgets_velocity_but_keeps_the_command():
+def test_halt_clears_the_velocity_but_keeps_the_command():
     tracker = make()
     track_circle(tracker, 0.1, 0.2, 0.5)
     before = tracker.configuration.copy()

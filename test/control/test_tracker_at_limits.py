@@ -19,7 +19,7 @@ def test_idle_actuators_at_their_limit_do_not_stop_the_others():
     rng = np.random.default_rng(0)
     shares = []
     for _ in range(6):
-        # A chamber of each section is empty; the curvature of its pressure leads below zero.
+        # One chamber of each section is empty; curvature would lead its pressure below zero.
         pressure = rng.uniform(1e5, 5e5, 6)
         pressure[rng.integers(3)] = pressure[3 + rng.integers(3)] = 0.0
         tracker.reset(model.configuration_of(pressure))
@@ -34,7 +34,7 @@ def test_idle_actuators_at_their_limit_do_not_stop_the_others():
     assert min(shares) > 0.8
 
 
-def test_limits_that_are_reached_are_told_in_words():
+def test_limits_reached_are_named_with_value_and_unit():
     rig = load_rig('cable_arm')
     model, limits, bends = rig.model(), rig.actuator_limits(), rig.configuration_limits()
     _, config = chosen_part('controller', rig.tracker)

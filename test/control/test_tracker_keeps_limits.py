@@ -1,4 +1,4 @@
-"""Whatever is asked of an arm, its command keeps range, speed and acceleration in every period."""
+"""For any goal, commands keep range, speed and acceleration limits in every period."""
 
 import numpy as np
 import pytest
@@ -11,11 +11,11 @@ from softarm_ros.runtime.assembly import build_pretension, build_tracker
 
 NAMES = [info.name for info in list_rigs()]
 PERIODS, NEW_GOAL, NEW_VELOCITY = 250, 0.02, 0.05
-FIRST_ORDER = 1e-3  # of the largest acceleration, for what solvers round
+FIRST_ORDER = 1e-3  # relative tolerance for rounding in the solvers
 
 
 class Restless(Controller):
-    """Asks for another configuration velocity every now and then, and knows no limits."""
+    """Returns a new configuration velocity every now and then, and ignores the limits."""
 
     def __init__(self, rng, scale):
         self._rng, self._scale, self._asked = rng, scale, np.zeros(len(scale))
@@ -47,7 +47,7 @@ def largest_shares(commands, limits, period):
 
 
 @pytest.mark.parametrize('name', NAMES)
-def test_a_goal_that_jumps_exceeds_no_limit_of_an_actuator(name):
+def test_jumping_goal_exceeds_no_actuator_limit(name):
     rig, rng = load_rig(name), np.random.default_rng(0)
     model, limits, period = rig.model(), rig.actuator_limits(), 1.0 / rig.tracker.rate_hz
     goals = model.tips_of(rig.sample_configurations(rng, 20))
@@ -56,12 +56,12 @@ def test_a_goal_that_jumps_exceeds_no_limit_of_an_actuator(name):
         limits.check(command)
     speed, acceleration = largest_shares(commands, limits, period)
     assert speed <= 1.0 + FIRST_ORDER
-    assert 0.5 < acceleration <= 1.0 + FIRST_ORDER  # and the limit was in play
+    assert 0.5 < acceleration <= 1.0 + FIRST_ORDER  # the limit was active
 
 
 @pytest.mark.parametrize('name', [n for n in NAMES if n != 'pam_arm'])
-def test_a_controller_that_knows_no_limits_keeps_to_them_too(name):
-    """Range and speed always; where it runs into several ends at once, these come first."""
+def test_controller_that_ignores_limits_is_held_within_them(name):
+    """Range and speed always; at several limits at once they take precedence."""
     rig, rng = load_rig(name), np.random.default_rng(1)
     model, limits, period = rig.model(), rig.actuator_limits(), 1.0 / rig.tracker.rate_hz
     restless = Restless(rng, np.asarray(model.configuration_scale))
@@ -76,9 +76,9 @@ def test_a_controller_that_knows_no_limits_keeps_to_them_too(name):
 
 
 @pytest.mark.parametrize('speed', [0.3, 1.0, 2.5, 7.1])
-def test_braking_in_whole_periods_ends_within_the_room_and_uses_it(speed):
-    """The continuous law, v^2 = 2 a x, passes the end by up to half a period's way."""
-    period, brake = 0.1, 10.0  # a period's braking: 1 m/s
+def test_braking_in_whole_periods_stops_exactly_at_the_end_of_the_room(speed):
+    """The continuous law, v^2 = 2 a x, overshoots by up to half a period of motion."""
+    period, brake = 0.1, 10.0  # brakes by 1 m/s per period
     place, here = 0.0, speed
     n = int(np.ceil(speed / (brake * period)))
     room = n * speed * period - 0.5 * brake * period**2 * n * (n - 1)

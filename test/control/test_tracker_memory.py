@@ -1,4 +1,4 @@
-"""A tracker that carries a memory: where the arm is now, its drift made up for, limits kept."""
+"""Tracker with a memory of hysteresis: its tip, compensation and limits."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ def hysteresis(rig, lag=0.1):
 
 
 def residual(rig):
-    """Return a residual of a play of each actuator, as large as a few millimetres."""
+    """Return a residual by the play of each actuator, a few millimetres large."""
     limits, rng = rig.actuator_limits(), np.random.default_rng(5)
     low, high = limits.position_min, limits.position_max
     count, tips = len(low), len(rig.section_names)
@@ -43,7 +43,7 @@ def tracker_of(rig, memory):
 
 
 def there_and_back(tracker, seconds=8.0):
-    """Swing the tip, the loop closed over what the tracker believes; return commands and goals."""
+    """Swing the tip, fed back by the tracker's own tip; return commands, goals and tips."""
     start = RIG.model().rest_configuration + 0.25 * RIG.model().configuration_scale
     tracker.reset(RIG.configuration_limits().clipped(start))
     begin = tracker.tip()
@@ -60,22 +60,24 @@ def there_and_back(tracker, seconds=8.0):
 
 
 def real_tips(rig, operator, commands):
-    """Return where an arm with this hysteresis goes: not by the tracker's way of stepping."""
+    """Return the tips of an arm with this hysteresis, computed without the tracker."""
     time = PERIOD * np.arange(len(commands))
-    # The memory begins with the way from rest to the first command.
+    # The memory begins with the motion from rest to the first command.
     states = operator.remembered(commands, time)
     done = commands - operator.lacking(states)
     model = rig.model()
     return np.array([model.forward(one).tip[:3, 3] for one in done])
 
 
-def test_an_arm_with_known_hysteresis_is_driven_where_it_should_be():
+def test_known_hysteresis_is_compensated():
     operator = hysteresis(RIG, lag=0.0)
     plain, goals, _ = there_and_back(tracker_of(RIG, None))
     with_memory, goals_now, believed = there_and_back(tracker_of(RIG, ArmMemory(operator)))
     real = real_tips(RIG, operator, with_memory)
-    np.testing.assert_allclose(believed, real, atol=3e-4)  # to first order in what is lacking
-    # Each begins from where its arm stood, so that motions are compared.
+    np.testing.assert_allclose(
+        believed, real, atol=3e-4
+    )  # to first order in the lacking actuation
+    # Relative to where each arm began, so that motions are compared.
     missed = [
         np.linalg.norm((tips - tips[0]) - (goal - goal[0]), axis=1)[200:].mean()
         for tips, goal in ((real_tips(RIG, operator, plain), goals), (real, goals_now))
@@ -84,7 +86,7 @@ def test_an_arm_with_known_hysteresis_is_driven_where_it_should_be():
     assert missed[1] < 0.25 * missed[0]
 
 
-def test_the_tip_that_is_believed_is_that_of_the_residual_now():
+def test_tracker_tip_includes_the_current_residual():
     learned = residual(RIG)
     tracker = tracker_of(RIG, ArmMemory(None, learned))
     commands, _, tips = there_and_back(tracker, 4.0)
@@ -97,7 +99,7 @@ def test_the_tip_that_is_believed_is_that_of_the_residual_now():
 
 
 @pytest.mark.parametrize('name', ['pneumatic_arm', 'cable_arm', 'trunk'])
-def test_limits_of_actuators_hold_with_a_memory(name):
+def test_actuator_limits_hold_with_a_memory(name):
     rig, rng = load_rig(name), np.random.default_rng(0)
     limits, period = rig.actuator_limits(), 1.0 / rig.tracker.rate_hz
     tracker = tracker_of(rig, ArmMemory(hysteresis(rig)))
@@ -113,7 +115,7 @@ def test_limits_of_actuators_hold_with_a_memory(name):
     assert np.max(np.abs(np.diff(rate, axis=0)) / period / limits.max_acceleration) <= 1.001
 
 
-def test_weights_of_zero_change_nothing():
+def test_hysteresis_with_zero_weights_changes_nothing():
     operator = hysteresis(RIG)
     zero = Hysteresis(
         operator.widths, operator.lag_s, 0.0 * operator.weights, operator.middle, operator.half
@@ -124,7 +126,7 @@ def test_weights_of_zero_change_nothing():
     assert RIG.memory() is None
 
 
-def test_a_lag_runs_on_while_the_arm_waits_and_a_reset_forgets():
+def test_lag_continues_while_the_tracker_waits_and_reset_clears_it():
     tracker = tracker_of(RIG, ArmMemory(hysteresis(RIG, lag=0.3)))
     there_and_back(tracker, 1.0)
     before = np.linalg.norm(tracker.tip() - tracker.settled.tip)

@@ -51,7 +51,7 @@ def test_velocity_is_the_derivative_of_position_and_keeps_its_bounds(name, laps)
     np.testing.assert_allclose(velocity[1:-1], difference, atol=2e-6)
     assert np.linalg.norm(velocity, axis=1).max() == pytest.approx(0.03, rel=1e-6)
     np.testing.assert_allclose(velocity[[0, -1]], 0.0, atol=1e-12)
-    # Tangential acceleration alone is bounded: a jump of direction at speed would show here.
+    # Only tangential acceleration is bounded; a jump of direction at speed would show here.
     change = np.linalg.norm(np.diff(velocity, axis=0), axis=1) / dt
     assert change.max() < 0.2
 
@@ -86,7 +86,7 @@ def test_the_square_rests_in_its_corners():
     np.testing.assert_allclose(corner.velocity, 0.0, atol=1e-9)
 
 
-def test_waypoints_that_turn_back_are_points_of_rest_and_others_are_not():
+def test_trajectory_stops_only_at_waypoints_where_it_turns_back():
     path = build_path(make('waypoints there and back'))
     assert len(path.pieces) == 2 and not path.periodic
     trajectory = timed('waypoints there and back')
@@ -111,7 +111,7 @@ def test_waypoints_are_passed_through():
 def test_samples_are_evenly_spaced_in_arc_length(name):
     path = build_path(make(name))
     gaps = np.linalg.norm(np.diff(path.sample(4001), axis=0), axis=1)
-    # Where it turns back, a chord is shorter than its arc by up to all of it.
+    # Where the path turns back, a chord is shorter than its arc by up to the whole arc.
     cut = (len(path.pieces) - 1) * gaps.max()
     assert gaps.sum() == pytest.approx(path.length, rel=1e-4, abs=cut)
     if name != 'cardioid':  # around the cusp a chord is shorter than its arc
@@ -120,7 +120,7 @@ def test_samples_are_evenly_spaced_in_arc_length(name):
         assert uneven <= corners
 
 
-def test_cardioid_arc_length_against_quadrature():
+def test_cardioid_arc_length_matches_quadrature():
     size = 0.03
 
     def speed(t):
@@ -162,14 +162,14 @@ def test_plane_axes_are_right_handed_and_default_to_base_axes():
         (dict(type='circle', center=(0, 0, 0.1), radius=0.1, frame='world'), 'base'),
     ],
 )
-def test_bad_trajectories_say_what_is_wrong(change, message):
+def test_invalid_trajectories_are_refused_with_the_cause(change, message):
     with pytest.raises(ValidationError) as error:
         ADAPTER.validate_python(change)
     assert message in str(error.value)
 
 
 @pytest.mark.parametrize('laps', [0, -1, 1001, 10**9])
-def test_laps_beyond_those_of_a_file_are_refused(laps):
+def test_number_of_laps_outside_1_to_1000_is_refused(laps):
     """Each lap of a line is a motion of its own: 10^9 of them would fill the memory."""
     with pytest.raises(ValueError, match=rf'laps = {laps}: expected 1 to 1000'):
         timed('line', laps)

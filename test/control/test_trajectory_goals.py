@@ -1,4 +1,4 @@
-"""What a goal for the configuration asks of the measured one, and what becomes of it."""
+"""Tolerances of configuration goals against the measured configuration, and their results."""
 
 from typing import NamedTuple
 
@@ -32,10 +32,10 @@ class Joint(NamedTuple):
     acceleration: float = 0.0
 
 
-# -- what is asked
+# -- requested tolerances
 
 
-def test_a_positive_tolerance_is_asked_zero_is_the_arms_own_and_negative_none():
+def test_tolerance_is_used_if_positive_default_if_zero_and_unlimited_if_negative():
     asked = tolerance_of([Joint('b', 0.1)], [Joint('a', -1.0, -1.0, -1.0)], 0.0, NAMES)
     np.testing.assert_array_equal(asked.path, [np.inf, 0.1])
     np.testing.assert_array_equal(asked.goal, [np.inf, np.inf])
@@ -63,13 +63,13 @@ def test_a_positive_tolerance_is_asked_zero_is_the_arms_own_and_negative_none():
         ([], [Joint('a', 0.1, 0, 2)], GoalError, r'goal_tolerance\[0\].acceleration = 2: only'),
     ],
 )
-def test_what_nobody_can_judge_is_refused(path, goal, kind, words):
+def test_invalid_tolerances_are_refused_with_field_and_value(path, goal, kind, words):
     with pytest.raises(kind, match=words):
         tolerance_of(path, goal, 0.0, NAMES)
 
 
 @pytest.mark.parametrize('ahead', [None, 0.4, 0.0, -4.0 - 0.9 * BELATED_S])
-def test_a_stamp_of_about_now_or_none_is_taken(ahead):
+def test_missing_or_current_header_stamp_is_accepted(ahead):
     goal = configuration_goal(1, NAMES, [4.0], [[0.0, 0.1]], expected=NAMES, ahead_s=ahead)
     assert goal.times_s[-1] == 4.0
 
@@ -81,28 +81,28 @@ def test_a_stamp_of_about_now_or_none_is_taken(ahead):
         (-7.0, OldStampError, r'header.stamp lies 7 s in the past, and .* lasts 4 s; expected'),
     ],
 )
-def test_a_stamp_of_later_or_long_ago_is_refused(ahead, kind, words):
+def test_header_stamp_in_the_future_or_long_past_is_refused(ahead, kind, words):
     with pytest.raises(kind, match=words):
         configuration_goal(1, NAMES, [4.0], [[0.0, 0.1]], expected=NAMES, ahead_s=ahead)
 
 
-def test_wrong_names_are_an_error_of_their_own():
+def test_wrong_joint_names_raise_joint_names_error():
     with pytest.raises(JointNamesError, match='expected all of'):
         configuration_goal(1, ['a', 'c'], [4.0], [[0.0, 0.1]], expected=NAMES)
 
 
-# -- what is measured
+# -- measured deviations
 
 
 def ramp(until_s=2.0, rate=0.1):
-    """Return a watch of a command that grows by `rate` a second, and the time of the last."""
+    """Return a watch of a command of `a` that grows by `rate` a second until `until_s`."""
     watch = ToleranceWatch(NAMES, 1.5)
     for k in range(round(100 * until_s) + 1):
         watch.command(0.01 * k, np.array([rate * 0.01 * k, 0.0]))
     return watch
 
 
-def test_a_measurement_is_compared_with_the_command_of_its_time():
+def test_measurement_is_compared_with_the_command_at_its_stamp():
     watch = ramp()
     watch.measure(1.505, np.array([0.16, 0.02]))
     np.testing.assert_allclose(watch.deviation.commanded, [0.1505, 0.0], atol=1e-12)
@@ -112,10 +112,10 @@ def test_a_measurement_is_compared_with_the_command_of_its_time():
         assert watch.deviation.stamp_s == 1.505
 
 
-def test_the_path_is_kept_until_one_coordinate_leaves_it_and_it_is_named():
+def test_coordinate_beyond_its_path_tolerance_is_named():
     watch = ramp()
     watch.begin(tolerance_of([Joint('b', 0.05)], [], 0.0, NAMES))
-    watch.measure(2.0, np.array([9.0, 0.049]))  # nothing is asked of the other one
+    watch.measure(2.0, np.array([9.0, 0.049]))  # no tolerance for the other coordinate
     assert watch.strayed(2.0) == ''
     watch.measure(2.0, np.array([0.2, -0.06]))
     words = 'path_tolerance: b is measured at -0.06 and commanded to 0, 0.06 apart; tolerance 0.05'
@@ -124,7 +124,7 @@ def test_the_path_is_kept_until_one_coordinate_leaves_it_and_it_is_named():
     assert watch.strayed(2.0) == ''
 
 
-def test_a_configuration_that_is_measured_no_more_has_left_its_tolerance():
+def test_missing_measurements_violate_the_path_tolerance():
     watch = ramp()
     watch.begin(tolerance_of([Joint('b', 0.05)], [], 0.0, NAMES))
     watch.measure(2.0, np.array([0.2, 0.0]))
@@ -132,7 +132,7 @@ def test_a_configuration_that_is_measured_no_more_has_left_its_tolerance():
     assert 'not measured any more' in watch.strayed(2.0 + 1.1 * SILENT_S)
 
 
-def test_a_tolerance_that_nobody_can_watch_is_refused():
+def test_tolerance_is_refused_if_the_configuration_is_not_measured():
     watch = ramp()
     asked = tolerance_of([], [Joint('a', 0.05)], 0.0, NAMES)
     assert watch.refusal(asked, 2.0).startswith('goal_tolerance: the configuration of this arm')
@@ -143,7 +143,7 @@ def test_a_tolerance_that_nobody_can_watch_is_refused():
 
 
 def arrivals(watch, error, seconds):
-    """Return what is said cycle by cycle, with one and the same error of `a`."""
+    """Return the verdict of each cycle, with a constant error of `a`."""
     said = []
     for k in range(round(100 * seconds)):
         now = 2.0 + 0.01 * k
@@ -153,7 +153,7 @@ def arrivals(watch, error, seconds):
     return said
 
 
-def test_at_the_end_it_must_stay_within_the_tolerance():
+def test_goal_settles_only_after_staying_within_tolerance_for_settled_s():
     watch = ramp()
     watch.begin(tolerance_of([], [Joint('a', 0.05)], 0.0, NAMES))
     said = [arrival for arrival, _ in arrivals(watch, 0.04, 0.5)]
@@ -163,7 +163,7 @@ def test_at_the_end_it_must_stay_within_the_tolerance():
 
 
 @pytest.mark.parametrize(('given', 'allowed'), [(0.0, 1.5), (0.4, 0.4)])
-def test_it_is_missed_when_its_time_is_over_the_arms_own_where_none_is_given(given, allowed):
+def test_goal_is_missed_after_goal_time_tolerance_or_settle_timeout_if_not_set(given, allowed):
     watch = ramp()
     watch.begin(tolerance_of([], [Joint('a', 0.05)], given, NAMES))
     said = arrivals(watch, 0.06, allowed + 1.0)
@@ -172,19 +172,19 @@ def test_it_is_missed_when_its_time_is_over_the_arms_own_where_none_is_given(giv
     assert said[first][1].endswith('0.06 apart; tolerance 0.05')
 
 
-def test_without_a_limit_of_time_it_is_waited_for():
+def test_goal_with_negative_time_tolerance_is_awaited_without_limit():
     watch = ramp()
     watch.begin(tolerance_of([], [Joint('a', 0.05)], -1.0, NAMES))
     assert {arrival for arrival, _ in arrivals(watch, 0.06, 30.0)} == {Arrival.AWAITED}
 
 
-def test_without_a_tolerance_it_is_there_at_once():
+def test_goal_without_tolerance_settles_at_once():
     watch = ramp()
     watch.begin(tolerance_of([], [], 0.0, NAMES))
     assert watch.arrived(2.0) == (Arrival.SETTLED, '')
 
 
-# -- what becomes of it
+# -- results
 
 
 @pytest.mark.parametrize(
@@ -201,14 +201,14 @@ def test_without_a_tolerance_it_is_there_at_once():
         (GoalState.PREEMPTED, True, Ending.ABORTED, ErrorCode.INVALID_GOAL),
     ],
 )
-def test_every_end_of_a_goal_has_its_code(state, asked, ending, code):
+def test_goal_state_determines_ending_and_error_code(state, asked, ending, code):
     report = GoalReport(3, GoalKind.CONFIGURATION, state, 'why')
     result = result_of(report, None, cancel_asked=asked)
     assert (result.ending, result.code) == (ending, code)
     assert result.text.endswith('why')
 
 
-def test_no_end_is_without_a_code_and_a_text():
+def test_result_of_every_goal_state_has_a_code_and_a_text():
     for state in GoalState:
         result = result_of(
             GoalReport(1, GoalKind.CONFIGURATION, state, ''), None, cancel_asked=False
@@ -221,7 +221,7 @@ def test_no_end_is_without_a_code_and_a_text():
         assert result.text
 
 
-def test_what_was_wrong_with_a_goal_decides_its_code():
+def test_goal_error_determines_the_error_code():
     report = GoalReport(3, GoalKind.CONFIGURATION, GoalState.REFUSED, 'why')
     for error, code in (
         (GoalError('x'), ErrorCode.INVALID_GOAL),
@@ -231,14 +231,14 @@ def test_what_was_wrong_with_a_goal_decides_its_code():
         assert code_of(error) is result_of(report, error, cancel_asked=False).code is code
 
 
-# -- which goals there are
+# -- unfinished goals
 
 
 def configuration(number):
     return configuration_goal(number, NAMES, [0.0], [[0.0, 0.1]], expected=NAMES)
 
 
-def test_one_goal_is_given_up_and_the_others_stay():
+def test_giving_up_one_goal_keeps_the_others():
     first, second, third = map(configuration, (1, 2, 3))
     goals = UnderWay(third, Plan(second, None), Plan(first, None))
     assert [goal.number for goal in goals.goals] == [3, 2, 1]
@@ -250,7 +250,7 @@ def test_one_goal_is_given_up_and_the_others_stay():
     assert goals == UnderWay()
 
 
-def test_the_targets_of_a_stream_are_one_goal():
+def test_targets_of_a_stream_count_as_one_goal():
     under_way = point_goal(4, (0.0, 0.0, 0.2), stream=True)
     goals = UnderWay(point_goal(4, (0.0, 0.1, 0.2), stream=True), None, Plan(under_way, None))
     assert goals.stream == 4
@@ -258,7 +258,7 @@ def test_the_targets_of_a_stream_are_one_goal():
     assert goals == UnderWay()
 
 
-def test_a_course_knows_which_point_it_has_passed():
+def test_course_index_increases_as_points_are_passed():
     table = Timetable(np.array([1.0, 2.0]), np.array([[1.0], [0.0]]), np.zeros((0, 0)))
     here, seen = np.array([0.0]), []
     for _ in range(25):
