@@ -256,9 +256,7 @@ def test_velocities_that_overshoot_the_limits_between_two_points_are_refused(pla
         goal = configuration_goal(1, names, [10.0, 20.0], [bent] * 2, velocities, expected=names)
         return planner.plan(goal, planner.model.rest_configuration)
 
-    assert (
-        plan(0.039 * most).course is not None
-    )  # overshoot of rate * 10 s / 4: 0.9975 of the limit
+    assert plan(0.039 * most).course is not None  # 0.9 + 0.039 * 10 / 4 = 0.9975 of the limit
     beyond = plan(0.06 * most)
     assert beyond.course is None
     assert 'points: (proximal_bend_x, proximal_bend_y) bends by' in beyond.refusal

@@ -74,9 +74,7 @@ def test_known_hysteresis_is_compensated():
     plain, goals, _ = there_and_back(tracker_of(RIG, None))
     with_memory, goals_now, believed = there_and_back(tracker_of(RIG, ArmMemory(operator)))
     real = real_tips(RIG, operator, with_memory)
-    np.testing.assert_allclose(
-        believed, real, atol=3e-4
-    )  # to first order in the lacking actuation
+    np.testing.assert_allclose(believed, real, atol=3e-4)  # first order in the hysteresis
     # Relative to where each arm began, so that motions are compared.
     missed = [
         np.linalg.norm((tips - tips[0]) - (goal - goal[0]), axis=1)[200:].mean()

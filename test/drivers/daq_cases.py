@@ -12,7 +12,7 @@ def daq_config(port=None, **changes):
     fields = {
         'host': None if port is None else {'host': '127.0.0.1', 'port': port},
         'command_timeout_s': 0.15,
-        'call_timeout_s': 0.13,  # a busy machine; with the block and its margin still < 300 ms
+        'call_timeout_s': 0.13,  # for a busy machine; with the block and its margin still < 300 ms
         'inputs': [
             {
                 'name': f'pressure_{i + 1}',

@@ -1,4 +1,4 @@
-"""What a board sends, in any pieces, with any garbage, in any order; over a line of memory."""
+"""Board link over a line in memory: data in any pieces, with any garbage, in any order."""
 
 import itertools
 import struct
@@ -24,19 +24,19 @@ HELLO = struct.pack('<6BI', 1, Kind.STEPPERS, 0, 1, 6, 1, BOOT_ID)
 
 
 def state(count, what=State.IDLE, cause=Cause.NONE, zeroed=0, positions=(0,) * MOTORS):
-    """Return a state frame of the board, the `count`th that it sends."""
+    """Return the `count`th state frame that the board sends."""
     layout = struct.pack('<I6B6i', 10000 * count, what, cause, 0, 0, zeroed, 0, *positions)
     return encode(Frame(Type.STEPPER_STATE, count & 0xFF, layout))
 
 
 def taken(data):
-    """Return the host's frames in what was written."""
+    """Return the host's frames in the data that was written."""
     receiver = FrameReceiver(key_of=lambda t: messages.key_of(t, BOOT_ID))
     return receiver.feed(bytes(data))
 
 
 class User:
-    """Notes what it is told."""
+    """Records states, stamps and refusals."""
 
     def __init__(self):
         self.states, self.stamps, self.refusals = [], [], []
@@ -52,7 +52,7 @@ class User:
 def connected(user=None):
     """Return a link after its handshake, its port and its user."""
     port, user = MemoryPort(), user or User()
-    # Silence is another test's: generating examples takes its time.
+    # No loss by silence here: generating examples takes time.
     link = BoardLink(
         port, config(link_timeout_s=0.25, answer_timeout_s=0.01), user, SerialCounter()
     )
@@ -74,14 +74,14 @@ def listen(link, port):
         link.listen(0.0)
 
 
-# Bytes that could be read as a frame's end, and a delimiter, so that the next frame is whole.
+# Bytes that may look like the end of a frame, and a delimiter, so that the next one is whole.
 garbage = st.binary(max_size=60).map(lambda noise: noise + b'\0')
 places = st.lists(st.integers(0, 1000), max_size=20)
 
 
 @given(st.lists(garbage, min_size=1, max_size=8), places)
 @settings(max_examples=40, deadline=None)
-def test_every_state_arrives_once_whatever_the_pieces_and_the_garbage(noises, places):
+def test_every_state_arrives_once_despite_garbage_and_any_splitting(noises, places):
     link, port, user = connected()
     stream = b''.join(noise + state(i + 1) for i, noise in enumerate(noises))
     port.pieces = cut(stream, places)
@@ -94,7 +94,9 @@ def test_every_state_arrives_once_whatever_the_pieces_and_the_garbage(noises, pl
 
 @given(st.permutations(range(1, 30)), places, st.sets(st.integers(1, 29)))
 @settings(max_examples=40, deadline=None)
-def test_states_in_any_order_with_gaps_are_counted_and_harm_nothing(order, places, dropped):
+def test_reordered_states_arrive_gaps_are_counted_and_stamps_stay_monotonic(
+    order, places, dropped
+):
     link, port, user = connected()
     kept = [i for i in order if i not in dropped]
     port.pieces = cut(b''.join(map(state, kept)), places)
@@ -109,7 +111,7 @@ def test_states_in_any_order_with_gaps_are_counted_and_harm_nothing(order, place
 
 @given(st.integers(0, 400), st.integers(0, 7), st.lists(st.integers(1, 8), max_size=4))
 @settings(max_examples=40, deadline=None)
-def test_a_flipped_bit_costs_its_frame_and_no_other(place, bit, rest):
+def test_flipped_bit_costs_at_most_two_frames(place, bit, rest):
     link, port, user = connected()
     frames = [state(i + 1) for i in range(8)]
     stream = bytearray(b''.join(frames))
@@ -118,7 +120,7 @@ def test_a_flipped_bit_costs_its_frame_and_no_other(place, bit, rest):
     listen(link, port)
     heard = [said.time_us // 10000 for said in user.states]
     assert set(heard) <= set(range(1, 9))
-    assert len(heard) >= 6  # a broken delimiter costs two
+    assert len(heard) >= 6  # a broken delimiter costs two frames
     assert len(heard) == len(set(heard))
 
 
@@ -134,8 +136,8 @@ states = st.builds(
 
 @given(st.lists(st.one_of(states, garbage), max_size=8), places)
 @settings(max_examples=40, deadline=None)
-def test_whatever_a_board_says_nothing_is_armed_before_a_command(said, places):
-    """The driver answers states with what stops, never with what moves."""
+def test_driver_sends_nothing_but_disarm_before_a_command(said, places):
+    """The driver may answer states with frames that stop, never with frames that move."""
     driver = CableSteppers(config(), limits())
     link, port, _ = connected(driver)
     driver._board._trouble = ''
@@ -148,7 +150,7 @@ def test_whatever_a_board_says_nothing_is_armed_before_a_command(said, places):
 
 @given(states)
 @settings(max_examples=40, deadline=None)
-def test_targets_follow_a_command_only_where_the_board_is_fit(said):
+def test_targets_are_sent_only_if_the_board_is_ready_and_homed(said):
     driver = CableSteppers(config(), limits())
     link, port, _ = connected(driver)
     driver._board._trouble = ''
@@ -166,7 +168,7 @@ def test_targets_follow_a_command_only_where_the_board_is_fit(said):
         assert (Type.ARM in types) == (driver._state.state is State.IDLE)
 
 
-def test_motors_of_others_stay_where_they_are():
+def test_targets_of_unconfigured_motors_are_their_positions():
     driver = CableSteppers(config(count=2), limits(2))
     link, port, _ = connected(driver)
     driver._board._trouble = ''
@@ -192,7 +194,7 @@ def test_answers_are_matched_by_type_and_sequence():
     assert link.ask(Type.RESET) is Result.MOVING
 
 
-def test_a_question_is_asked_three_times():
+def test_unanswered_request_is_sent_three_times():
     link, port, _ = connected()
     with pytest.raises(LinkDownError, match='no answer to RESET'):
         link.ask(Type.RESET)
@@ -200,27 +202,27 @@ def test_a_question_is_asked_three_times():
     assert link._counter.unanswered == 3
 
 
-def test_silence_is_a_loss():
+def test_silence_is_reported_as_link_loss():
     link, _, _ = connected()
     link._heard_s = time.monotonic() - 300.0
     with pytest.raises(LinkDownError, match=r'no state for 30\d\d\d\d ms'):
         link.listen(0.0)
 
 
-def test_a_boot_state_is_a_restart_and_loses_nothing():
+def test_boot_state_is_a_restart_and_counts_no_lost_frames():
     link, port, _ = connected()
     port.pieces = [state(5), state(1, State.BOOT)]
     link.listen(0.0)
     with pytest.raises(RebootedError):
         link.listen(0.0)
-    assert link._counter.received.lost == 4  # before the first state, none of the restart
+    assert link._counter.received.lost == 4  # before the first state, none by the restart
 
 
 @pytest.mark.parametrize(
     ('version', 'kind', 'text'),
     [(2, Kind.STEPPERS, 'version 2 of the protocol, 1 is needed'), (1, Kind.VALVES, 'valves')],
 )
-def test_another_board_or_version_is_refused(version, kind, text):
+def test_wrong_board_kind_or_protocol_version_is_refused(version, kind, text):
     port = MemoryPort()
     link = BoardLink(port, config(), User(), SerialCounter())
     reply = struct.pack('<6BI', version, kind, 0, 1, 6, 1, BOOT_ID)
@@ -240,7 +242,7 @@ def test_another_board_or_version_is_refused(version, kind, text):
         (state(1), r'^nowhere: no answer at \d+ baud; another device'),
     ],
 )
-def test_a_port_where_no_board_answers_is_named_with_what_came(said, text):
+def test_unanswered_handshake_names_the_port_and_the_received_bytes(said, text):
     port = MemoryPort()
     link = BoardLink(port, config(), User(), SerialCounter())
     port.pieces = [said] if said else []
@@ -248,7 +250,7 @@ def test_a_port_where_no_board_answers_is_named_with_what_came(said, text):
         link.shake_hands(Kind.STEPPERS, time.monotonic() + 0.05, threading.Event())
 
 
-# -- when a board measured
+# -- time stamps of a board
 
 
 @given(
@@ -257,20 +259,20 @@ def test_a_port_where_no_board_answers_is_named_with_what_came(said, text):
     st.integers(0, 2**32 - 1),
 )
 @settings(max_examples=40, deadline=None)
-def test_stamps_follow_a_drifting_board_through_jitter(jitter, drift, start_us):
+def test_board_stamps_stay_accurate_despite_drift_and_jitter(jitter, drift, start_us):
     """Half a per cent of drift, a counter that wraps, arrivals late by up to 20 ms."""
     clock = BoardClock()
     for i, late in enumerate(jitter):
         true_s = 100.0 + 0.01 * i
-        arrival = true_s + (late if i % 10 else 0.0)  # one in ten comes at once
+        arrival = true_s + (late if i % 10 else 0.0)  # one in ten arrives at once
         time_us = (start_us + round(0.01 * i * (1.0 + drift) * 1e6)) % 2**32
         stamp = clock.stamp(time_us, arrival)
         assert stamp <= arrival + 1e-9
         if i > 10:
-            assert abs(stamp - true_s) < 0.006  # of drift within a second, and a rounding
+            assert abs(stamp - true_s) < 0.006  # drift within a second, and rounding
 
 
-def test_a_stepper_state_has_all_motors():
+def test_stepper_state_contains_the_positions_of_all_motors():
     said = messages.parse(taken(state(3, positions=(1, -2, 3, -4, 5, -6)))[0])
     assert isinstance(said, StepperState)
     assert said.positions == (1, -2, 3, -4, 5, -6)

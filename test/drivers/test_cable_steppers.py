@@ -1,4 +1,4 @@
-"""The stepper driver against boards, in simulated time: AVR binary, and core compiled here."""
+"""Stepper driver with boards, in simulated time: AVR binary, and core compiled here."""
 
 import numpy as np
 import pytest
@@ -31,13 +31,13 @@ def rig(request):
 
 
 def counted(rig):
-    """Return microsteps as the driver and as the coils have them, (m,) each."""
+    """Return microsteps as counted by the driver and by the coils, (m,) each."""
     reading = rig.driver.reading()
     steps = np.array([motor.step_m for motor in rig.driver.config.motors])
     return list(np.rint(reading.position / steps).astype(int)), list(rig.bench()['shafts'])
 
 
-def test_nothing_moves_before_it_is_homed_and_told(rig):
+def test_nothing_moves_before_homing_and_a_command(rig):
     rig.driver.start()
     rig.says('not homed')
     assert 'not homed' in rig.driver.follow(FAR)
@@ -48,7 +48,7 @@ def test_nothing_moves_before_it_is_homed_and_told(rig):
     assert rig.driver.values()['state'] == 'IDLE'
 
 
-def test_steps_commanded_are_steps_executed(rig):
+def test_commanded_steps_are_executed_exactly(rig):
     rig.home()
     phases = np.arange(MOTORS)
 
@@ -67,7 +67,7 @@ def test_steps_commanded_are_steps_executed(rig):
     assert values['board_frames_lost'] == values['frames_corrupt'] == '0'
 
 
-def test_hold_brakes_and_the_next_target_goes_on(rig):
+def test_hold_stops_the_motors_and_the_next_target_is_followed(rig):
     rig.home()
     assert rig.drive(lambda _: FAR, 0.6) is None
     held = rig.clock.now_s()
@@ -82,8 +82,8 @@ def test_hold_brakes_and_the_next_target_goes_on(rig):
     rig.arrive(0.0)
 
 
-def test_unplugged_in_mid_motion(rig):
-    """Stopped within 250 ms, reported within 300 ms, back by itself, still until told."""
+def test_unplugging_in_motion_stops_the_motors_until_reset_and_follow(rig):
+    """Stopped within 250 ms, reported within 300 ms; reconnects, but moves only on command."""
     rig.home()
     assert rig.drive(lambda _: FAR, 0.6) is None
     pulled = rig.inject('unplug')
@@ -97,7 +97,7 @@ def test_unplugged_in_mid_motion(rig):
     assert stood < 0.25
 
     rig.inject('plug')
-    rig.says('STOPPED cause 2')  # the board's own word: watchdog
+    rig.says('STOPPED cause 2')  # cause reported by the board: watchdog
     stopped = rig.bench()['shafts']
     assert 'link: lost' in rig.driver.follow(FAR)
     with pytest.raises(DriverError, match='reset it first'):
@@ -106,7 +106,7 @@ def test_unplugged_in_mid_motion(rig):
     assert rig.bench()['shafts'] == stopped
 
     rig.driver.reset()
-    rig.ready()  # what was counted is still known: no homing
+    rig.ready()  # the step counts are still valid: no homing
     rig.clock.sleep(0.1)
     assert rig.bench()['shafts'] == stopped
     assert counted(rig)[0] == list(stopped)
@@ -114,7 +114,7 @@ def test_unplugged_in_mid_motion(rig):
     assert rig.bench()['shafts'] == (0,) * MOTORS
 
 
-def test_a_restarted_board_is_not_homed(rig):
+def test_restarted_board_must_be_homed_again(rig):
     rig.home()
     rig.arrive(0.004)
     began = rig.inject('reset')
@@ -127,13 +127,13 @@ def test_a_restarted_board_is_not_homed(rig):
     assert 'not homed' in rig.driver.follow(FAR)
     rig.clock.sleep(0.2)
     assert rig.bench()['shafts'] == shafts
-    assert rig.driver.reading() is None  # not 0, from which the board now counts
+    assert rig.driver.reading() is None  # not 0, from which the restarted board counts
     rig.driver.home()
     rig.ready()
     rig.arrive(0.002)
 
 
-def test_a_silent_shield_is_a_fault_with_the_boards_own_code(rig):
+def test_silent_motor_shield_is_reported_with_the_cause_from_the_board(rig):
     rig.home()
     assert rig.drive(lambda _: FAR, 0.3) is None
     began = rig.inject('shield 1 off')
@@ -151,7 +151,7 @@ def test_a_silent_shield_is_a_fault_with_the_boards_own_code(rig):
     rig.ready()
 
 
-def test_a_bad_line_costs_frames_and_the_arm_still_follows(rig):
+def test_noisy_line_loses_frames_but_no_steps(rig):
     rig.home()
     rig.inject('noise 0.001')
     rig.inject('loss 0.0004')
@@ -173,13 +173,13 @@ def test_a_bad_line_costs_frames_and_the_arm_still_follows(rig):
     assert not rig.driver.problems()
 
 
-def test_a_slow_line_delays_and_loses_nothing(rig):
-    rig.inject('delay 40')  # Bluetooth
+def test_slow_line_causes_no_problem_and_hold_always_disarms(rig):
+    rig.inject('delay 40')  # as with Bluetooth
     rig.home()
     rig.arrive(0.003)
     values = rig.driver.values()
     assert 80.0 <= float(values['round_trip_ms'].split()[0]) < 130.0
-    rig.driver.hold()  # an ARM is never left behind, however late its state comes
+    rig.driver.hold()  # no ARM stays in effect, even if its state comes late
     rig.until(lambda: rig.driver.values()['state'] == 'IDLE')
     rig.driver.follow(0.0 * ONE)
     rig.clock.sleep(0.02)
@@ -189,7 +189,7 @@ def test_a_slow_line_delays_and_loses_nothing(rig):
     assert not rig.driver.problems()
 
 
-def test_commands_that_stop_coming_stop_the_motors(rig):
+def test_stale_commands_stop_the_motors(rig):
     rig.home()
     assert rig.drive(lambda _: FAR, 0.4) is None
     last = rig.clock.now_s()
@@ -201,8 +201,8 @@ def test_commands_that_stop_coming_stop_the_motors(rig):
     rig.ready()
 
 
-def test_a_new_driver_knows_what_the_board_has_counted(rig):
-    """A driver ends in mid-motion without a word; the one after it needs no homing, no reset."""
+def test_new_driver_takes_over_the_step_counts_of_the_board(rig):
+    """A driver ends in motion without a message; the next one needs no homing and no reset."""
     rig.home()
     rig.arrive(0.004)
     rig.driver.follow(FAR)
@@ -225,7 +225,7 @@ def test_a_new_driver_knows_what_the_board_has_counted(rig):
     again.close()
 
 
-def test_another_board_is_refused_by_name():
+def test_board_of_another_kind_is_refused_by_name():
     clock = ManualClock()
     board = MemoryBoard('valves', clock)
     board.start()
@@ -240,7 +240,7 @@ def test_another_board_is_refused_by_name():
     assert clock.failures == []
 
 
-def test_a_port_that_is_not_there_is_named(tmp_path):
+def test_missing_port_is_named(tmp_path):
     driver = CableSteppers(config(tmp_path / 'missing'), limits())
     assert driver.not_ready() == 'steppers: not started'
     driver.start()
@@ -261,12 +261,12 @@ def test_a_port_that_is_not_there_is_named(tmp_path):
         (np.array([-0.0451, 0, 0, 0, 0, 0]), 'cable_0 = -0.0451 m outside'),
     ],
 )
-def test_impossible_commands_are_named(command, text):
+def test_invalid_commands_are_refused_by_name(command, text):
     with pytest.raises(ValueError, match=text):
         CableSteppers(config(), limits()).follow(command)
 
 
-def test_limits_are_what_the_board_takes():
+def test_board_limits_are_the_cable_limits_in_microsteps():
     first, _, reversed_one, *_ = board_limits(config(), limits())
     assert first.max_speed == np.ceil(0.02 / STEP_M)
     assert first.acceleration == np.floor(0.5 / STEP_M)
@@ -289,14 +289,14 @@ def test_limits_the_board_cannot_keep_are_refused(fields, speed, text):
 
 
 @pytest.mark.parametrize('field', ['name', 'motor'])
-def test_a_motor_is_there_once(field):
+def test_duplicate_motor_name_or_number_is_refused(field):
     motors = [motor.model_dump() for motor in config().motors]
     motors[1][field] = motors[0][field]
     with pytest.raises(ValueError, match=f'{field} .* is there twice'):
         config(motors=motors)
 
 
-def test_another_board_of_the_kind_does_not_know_where_this_arm_is():
+def test_exchanged_board_of_the_same_kind_must_be_homed_again():
     """Ports of two boards are exchanged: the other is homed, and has the counts of another arm."""
     clock = ManualClock()
     board, foreign = (MemoryBoard('steppers', clock) for _ in range(2))
@@ -318,7 +318,7 @@ def test_another_board_of_the_kind_does_not_know_where_this_arm_is():
     rig.says('not homed')
     shafts = other.bench()['shafts']
     assert 'not homed' in rig.driver.follow(FAR)
-    assert rig.driver.reading() is None  # not where the other arm is
+    assert rig.driver.reading() is None  # not the position of the other arm
     clock.sleep(0.2)
     assert other.bench()['shafts'] == shafts
     rig.driver.home()
@@ -329,7 +329,7 @@ def test_another_board_of_the_kind_does_not_know_where_this_arm_is():
 
 
 class Agreeing:
-    """A line at whose other end everything is accepted."""
+    """A line that answers OK to everything."""
 
     def ask(self, frame_type, payload=b''):
         return Result.OK
@@ -338,8 +338,8 @@ class Agreeing:
 @pytest.mark.parametrize(
     ('later_s', 'known'), [(3.0, True), (3.9, True), (4.5, False), (-60.0, False)]
 )
-def test_boards_that_were_started_equally_often_are_told_apart_by_their_time(later_s, known):
-    """Their ids are counts of starts; 3 s pass, in which a plug is in other hands."""
+def test_boards_with_equal_boot_id_are_distinguished_by_their_clock(later_s, known):
+    """Boot ids are counts of starts; for 3 s the plug is out and may go to another board."""
     clock = ManualClock()
     driver = CableSteppers(config(), limits(), clock)
     reply = HelloReply(1, Kind.STEPPERS, (1, 0), MOTORS, ResetCause.POWER, 7)
@@ -350,7 +350,7 @@ def test_boards_that_were_started_equally_often_are_told_apart_by_their_time(lat
         told = (time_us % 2**32, State.IDLE, Cause.NONE, 0, 0, zeroed, 0, (0,) * MOTORS)
         driver.state(StepperState(*told), clock.now_s())
 
-    began_us = 2**32 - 1_000_000  # it wraps meanwhile
+    began_us = 2**32 - 1_000_000  # the counter wraps meanwhile
     tell(began_us)
     assert driver.reading() is not None
     driver.disconnected('the port is gone')

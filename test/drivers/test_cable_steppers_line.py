@@ -1,16 +1,16 @@
-"""The stepper driver behind a real port: the AVR binary in simavr, and the core compiled here."""
+"""Stepper driver at a real port: the AVR binary in simavr, and the core compiled here."""
 
 import numpy as np
 import pytest
 from stepper_cases import MOTORS, STEP_M, rig_at
 
 pytestmark = pytest.mark.wall_clock
-# Asked here is that steps told are steps made, not how soon a computer notices that it was late.
+# This checks executed steps, not how soon a busy computer notices that it was late.
 PATIENT = {'command_timeout_s': 1.0, 'link_timeout_s': 0.25}
 
 
 @pytest.mark.parametrize('emulator', ['native', 'simavr'])
-def test_steps_commanded_are_steps_executed_and_a_plug_may_be_pulled(tmp_path, emulator):
+def test_commanded_steps_are_executed_exactly_also_after_unplugging(tmp_path, emulator):
     with rig_at(tmp_path, emulator, **PATIENT) as rig:
         rig.home()
         phases = np.arange(MOTORS)
@@ -24,9 +24,9 @@ def test_steps_commanded_are_steps_executed_and_a_plug_may_be_pulled(tmp_path, e
         rig.inject('unplug')
         rig.says('link: lost')
         rig.inject('plug')
-        rig.says('STOPPED cause 2')  # the board's own word: watchdog
+        rig.says('STOPPED cause 2')  # cause reported by the board: watchdog
         rig.driver.reset()
-        rig.ready()  # what was counted is still known: no homing
+        rig.ready()  # the step counts are still valid: no homing
         assert list(rig.bench()['shafts']) == target
         rig.arrive(0.0)
         assert rig.bench()['shafts'] == (0,) * MOTORS

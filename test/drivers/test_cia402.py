@@ -1,4 +1,4 @@
-"""The driver's view of a drive against the emulated drive, written apart from the profile."""
+"""The driver's view of a drive against the emulated drive, which is written separately."""
 
 import pytest
 
@@ -22,11 +22,11 @@ CAPTURED = [
 
 
 @pytest.mark.parametrize(('word', 'state'), CAPTURED)
-def test_states_of_status_words(word, state):
+def test_status_words_are_decoded_to_their_states(word, state):
     assert StatusWords().state(word) is state
 
 
-def test_every_word_shows_at_most_one_state():
+def test_every_status_word_matches_at_most_one_state():
     words = StatusWords()
     for word in range(0x80):
         shown = [
@@ -43,7 +43,7 @@ def drive_towards(drive, wanted, steps):
         drive.write_control(next_control_word(state, wanted, ControlWords()))
 
 
-def test_a_drive_is_enabled_in_three_steps_and_off_in_one():
+def test_drive_is_enabled_in_three_steps_and_disabled_in_one():
     drive = EmulatedDrive(2.5)
     drive.write_torque(1.0)
     drive_towards(drive, True, 2)
@@ -55,7 +55,7 @@ def test_a_drive_is_enabled_in_three_steps_and_off_in_one():
     assert (drive.state, drive.torque) == ('disabled', 0.0)
 
 
-def test_a_fault_stays_until_it_is_reset_on_a_rising_bit():
+def test_fault_stays_until_a_rising_edge_of_the_reset_bit():
     drive = EmulatedDrive(2.5)
     drive_towards(drive, True, 3)
     drive.write_control(0x80 | 0x0F)
@@ -66,7 +66,7 @@ def test_a_fault_stays_until_it_is_reset_on_a_rising_bit():
     assert (drive.state, drive.fault_code) == ('disabled', 0)
 
 
-def test_a_quick_stop_is_left_through_power_off():
+def test_quick_stop_is_left_through_the_disabled_state():
     drive = EmulatedDrive(2.5)
     drive_towards(drive, True, 3)
     drive.write_control(0x02)
@@ -77,7 +77,7 @@ def test_a_quick_stop_is_left_through_power_off():
     assert drive.state == 'enabled'
 
 
-def test_the_drive_watches_its_master():
+def test_drive_without_messages_for_its_watchdog_time_faults():
     drive = EmulatedDrive(2.5, watchdog_s=0.1)
     drive_towards(drive, True, 3)
     drive.write_torque(2.0)

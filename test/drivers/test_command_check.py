@@ -1,4 +1,4 @@
-"""What a driver takes as a command, and what it says of anything else."""
+"""Commands that a driver accepts, and its messages for all others."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from softarm_ros.drivers.command_check import checked_command
 NAMES = ('left', 'right')
 
 
-def test_a_command_within_its_range_is_returned_as_an_array_of_its_own():
+def test_valid_command_is_returned_as_a_copy():
     given = np.array([0.01, -0.02])
     taken = checked_command(given, NAMES, -0.02, [0.01, 0.03], 'm')
     np.testing.assert_array_equal(taken, given)
@@ -17,7 +17,7 @@ def test_a_command_within_its_range_is_returned_as_an_array_of_its_own():
     assert checked_command([1, 2], NAMES, 0, 2, 'N').dtype == np.float64
 
 
-def test_rounding_is_forgiven_as_far_as_the_slack_goes():
+def test_values_beyond_the_range_are_accepted_within_the_slack():
     assert checked_command([1.0 + 9e-10, 0.0], NAMES, 0.0, 1.0, 'Pa', slack=1e-9)[0] > 1.0
     for slack in (0.0, 1e-10):
         with pytest.raises(ValueError, match='left = 1 Pa outside'):
@@ -35,7 +35,7 @@ def test_rounding_is_forgiven_as_far_as_the_slack_goes():
         ([-2.5, 0.0], r'left = -2.5 N m outside \[-1, 1\] N m'),
     ],
 )
-def test_what_cannot_be_followed_is_named_with_its_range(command, message):
+def test_invalid_command_is_refused_with_name_value_and_range(command, message):
     most = np.array([1.0, 2.0])
     with pytest.raises(ValueError, match=message):
         checked_command(command, NAMES, -most, most, 'N m')

@@ -19,7 +19,7 @@ PRESSURES = np.array([1e4, 2e4, 3e4, 4e4, 5e4, 6e4])
 
 
 class Rig(Streamed):
-    """An emulated DAQ and a driver, with commands streaming where asked for."""
+    """An emulated DAQ and a driver; tests stream commands to it."""
 
     def __init__(self, **changes):
         config = daq_config(port=1, **changes)
@@ -67,14 +67,14 @@ def rig():
     rig.close()
 
 
-def test_values_arrive_in_order_and_scale(rig):
+def test_values_wrench_and_outputs_have_the_right_order_and_scale(rig):
     loads = np.array([3.0, -4.0, 10.0, 0.1, -0.2, 0.3])
     rig.daq.volts[:6] = [1.0, 2.0, 3.0, 4.0, 4.5, 1.5]
     rig.daq.volts[6:] = np.linalg.solve(CALIBRATION, loads)
     rig.move(0.3)
     state = rig.driver.state()
     expected = 0.25e6 * (rig.daq.volts[:6] - 1.0)
-    assert np.allclose(state.values, expected, atol=150.0)  # noise of a mean of ten: 24 Pa
+    assert np.allclose(state.values, expected, atol=150.0)  # noise of the mean of ten: 24 Pa
     assert np.allclose(state.wrench, loads, atol=0.01)
     assert np.allclose(state.outputs[:6], PRESSURES, atol=5.0)
     assert state.problems == ()
@@ -82,7 +82,7 @@ def test_values_arrive_in_order_and_scale(rig):
     assert state.age_s < 0.2
 
 
-def test_no_sample_is_lost_and_stamps_are_those_of_the_sample_clock(rig):
+def test_no_sample_is_lost_and_stamps_follow_the_sample_clock(rig):
     rig.up()
     rig.driver.take_blocks()
     blocks = []
@@ -112,14 +112,14 @@ def test_outputs_are_safe_before_enabling_and_after_disabling(rig):
     rig.move()
 
 
-def test_a_command_from_before_enabling_is_not_followed(rig):
+def test_command_from_before_enabling_is_not_followed(rig):
     rig.move()
     rig.driver.disable()
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
     rig.driver.enable()
     rig.clock.sleep(0.25)
     assert rig.safe()
-    assert rig.driver.state().problems == ()  # none yet, hence none stale
+    assert rig.driver.state().problems == ()  # no command yet, hence none is stale
 
 
 @pytest.mark.parametrize(
@@ -130,13 +130,13 @@ def test_a_command_from_before_enabling_is_not_followed(rig):
         ([0.0, 0.0, 1e5, 0.0, 0.0, 0.0], r'valve_3 = 100000 Pa outside \[0, 90000\] Pa'),
     ],
 )
-def test_wrong_commands_are_refused(values, message):
+def test_invalid_commands_are_refused_by_name(values, message):
     driver = DaqDriver(daq_config())
     with pytest.raises(ValueError, match=message):
         driver.set_outputs(values)
 
 
-def test_names_that_do_not_exist_are_refused():
+def test_unknown_line_and_single_writes_to_a_streamed_output_are_refused():
     driver = DaqDriver(daq_config())
     with pytest.raises(ValueError, match="no line 'air'; there are vacuum"):
         driver.set_line('air', True)
@@ -154,13 +154,13 @@ def test_stale_commands_make_the_outputs_safe(rig):
     rig.move()
 
 
-def test_overrun(rig):
+def test_buffer_overrun_makes_the_outputs_safe_until_reset(rig):
     rig.move()
     rig.daq.device.overrun()
     assert rig.reported('inputs', '-200279') < REPORT_S
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
     assert 'not able to keep up' in rig.driver.state().problems[0].text
-    rig.up()  # reading goes on by itself, moving does not
+    rig.up()  # reading resumes by itself, moving does not
     rig.stream(0.2)
     assert rig.safe()
     assert (rig.driver.counts().overruns, rig.driver.counts().starts) == (1, 2)
@@ -168,7 +168,7 @@ def test_overrun(rig):
     rig.move()
 
 
-def test_a_buffer_that_is_not_read_overruns_by_itself():
+def test_reads_slower_than_the_buffer_lasts_cause_a_reported_overrun():
     rig = Rig(buffer_samples=150, block_samples=5)
     try:
         rig.move()
@@ -180,11 +180,11 @@ def test_a_buffer_that_is_not_read_overruns_by_itself():
         rig.close()
 
 
-def test_a_reader_that_fell_behind_catches_up(rig):
+def test_reader_catches_up_if_calls_take_longer_than_their_block(rig):
     rig.up()
     rig.driver.reset()
     rig.driver.take_blocks()
-    rig.daq.host_faults.delay_s = 0.06  # of a call for ten samples, while sixty are taken
+    rig.daq.host_faults.delay_s = 0.06  # of a call for ten samples, in which sixty are taken
     rig.clock.sleep(1.0)
     ages = [rig.driver.state().age_s for _ in range(20) if rig.clock.sleep(0.02) is None]
     assert np.median(ages) < 0.2
@@ -196,7 +196,7 @@ def test_a_reader_that_fell_behind_catches_up(rig):
     rig.daq.host_faults.delay_s = 0.0
 
 
-def test_open_circuit(rig):
+def test_open_circuit_makes_the_outputs_safe_until_mended_and_reset(rig):
     rig.move()
     rig.daq.faults.open_V['Dev1/ai2'] = -0.02
     assert rig.reported('pressure_3', 'open') < REPORT_S
@@ -210,12 +210,12 @@ def test_open_circuit(rig):
     rig.move()
 
 
-def test_the_break_of_a_wire_is_no_lower_pressure(rig):
+def test_block_with_a_wire_break_shows_either_the_sound_or_the_broken_value(rig):
     rig.move()
     rig.driver.take_blocks()
     sound = rig.driver.state().values[2]
     seen = []
-    for k in range(40):  # breaks at every place in a block, 10 ms
+    for k in range(40):  # breaks at every position in a block of 10 ms
         rig.daq.faults.open_V['Dev1/ai2'] = 0.02
         rig.clock.sleep(0.02)
         rig.daq.faults.open_V.clear()
@@ -227,28 +227,28 @@ def test_the_break_of_a_wire_is_no_lower_pressure(rig):
     assert np.any(near) and not np.all(near)
 
 
-def test_stuck_sensor(rig):
+def test_stuck_sensor_makes_the_outputs_safe(rig):
     rig.move()
     rig.daq.faults.stuck.add('Dev1/ai0')
     assert rig.reported('pressure_1', 'stuck') < REPORT_S + 0.2  # stuck_after_s
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
 
 
-def test_pressure_beyond_its_limit(rig):
+def test_pressure_beyond_its_limit_makes_the_outputs_safe(rig):
     rig.move()
     rig.daq.volts[4] = 5.2
     assert rig.reported('pressure_5', 'limit') < REPORT_S
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
 
 
-def test_force_beyond_the_rating(rig):
+def test_force_beyond_the_rating_makes_the_outputs_safe(rig):
     rig.move()
     rig.daq.volts[6:] = np.linalg.solve(CALIBRATION, [60.0, 0, 0, 0, 0, 0])
     assert rig.reported('wrench', 'overload') < REPORT_S
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
 
 
-def test_sample_clock_stands_still(rig):
+def test_stopped_sample_clock_makes_the_outputs_safe_until_reset(rig):
     rig.move()
     rig.daq.faults.stall = True
     assert rig.reported('inputs', '-200284') < REPORT_S
@@ -259,7 +259,7 @@ def test_sample_clock_stands_still(rig):
     rig.move()
 
 
-def test_device_unplugged(rig):
+def test_unplugged_device_is_reported_and_works_again_after_reset(rig):
     rig.move()
     rig.daq.faults.gone = True
     assert rig.reported('inputs', '-201003') < REPORT_S
@@ -271,13 +271,13 @@ def test_device_unplugged(rig):
     rig.move()
 
 
-def test_host_killed_in_motion_and_back(rig):
+def test_killed_host_is_reported_and_outputs_are_safe_once_it_is_back(rig):
     rig.move()
     rig.daq.kill()
     assert rig.time_to(lambda: rig.driver.state().problems) < REPORT_S
     problem = rig.driver.state().problems[0]
     assert problem.code == 'grpc UNAVAILABLE' or problem.code == 'grpc CANCELLED'
-    # Outputs of a device stand when its host dies: nothing here can change that.
+    # A device keeps its outputs when its host dies; the driver cannot change that.
     assert np.allclose(rig.daq.output_V[:6], PRESSURES / 1e4, atol=4e-4)
     rig.daq.revive()
     rig.clock.until(rig.safe, 2.0, 'safe outputs')
@@ -290,14 +290,14 @@ def test_host_killed_in_motion_and_back(rig):
     rig.move()
 
 
-def test_cable_to_the_host_out_and_back(rig):
+def test_unreachable_host_is_reported_and_outputs_are_safe_once_it_is_back(rig):
     rig.move()
     rig.daq.host_faults.hang = True
     assert rig.time_to(lambda: rig.driver.state().problems) < REPORT_S
     assert rig.driver.state().problems[0].code == 'grpc DEADLINE_EXCEEDED'
     rig.clock.sleep(0.3)
     rig.daq.host_faults.hang = False
-    # The host still has the tasks of before: they are cleared, or the device stayed reserved.
+    # The host still has the old tasks; unless they are cleared, the device stays reserved.
     rig.clock.until(rig.safe, 3.0, 'safe outputs')
     rig.up()
     rig.driver.reset()
@@ -305,7 +305,7 @@ def test_cable_to_the_host_out_and_back(rig):
 
 
 @pytest.mark.parametrize('call', ['WriteAnalogF64', 'ReadAnalogF64', 'WriteDigitalLines'])
-def test_any_code_of_a_call_is_reported_as_it_is(rig, call):
+def test_error_code_of_a_call_is_reported_unchanged(rig, call):
     rig.move()
     rig.daq.host_faults.fail_next = (call, -200077)
     source = 'inputs' if call == 'ReadAnalogF64' else 'outputs'
@@ -315,7 +315,7 @@ def test_any_code_of_a_call_is_reported_as_it_is(rig, call):
     rig.clock.until(rig.safe, 1.0, 'safe outputs')
 
 
-def test_channels_that_do_not_exist_are_reported():
+def test_missing_channel_is_reported_and_blocks_enabling():
     config, clock = daq_config(port=1), ManualClock()
     wrong = [part.model_copy(update={'channel': 'Dev2/ai0'}) for part in config.inputs[:1]]
     daq = MemoryDaq(config, clock).start()
@@ -336,7 +336,9 @@ def test_the_caller_never_waits_for_a_slow_host(rig):
     longest = 0.0
     for count in range(100):
         began = rig.clock.now_s()
-        rig.driver.set_outputs(PRESSURES + 10.0 * count)  # the same again is not written again
+        rig.driver.set_outputs(
+            PRESSURES + 10.0 * count
+        )  # an unchanged command is not written again
         rig.driver.state()
         longest = max(longest, rig.clock.now_s() - began)
         rig.clock.sleep(0.005)
@@ -345,14 +347,14 @@ def test_the_caller_never_waits_for_a_slow_host(rig):
     assert rig.driver.counts().superseded > 0
 
 
-def test_a_driver_that_fails_says_so_and_makes_the_outputs_safe(rig, monkeypatch):
+def test_internal_error_is_reported_and_makes_the_outputs_safe(rig, monkeypatch):
     rig.move()
     monkeypatch.setattr(rig.driver._watches[0], 'look', lambda volts, duration_s: 1 / 0)
     assert rig.reported('daq inputs', 'internal') < REPORT_S
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
 
 
-def test_tare(rig):
+def test_tare_removes_the_bias_of_the_force_sensor(rig):
     rig.daq.volts[6:] = [0.1, -0.2, 0.3, 0.1, 0.0, -0.1]
     rig.up()
     rig.driver.tare()
@@ -362,7 +364,7 @@ def test_tare(rig):
     assert np.allclose(rig.driver.bias_V, rig.daq.volts[6:], atol=2e-4)
 
 
-def test_close_makes_the_outputs_safe(rig):
+def test_close_makes_the_outputs_safe_and_clears_the_tasks(rig):
     rig.move()
     rig.driver.close()
     assert rig.safe()

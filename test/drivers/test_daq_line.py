@@ -1,4 +1,4 @@
-"""The DAQ driver and a host over loopback; how soon it notices faults is asked in test_daq.py."""
+"""DAQ driver and host over loopback; test_daq.py checks how soon faults are reported."""
 
 import os
 import subprocess
@@ -17,8 +17,8 @@ from softarm_ros.drivers.connections import OF_THIS_COMPUTER
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.emulation.daq_service import EmulatedDaq
 
-PATIENCE_S = 20.0  # with a computer that does other things
-# What comes late here is made so, not what such a computer kept waiting.
+PATIENCE_S = 20.0  # for a busy computer
+# Only deliberate delays exceed these times, not those of a busy computer.
 TIMES = {
     'call_timeout_s': 1.0,
     'read_margin_s': 1.0,
@@ -28,7 +28,7 @@ TIMES = {
 PRESSURES = np.array([1e4, 2e4, 3e4, 4e4, 5e4, 6e4])
 
 
-def test_outputs_follow_a_host_that_dies_leaves_them_and_one_that_is_back_makes_them_safe():
+def test_killed_host_keeps_the_outputs_and_makes_them_safe_once_it_is_back():
     config = daq_config(**TIMES)
     daq = EmulatedDaq(config).start()
     daq.volts[:6] = [1.0, 2.0, 3.0, 4.0, 4.5, 1.5]
@@ -57,7 +57,7 @@ def test_outputs_follow_a_host_that_dies_leaves_them_and_one_that_is_back_makes_
         daq.kill()
         wait_until(lambda: driver.state().problems, PATIENCE_S, 'report')
         assert driver.state().problems[0].code in ('grpc UNAVAILABLE', 'grpc CANCELLED')
-        # Outputs of a device stand when its host dies: nothing here can change that.
+        # A device keeps its outputs when its host dies; the driver cannot change that.
         assert np.allclose(daq.output_V[:6], PRESSURES / 1e4, atol=4e-4)
         daq.revive()
         wait_until(lambda: not daq.output_V[:6].any(), PATIENCE_S, 'safe outputs')
@@ -69,12 +69,12 @@ def test_outputs_follow_a_host_that_dies_leaves_them_and_one_that_is_back_makes_
     assert daq.errors == []
 
 
-def test_a_second_driver_of_a_session_leaves_the_tasks_of_the_first():
+def test_second_driver_is_refused_and_leaves_the_tasks_of_the_first():
     config = daq_config(**TIMES)
     daq = EmulatedDaq(config).start()
     config = config.model_copy(update={'host': daq_config(daq.port).host})
     first = DaqDriver(config)
-    second = DaqDriver(config, open_channel=OF_THIS_COMPUTER.open_channel)  # as softarm jog
+    second = DaqDriver(config, open_channel=OF_THIS_COMPUTER.open_channel)  # as `softarm jog` does
     first.start()
     try:
         wait_until(
@@ -93,8 +93,8 @@ def test_a_second_driver_of_a_session_leaves_the_tasks_of_the_first():
         daq.close()
 
 
-def test_a_call_that_hangs_ends_at_its_deadline():
-    """The host answers nothing any more, and later again: its old tasks are cleared."""
+def test_hanging_call_ends_at_its_deadline_and_the_driver_reconnects():
+    """The host stops answering and then answers again: its old tasks are cleared."""
     config = daq_config(**TIMES | {'call_timeout_s': 0.2, 'read_margin_s': 0.1})
     with EmulatedDaq(config) as daq:
         driver = DaqDriver(config.model_copy(update={'host': daq_config(daq.port).host}))
@@ -108,7 +108,7 @@ def test_a_call_that_hangs_ends_at_its_deadline():
         driver.close()
 
 
-def test_the_library_is_imported_by_one_thread_only():
+def test_nidaqmx_is_imported_by_one_thread_only():
     # Two threads that import nidaqmx at the same time break each other's import.
     program = (
         'import sys, time\n'
@@ -132,7 +132,7 @@ def test_the_library_is_imported_by_one_thread_only():
     assert done.stdout.strip() == "{'grpc UNAVAILABLE'}", done.stdout + done.stderr
 
 
-def test_without_the_driver_of_ni_that_is_what_is_reported():
+def test_missing_ni_daqmx_driver_is_reported():
     driver = DaqDriver(daq_config())
     driver.start()
     try:

@@ -1,4 +1,4 @@
-"""What is made of samples: stamps, forces, open circuits; no device."""
+"""Processing of samples, without a device: stamps, forces, open circuits, configurations."""
 
 import numpy as np
 import pytest
@@ -20,7 +20,7 @@ from softarm_ros.drivers.sensor_watch import SensorWatch
     st.floats(-1e-4, 1e-4),
     st.floats(0.0, 0.01),
 )
-def test_stamps_follow_the_device_not_the_jitter(delays, drift, start_delay):
+def test_sample_stamps_follow_the_device_clock_despite_read_jitter(delays, drift, start_delay):
     rate, block = 1000.0, 10
     true_rate = rate * (1.0 + drift)
     delays[::20] = [0.0] * len(delays[::20])  # now and then a block is read at once
@@ -34,13 +34,13 @@ def test_stamps_follow_the_device_not_the_jitter(delays, drift, start_delay):
         assert stamps[0] >= previous
         assert stamps[-1] <= last_arrival + 1e-9
         previous = stamps[-1]
-        # Within the error of the start at first, then of a block read at once and the drift.
+        # At first within the error of the start, then of a block read at once, plus drift.
         assert np.abs(stamps - true).max() < 1e-3 + start_delay + 5e-4
         if k > 20:
             assert np.abs(stamps - true).max() < 1.6e-3
 
 
-def test_a_block_that_comes_late_is_not_stamped_late():
+def test_late_block_is_not_stamped_late():
     clock = SampleClock(1000.0, 0.0, 0.0)
     for k in range(100):
         clock.stamp(10, 0.01 * (k + 1))
@@ -51,7 +51,7 @@ def test_a_block_that_comes_late_is_not_stamped_late():
 # -- forces
 
 
-def test_calibration_and_bias_give_the_load_back():
+def test_force_sensor_recovers_the_load_after_taring():
     rng = np.random.default_rng(3)
     sensor = ForceSensor(daq_config().force_sensor)
     loads = rng.uniform(-1.0, 1.0, (6, 50)) * [[20], [20], [60], [1], [1], [1]]
@@ -91,7 +91,7 @@ def codes(watch, volts, blocks=20):
     return found
 
 
-def test_codes_of_sensors():
+def test_sensor_watch_reports_open_limit_and_stuck_codes():
     rng = np.random.default_rng(0)
 
     def noisy(volts):
@@ -105,7 +105,7 @@ def test_codes_of_sensors():
     assert codes(watch(stuck_after_s=None), lambda: np.full(10, 3.0), 30) == set()
 
 
-def test_a_spike_is_not_an_open_circuit():
+def test_voltage_spike_is_not_reported_as_an_open_circuit():
     sensor = watch()
     for k in range(100):
         volts = np.full(10, 3.0) + 1e-3 * np.arange(10)
@@ -116,14 +116,14 @@ def test_a_spike_is_not_an_open_circuit():
 
 @pytest.mark.parametrize('open_V', [0.02, 9.9])
 @pytest.mark.parametrize('share', range(1, 10))
-def test_the_block_in_which_a_wire_breaks_keeps_the_value_of_its_sound_samples(open_V, share):
+def test_block_with_a_wire_break_keeps_the_value_of_its_sound_samples(open_V, share):
     volts = np.where(np.arange(10) < share, 3.0 + 1e-3 * np.arange(10), open_V)
     shown = watch().believable(volts)
     assert shown.mean() == pytest.approx(3.0, abs=5e-3)
     np.testing.assert_array_equal(shown[:share], volts[:share])
 
 
-def test_an_open_circuit_is_shown_as_it_is_and_sound_samples_unchanged():
+def test_blocks_that_are_entirely_open_or_sound_are_shown_unchanged():
     for volts in (np.full(10, 0.02), np.linspace(2.0, 3.0, 10)):
         np.testing.assert_array_equal(watch().believable(volts), volts)
 
@@ -140,12 +140,12 @@ def test_an_open_circuit_is_shown_as_it_is_and_sound_samples_unchanged():
         ({'channel': 'ai0'}, 'channel'),
     ],
 )
-def test_inputs_that_cannot_work_are_refused(change, message):
+def test_invalid_analog_inputs_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         AnalogInput.model_validate({'name': 'p', 'channel': 'Dev1/ai0'} | change)
 
 
-def test_an_output_beyond_its_volts_is_refused():
+def test_output_range_beyond_its_voltage_range_is_refused():
     fields = {'name': 'v', 'channel': 'Dev1/ao0', 'scale': 1e4, 'low': 0.0, 'high': 1.1e5}
     with pytest.raises(ValueError, match=r'high = 110000.0 V takes 11 V, outside \[0.0, 10.0\] V'):
         AnalogOutput.model_validate(fields | {'safe': 0.0})
@@ -166,6 +166,6 @@ def test_an_output_beyond_its_volts_is_refused():
         ),
     ],
 )
-def test_configurations_that_cannot_work_are_refused(change, message):
+def test_inconsistent_daq_configurations_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         daq_config(**change)

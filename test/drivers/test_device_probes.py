@@ -1,4 +1,4 @@
-"""Asking drives and DAQ devices what they are, without writing anything."""
+"""Probes of drives and DAQ devices, which write nothing."""
 
 import time
 
@@ -38,7 +38,7 @@ def drives(request):
         yield device, changed(config, port=device.port)
 
 
-def test_every_axis_says_its_state(drives):
+def test_probe_reports_the_state_of_every_axis(drives):
     device, config = drives
     reports = probe_drives(config)
     assert [report.name for report in reports] == list(config.names)
@@ -47,7 +47,7 @@ def test_every_axis_says_its_state(drives):
     assert device.torque_writes() == []
 
 
-def test_the_fault_of_an_axis_is_named(drives):
+def test_probe_names_the_fault_of_an_axis(drives):
     device, config = drives
     device.fail(3, 0x2310)
     wait_until(lambda: device.states[3] == 'fault', 20.0, 'fault')
@@ -56,7 +56,7 @@ def test_the_fault_of_an_axis_is_named(drives):
     assert [bool(report.trouble) for report in reports] == [False] * 3 + [True] + [False] * 2
 
 
-def test_a_running_driver_is_not_disturbed(drives):
+def test_probe_does_not_disturb_a_running_servo_driver(drives):
     device, config = drives
     driver = ServoDriver(config)
     driver.start()
@@ -73,7 +73,7 @@ def test_a_running_driver_is_not_disturbed(drives):
         driver.close()
 
 
-def test_one_silent_drive_of_six_is_named():
+def test_probe_names_one_silent_drive_of_six():
     config = servo_config(per_axis_unit=True)
     with EmulatedDrives(config) as device:
         device.faults.silent_units = {4}
@@ -82,7 +82,7 @@ def test_one_silent_drive_of_six_is_named():
     assert [report.trouble for report in reports[:3] + reports[4:]] == [''] * 5
 
 
-def test_registers_that_do_not_exist_are_refused_by_code():
+def test_probe_reports_missing_registers_with_the_modbus_code():
     config = servo_config(axes=2)
     wrong = config.registers.model_copy(
         update={'torque': config.registers.torque.model_copy(update={'address': 900})}
@@ -92,7 +92,7 @@ def test_registers_that_do_not_exist_are_refused_by_code():
     assert all(report.trouble.startswith('modbus 0x02') for report in reports)
 
 
-def test_no_drive_at_all(free_port=9):
+def test_probe_without_a_drive_raises_driver_error(free_port=9):
     with pytest.raises(DriverError, match=r'no connection to 127\.0\.0\.1:9'):
         probe_drives(servo_config(port=free_port))
 
@@ -112,7 +112,7 @@ def daq():
         yield device, daq_config(device.port, **patient), written, volts
 
 
-def test_every_channel_is_there_and_read_once(daq):
+def test_probe_reads_every_daq_channel_and_writes_nothing(daq):
     device, config, written, _ = daq
     reports = probe_daq(config)
     assert [report.channel for report in reports] == [
@@ -129,7 +129,7 @@ def test_every_channel_is_there_and_read_once(daq):
     assert device.device.tasks == {}, 'tasks are cleared'
 
 
-def test_absent_channels_are_named_with_the_code(daq):
+def test_probe_names_missing_channels_with_the_daqmx_code(daq):
     _, config, _, _ = daq
     inputs = (config.inputs[0].model_copy(update={'channel': 'Dev2/ai0'}), *config.inputs[1:])
     outputs = (
@@ -145,7 +145,7 @@ def test_absent_channels_are_named_with_the_code(daq):
     ]
 
 
-def test_an_open_circuit_and_a_pressure_beyond_its_limit_are_named(daq):
+def test_probe_names_an_open_circuit_and_a_pressure_beyond_its_limit(daq):
     _, config, _, volts = daq
     volts[1], volts[4] = 0.02, 5.2
     reports = probe_daq(config)
@@ -154,7 +154,7 @@ def test_an_open_circuit_and_a_pressure_beyond_its_limit_are_named(daq):
     assert [bool(report.trouble) for report in reports].count(True) == 2
 
 
-def test_a_running_daq_is_not_disturbed(daq):
+def test_probe_does_not_disturb_a_running_daq_driver(daq):
     _, config, _, _ = daq
     driver = DaqDriver(config)
     driver.start()
@@ -170,7 +170,7 @@ def test_a_running_daq_is_not_disturbed(daq):
         driver.close()
 
 
-def test_a_host_that_is_not_there(daq):
+def test_probe_of_a_missing_daq_host_raises_daq_fault_error(daq):
     device, config, _, _ = daq
     device.kill()
     began = time.monotonic()

@@ -1,4 +1,4 @@
-"""docs/drivers.md names every field of the configurations, with the defaults that hold."""
+"""docs/drivers.md names every field of the configurations, with its actual default."""
 
 import re
 from pathlib import Path
@@ -42,7 +42,7 @@ def section(title):
 @pytest.mark.parametrize(
     ('title', 'block'), [(title, block) for title, blocks in SECTIONS.items() for block in blocks]
 )
-def test_every_field_is_named(title, block):
+def test_docs_name_every_configuration_field(title, block):
     text = section(title)
     absent = [
         field.alias or name
@@ -53,7 +53,7 @@ def test_every_field_is_named(title, block):
 
 
 @pytest.mark.parametrize('title', list(SECTIONS))
-def test_defaults_are_those_that_hold(title):
+def test_documented_defaults_match_the_code(title):
     for name, printed in ROW.findall(section(title)):
         defaults = [
             field.default

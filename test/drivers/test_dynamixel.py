@@ -1,4 +1,4 @@
-"""The driver of a Dynamixel bus at emulated servos that turn the simulated trunk."""
+"""Driver of a Dynamixel bus with emulated servos that move the simulated trunk."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ SERVO = 'middle_1'  # id 1
 
 
 class Running(PassingArm):
-    """The simulated trunk behind servos, whose time goes by, and the driver of the rig."""
+    """The simulated trunk with its servos in passing time, and the driver of the rig."""
 
     def __init__(self, rig, folder):
         clock = ManualClock()
@@ -40,7 +40,7 @@ class Running(PassingArm):
         return '; '.join(map(str, self.driver.problems()))
 
     def still(self, duration=0.3):
-        """Return whether nothing moves, once what was under way has been done."""
+        """Return whether nothing moves after motion under way has ended."""
         self.clock.sleep(0.6)
         before = self.plant.actuator_state().position
         self.clock.sleep(duration)
@@ -59,7 +59,7 @@ def running(rig, tmp_path):
     started.close()
 
 
-def test_contractions_reach_the_cables_and_come_back(running, rig):
+def test_commanded_contractions_reach_the_cables_and_are_read_back(running, rig):
     running.ready()
     running.follow(TARGET, 1.5)
     step = rig.plant.stepper.step_m
@@ -67,13 +67,13 @@ def test_contractions_reach_the_cables_and_come_back(running, rig):
     reading = running.driver.reading()
     assert np.abs(reading.position - TARGET).max() < 1.01 * step
     assert 0.0 <= running.clock.now_s() - reading.stamp_s < 0.05
-    # Servos say what they pull by their current, in units of 2.69 mA.
+    # Servos report their force as a current, in units of 2.69 mA.
     unit_N = 2.69e-3 * 1.66 / 0.010
     true_N = running.plant.actuator_state().effort
     assert np.abs(reading.effort - true_N).max() < unit_N
 
 
-def test_nothing_moves_before_follow_and_it_starts_from_where_the_arm_is(running):
+def test_servos_stay_off_before_follow_and_do_not_move_when_switched_on(running):
     running.ready()
     assert running.still()
     assert running.arm.report()['servo_torque'] == '000000'
@@ -84,7 +84,7 @@ def test_nothing_moves_before_follow_and_it_starts_from_where_the_arm_is(running
     assert np.abs(running.plant.actuator_state().position).max() == 0.0
 
 
-def test_mode_limits_and_watchdog_are_in_the_servos(running):
+def test_servos_are_set_to_mode_limits_and_watchdog(running):
     from softarm_ros.drivers.dynamixel import control_table as table
 
     running.ready()
@@ -104,14 +104,14 @@ def test_mode_limits_and_watchdog_are_in_the_servos(running):
         (np.array([0, 0, 0, np.nan, 0, 0]), 'middle_2 = nan: expected a finite number of m'),
     ],
 )
-def test_what_cannot_be_is_refused(running, command, message):
+def test_invalid_commands_are_refused_and_move_nothing(running, command, message):
     running.ready()
     with pytest.raises(ValueError, match=message):
         running.driver.follow(command)
     assert running.still()
 
 
-def test_hold_stops_and_stays(running):
+def test_hold_stops_the_arm_and_keeps_it_still(running):
     running.ready()
     running.follow(TARGET, 0.2)
     running.driver.hold()
@@ -119,7 +119,7 @@ def test_hold_stops_and_stays(running):
     assert running.driver.not_ready() == ''
 
 
-def test_commands_that_stop_are_stale(running):
+def test_stale_commands_stop_the_arm_and_are_reported(running):
     running.ready()
     running.follow(TARGET, 0.1)
     took = running.until(lambda: 'stale' in running.said(), 0.3)
@@ -128,11 +128,11 @@ def test_commands_that_stop_are_stale(running):
     assert 'command: stale' in running.driver.follow(TARGET)
 
 
-# -- faults: noticed in time, named, nothing moves before reset and follow
+# -- faults: reported in time and by name; nothing moves before reset and follow
 
 
 def broken(running, fault, word, within_s):
-    """Break something in motion; return what the driver says."""
+    """Inject a fault in motion; return the problems that the driver reports."""
     running.ready()
     running.follow(TARGET, 0.2)
     running.arm.inject(fault)
@@ -154,11 +154,11 @@ def recovered(running):
     assert np.abs(running.driver.reading().position - TARGET).max() < 2e-5
 
 
-def test_a_silent_servo_is_named_and_the_others_go_on_answering(running):
+def test_silent_servo_is_named_and_the_others_are_not(running):
     said = broken(running, f'dynamixel silent {SERVO}', 'timeout', 0.3)
     assert said.startswith('middle_1: timeout id 1 has not answered for 150 ms: look at its plug')
     assert 'base_1' not in said and 'tip_2' not in said
-    # Still silent: it cannot be used after a reset, and what is missing is said.
+    # Still silent: a reset does not help, and the missing id is named.
     running.driver.reset()
     running.until(
         lambda: 'no servo with id 1; on the bus: 2 3 4 5 6' in running.driver.not_ready()
@@ -167,13 +167,13 @@ def test_a_silent_servo_is_named_and_the_others_go_on_answering(running):
     recovered(running)
 
 
-def test_an_overload_is_named_and_the_servo_started_anew_by_reset(running):
+def test_overload_is_named_and_reset_restarts_the_servo(running):
     said = broken(running, f'dynamixel overload {SERVO}', 'hardware', 0.3)
     assert 'middle_1: hardware 0x20 overload: look for a jammed tendon' in said
     recovered(running)
 
 
-def test_an_error_that_persists_stays_after_reset(running):
+def test_persistent_hardware_error_remains_after_reset(running):
     broken(running, f'dynamixel broken {SERVO}', 'hardware', 0.3)
     running.driver.reset()
     running.until(lambda: 'hardware 0x20' in running.driver.not_ready())
@@ -182,13 +182,13 @@ def test_an_error_that_persists_stays_after_reset(running):
     recovered(running)
 
 
-def test_a_servo_that_lost_its_power_for_a_moment_stops_all(running):
+def test_servo_restarted_by_a_power_loss_stops_all_servos(running):
     said = broken(running, f'dynamixel restart {SERVO}', 'torque off', 0.3)
     assert 'middle_1: torque off it was switched off, or has restarted' in said
     recovered(running)
 
 
-def test_a_wrong_id_is_said_with_those_on_the_bus(running):
+def test_missing_servo_id_is_reported_with_the_ids_on_the_bus(running):
     running.arm.inject(f'dynamixel id {SERVO} 13')
     running.driver.start()
     running.until(
@@ -199,7 +199,7 @@ def test_a_wrong_id_is_said_with_those_on_the_bus(running):
     running.until(lambda: not running.driver.not_ready())
 
 
-def test_wrong_bits_are_no_positions(running):
+def test_corrupt_answers_are_not_taken_as_positions(running):
     running.ready()
     running.arm.inject('dynamixel corrupt 0.05')
     worst = 0.0
@@ -213,13 +213,13 @@ def test_wrong_bits_are_no_positions(running):
     assert 'hardware' not in running.said()
 
 
-def test_the_cable_out_in_motion_stops_servos_and_driver(running):
+def test_unplugging_in_motion_stops_servos_and_driver_until_reset(running):
     running.ready()
     running.follow(TARGET, 0.2)
     running.line.unplug()
     took = running.until(lambda: 'link: lost' in running.said(), 0.3)
     assert took < 0.2
-    # Each servo by its own watchdog, wherever it was.
+    # Each servo stops by its own watchdog, wherever it is.
     assert running.still()
     assert np.abs(running.plant.actuator_state().position).max() < np.abs(TARGET).max()
     assert running.arm.report()['servo_torque'] == '111111'
@@ -230,14 +230,14 @@ def test_the_cable_out_in_motion_stops_servos_and_driver(running):
     recovered(running)
 
 
-def test_all_silent_is_the_line(running):
+def test_silence_of_all_servos_is_reported_as_a_lost_link(running):
     said = broken(running, 'dynamixel delay 400', 'link', 0.4)
     assert 'link: lost: no servo answered for 150 ms' in said
     running.arm.inject('dynamixel delay 0')
     recovered(running)
 
 
-def test_closing_leaves_the_servos_held_and_without_watchdog(running):
+def test_close_leaves_servos_under_torque_and_without_watchdog(running):
     from softarm_ros.drivers.dynamixel import control_table as table
 
     running.ready()
@@ -248,7 +248,7 @@ def test_closing_leaves_the_servos_held_and_without_watchdog(running):
         assert servo.torque and servo.get(table.BUS_WATCHDOG) == 0
 
 
-def test_home_makes_this_the_rest(running):
+def test_home_declares_the_present_position_as_zero(running):
     running.ready()
     running.follow(TARGET, 1.0)
     with pytest.raises(DriverError, match='moving'):
@@ -262,7 +262,7 @@ def test_home_makes_this_the_rest(running):
     assert np.abs(np.array(zeros) - expected).max() < 0.2
 
 
-def test_an_unknown_fault_lists_those_there_are(running):
+def test_unknown_fault_or_servo_is_refused_with_the_known_ones(running):
     with pytest.raises(ValueError, match='dynamixel silent SERVO'):
         running.arm.inject('dynamixel burn')
     with pytest.raises(ValueError, match="no servo 'x'; there are base_1"):

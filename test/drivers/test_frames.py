@@ -1,4 +1,4 @@
-"""The codec against the golden vectors and against a hostile line."""
+"""Frame codec against the golden vectors and against line errors."""
 
 import json
 import struct
@@ -44,7 +44,7 @@ def test_golden_frames_are_encoded_and_decoded(vector):
 
 
 @pytest.mark.parametrize('vector', GOLDEN['invalid'], ids=lambda v: v['name'])
-def test_golden_nonsense_is_refused(vector):
+def test_invalid_golden_frames_are_refused(vector):
     error = {'corrupt': CorruptError, 'malformed': MalformedError}[vector['verdict']]
     with pytest.raises(error):
         decode(bytes.fromhex(vector['encoded']), golden_key)
@@ -88,7 +88,7 @@ def test_every_type_has_a_golden_frame():
 
 
 @given(st.lists(FRAMES, max_size=8), st.lists(st.integers(0, 600), max_size=12))
-def test_frames_arrive_however_the_stream_is_split(frames, cuts):
+def test_frames_arrive_for_any_splitting_of_the_stream(frames, cuts):
     stream = b''.join(encode(frame, 7) for frame in frames)
     receiver = FrameReceiver(lambda _: 7)
     places = [0, *sorted(cut for cut in cuts if cut <= len(stream)), len(stream)]
@@ -99,7 +99,7 @@ def test_frames_arrive_however_the_stream_is_split(frames, cuts):
 
 
 @given(st.lists(FRAMES, min_size=1, max_size=5), st.lists(st.binary(max_size=300), max_size=6))
-def test_garbage_between_delimiters_harms_no_frame(frames, garbage):
+def test_garbage_between_delimiters_costs_no_frame(frames, garbage):
     receiver = FrameReceiver(lambda _: 7)
     received = []
     for index, frame in enumerate(frames):
@@ -110,7 +110,7 @@ def test_garbage_between_delimiters_harms_no_frame(frames, garbage):
 
 
 @given(FRAMES, st.data())
-def test_up_to_three_wrong_bits_are_always_found(frame, data):
+def test_up_to_three_wrong_bits_are_always_detected(frame, data):
     encoded = encode(frame, 7)[:-1]
     bits = data.draw(
         st.sets(st.integers(0, 8 * len(encoded) - 1), min_size=1, max_size=3), label='bits'
@@ -122,14 +122,14 @@ def test_up_to_three_wrong_bits_are_always_found(frame, data):
 
 
 @given(st.binary(max_size=2000))
-def test_noise_is_no_frame_and_fills_no_memory(noise):
+def test_noise_yields_no_frame_and_the_buffer_stays_bounded(noise):
     receiver = FrameReceiver(lambda _: 7)
     assert receiver.feed(noise) == []
     assert len(receiver._bytes) <= 200
 
 
 @given(st.permutations(range(20)))
-def test_reordered_frames_come_as_they_are_and_gaps_are_counted(order):
+def test_reordered_frames_keep_their_arrival_order_and_gaps_are_counted(order):
     receiver = FrameReceiver()
     stream = b''.join(encode(Frame(1, sequence)) for sequence in order)
     assert [f.sequence for f in receiver.feed(stream)] == list(order)
@@ -138,7 +138,7 @@ def test_reordered_frames_come_as_they_are_and_gaps_are_counted(order):
 
 
 @given(st.integers(0, 255), st.lists(st.integers(1, 100), min_size=1, max_size=20))
-def test_lost_frames_are_counted_across_the_wrap(first, steps):
+def test_lost_frames_are_counted_across_the_sequence_wrap(first, steps):
     receiver = FrameReceiver()
     sequence = first
     receiver.feed(encode(Frame(1, sequence)))
@@ -149,14 +149,14 @@ def test_lost_frames_are_counted_across_the_wrap(first, steps):
 
 
 @given(FRAMES, st.integers(0, 2**32 - 1))
-def test_a_frame_sealed_for_another_boot_is_corrupt(frame, other):
+def test_frame_sealed_for_another_boot_is_corrupt(frame, other):
     if other == 7:
         return
     with pytest.raises(CorruptError, match='seal'):
         decode(encode(frame, other)[:-1], lambda _: 7)
 
 
-def test_parse_refuses_what_the_protocol_does_not_have():
+def test_parse_refuses_unknown_types_results_and_payloads():
     with pytest.raises(messages.MessageError, match='payload'):
         messages.parse(Frame(messages.Type.ACK, 0, b'ab'))
     with pytest.raises(messages.MessageError, match='0xf0'):
@@ -175,6 +175,6 @@ def test_parse_refuses_what_the_protocol_does_not_have():
         (lambda: messages.open_valves(0, [0] * 59), 'open_ms: 59'),
     ],
 )
-def test_impossible_frames_are_named(make, words):
+def test_invalid_frame_fields_are_refused_by_name(make, words):
     with pytest.raises(ValueError, match=words):
         make()

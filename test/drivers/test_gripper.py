@@ -1,4 +1,4 @@
-"""The gripper: its sequence alone, and at the emulated DAQ with a chamber that fills."""
+"""Gripper: its sequence alone, and with the emulated DAQ and a chamber that fills."""
 
 import numpy as np
 import pytest
@@ -39,9 +39,9 @@ SENSOR = {
 
 
 @settings(max_examples=150, derandomize=True, deadline=None)
-@example([(-1.0, 0.0), (0.0, 0.0), (1.0, 0.0)])  # a command of zero between
+@example([(-1.0, 0.0), (0.0, 0.0), (1.0, 0.0)])  # with a command of zero in between
 @given(st.lists(st.tuples(st.floats(-5e4, 9e4), st.floats(0.0, 0.4)), min_size=1, max_size=12))
-def test_never_pressure_and_vacuum_together_and_a_pause_between(commands):
+def test_pressure_and_vacuum_never_overlap_and_are_separated_by_a_pause(commands):
     logic = GripperLogic(CONFIG)
     now, last_pressure, last_vacuum = 0.0, -np.inf, -np.inf
     for target, wait in commands:
@@ -65,7 +65,7 @@ def test_never_pressure_and_vacuum_together_and_a_pause_between(commands):
     assert logic.levels.pressure_Pa + logic.levels.vacuum_Pa == commands[-1][0]
 
 
-def test_vacuum_waits_until_the_pressure_is_gone():
+def test_vacuum_waits_until_the_pressure_has_dropped():
     logic = GripperLogic(CONFIG)
     logic.command(60e3, 0.0)
     assert logic.step(0.1, 60e3) is GripperPhase.DONE
@@ -78,7 +78,7 @@ def test_vacuum_waits_until_the_pressure_is_gone():
 
 
 @pytest.mark.parametrize('measured', [20e3, 80e3])
-def test_a_pressure_that_is_not_reached_times_out_and_stays(measured):
+def test_unreached_pressure_times_out_and_stays_commanded(measured):
     logic = GripperLogic(CONFIG)
     logic.command(60e3, 0.0)
     assert logic.step(0.99, measured) is GripperPhase.MOVING
@@ -94,7 +94,7 @@ def test_a_pressure_that_is_not_reached_times_out_and_stays(measured):
         ({'action_timeout_s': 0.2}, 'is not more than settle_s'),
     ],
 )
-def test_configurations_that_cannot_work_are_refused(change, message):
+def test_inconsistent_gripper_configurations_are_refused(change, message):
     with pytest.raises(ValueError, match=message):
         GripperDriveConfig.model_validate(CONFIG.model_dump() | change)
 
@@ -109,7 +109,7 @@ def test_configurations_that_cannot_work_are_refused(change, message):
         ({'close_pressure_Pa': 95e3, 'pressure_input': None}, 'outside'),
     ],
 )
-def test_what_the_daq_does_not_have_is_named(change, message):
+def test_unusable_daq_channels_are_refused_by_name(change, message):
     daq = DaqDriver(daq_config())
     config = CONFIG.model_copy(update={'pressure_input': None} | change)
     with pytest.raises(ValueError, match=message):
@@ -182,7 +182,7 @@ def done(rig):
     return rig.gripper.state().phase is GripperPhase.DONE
 
 
-def test_close_open_and_hold(rig):
+def test_gripper_closes_holds_and_opens(rig):
     rig.enable()
     assert rig.gripper.command('close') is None
     rig.clock.until(lambda: done(rig), 2.0, 'closing')
@@ -199,7 +199,7 @@ def test_close_open_and_hold(rig):
     assert rig.gripper.state().problems == ()
 
 
-def test_a_leak_times_out(rig):
+def test_leak_is_reported_as_timeout_and_close_works_after_reset(rig):
     rig.enable()
     rig.chamber.leak = 0.5
     rig.gripper.command('close')
@@ -213,7 +213,7 @@ def test_a_leak_times_out(rig):
     rig.clock.until(lambda: done(rig), 2.0, 'closing')
 
 
-def test_a_grasp_is_kept_when_the_daq_stops_and_nothing_goes_on_by_itself(rig):
+def test_grasp_is_kept_when_the_daq_stops_and_nothing_resumes_by_itself(rig):
     rig.enable()
     rig.gripper.command('close')
     rig.clock.until(lambda: done(rig), 2.0, 'closing')
@@ -232,7 +232,7 @@ def test_a_grasp_is_kept_when_the_daq_stops_and_nothing_goes_on_by_itself(rig):
     assert rig.daq.lines == (False,)
 
 
-def test_an_action_under_way_is_abandoned_when_the_daq_stops(rig):
+def test_action_under_way_is_abandoned_when_the_daq_stops(rig):
     rig.enable()
     rig.chamber.leak = 0.5
     rig.gripper.command('close')
@@ -243,7 +243,7 @@ def test_an_action_under_way_is_abandoned_when_the_daq_stops(rig):
 
 
 @pytest.mark.parametrize('pressure', [np.nan, 95e3])
-def test_wrong_pressures_are_refused(rig, pressure):
+def test_invalid_pressures_and_actions_are_refused(rig, pressure):
     rig.enable()
     with pytest.raises(ValueError, match='gripper'):
         rig.gripper.set_pressure(pressure)

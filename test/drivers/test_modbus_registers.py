@@ -1,4 +1,4 @@
-"""Numbers in registers against hand-made words; merging of spans as a property."""
+"""Numbers in registers against known words; merging of spans as a property."""
 
 import math
 import struct
@@ -26,13 +26,13 @@ INTEGERS |= {'int32': (-(2**31), 2**31 - 1), 'uint32': (0, 2**32 - 1)}
         ('float32', 'low_first', -2.5, [0x0000, 0xC020]),
     ],
 )
-def test_words_of_known_numbers(kind, order, value, words):
+def test_known_numbers_are_encoded_and_decoded(kind, order, value, words):
     register = Register(address=0, type=kind, word_order=order)
     assert register.encode_raw(value) == words
     assert register.decode_raw(words) == value
 
 
-def test_scale_and_zero():
+def test_register_applies_scale_and_zero():
     register = Register(address=0, type='int16', scale=0.001, zero=1.0)
     assert register.encode(1.25) == [250]
     assert register.decode([0xFFFF]) == pytest.approx(0.999)
@@ -40,7 +40,7 @@ def test_scale_and_zero():
 
 @pytest.mark.parametrize('kind', list(INTEGERS))
 @pytest.mark.parametrize('order', ['high_first', 'low_first'])
-def test_integers_return_and_nothing_wraps(kind, order):
+def test_integers_round_trip_and_overflow_is_refused(kind, order):
     register = Register(address=0, type=kind, word_order=order)
     low, high = INTEGERS[kind]
 
@@ -56,12 +56,12 @@ def test_integers_return_and_nothing_wraps(kind, order):
 
 
 @pytest.mark.parametrize('value', [math.nan, math.inf, 1e300])
-def test_what_is_not_a_number_is_refused(value):
+def test_non_finite_and_too_large_values_are_refused(value):
     with pytest.raises(ValueError, match='does not fit'):
         Register(address=0, type='int32').encode(value)
 
 
-def test_a_torque_rounds_to_half_a_count():
+def test_scaled_value_is_rounded_to_within_half_a_count():
     register = Register(address=0, type='int16', scale=0.001)
 
     @settings(max_examples=100, derandomize=True, deadline=None)
@@ -72,7 +72,7 @@ def test_a_torque_rounds_to_half_a_count():
     check()
 
 
-def test_floats_are_those_of_ieee_754():
+def test_float32_words_follow_ieee_754():
     register = Register(address=0, type='float32', word_order='low_first')
 
     @settings(max_examples=100, derandomize=True, deadline=None)
@@ -84,7 +84,7 @@ def test_floats_are_those_of_ieee_754():
     check()
 
 
-def test_scale_zero_and_wrong_length_are_refused():
+def test_zero_scale_and_wrong_number_of_words_are_refused():
     with pytest.raises(ValueError, match='scale'):
         Register(address=0, scale=0.0)
     with pytest.raises(ValueError, match='takes 2 registers, found 1'):
@@ -102,7 +102,7 @@ SPANS = st.builds(
 
 @settings(max_examples=200, derandomize=True, deadline=None)
 @given(st.lists(SPANS, max_size=25), st.integers(0, 20), st.integers(4, 125))
-def test_merged_spans_cover_what_was_asked_and_little_more(spans, max_gap, max_count):
+def test_merged_spans_cover_all_spans_without_splitting_one(spans, max_gap, max_count):
     def cells(many):
         return {(s.unit, s.table, a) for s in many for a in range(s.start, s.end)}
 
@@ -110,7 +110,7 @@ def test_merged_spans_cover_what_was_asked_and_little_more(spans, max_gap, max_c
     asked, covered = cells(spans), cells(merged)
     assert asked <= covered
     assert all(span.count <= max_count for span in merged)
-    for span in spans:  # a number is never torn between two requests
+    for span in spans:  # a number is never split between two requests
         assert any(
             (m.unit, m.table) == (span.unit, span.table)
             and m.start <= span.start
@@ -121,7 +121,7 @@ def test_merged_spans_cover_what_was_asked_and_little_more(spans, max_gap, max_c
         assert covered == asked
 
 
-def test_neighbours_become_one_request():
+def test_neighbouring_spans_become_one_request():
     spans = [Span(1, 'holding', 16, 1), Span(1, 'holding', 17, 2), Span(1, 'holding', 20, 2)]
     assert merge_spans(spans, 0, 125) == [
         Span(1, 'holding', 16, 3),

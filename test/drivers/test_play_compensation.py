@@ -1,4 +1,4 @@
-"""What the driver adds to the signal of a valve behind a play."""
+"""Compensation of play in the signal of a valve."""
 
 import numpy as np
 import pytest
@@ -17,16 +17,16 @@ def test_half_of_the_play_is_added_in_the_direction_of_motion():
     np.testing.assert_allclose(driver.signal([2.5e4, 2e4]), [2.54e4, 1.96e4])
 
 
-def test_less_than_the_band_is_no_reversal():
+def test_step_back_within_the_band_is_not_a_reversal():
     driver = compensation()
     driver.signal([2e4])
     assert driver.signal([2e4 - 149.0]) == pytest.approx(2e4 - 149.0 + 400.0)
     assert driver.signal([2e4 - 151.0]) == pytest.approx(2e4 - 151.0 - 400.0)
-    # On the way down every further step goes down, small as it may be.
+    # On the way down, every further step down counts, however small.
     assert driver.signal([2e4 - 152.0]) == pytest.approx(2e4 - 152.0 - 400.0)
 
 
-def test_zero_shuts_and_a_signal_is_never_negative():
+def test_zero_target_gives_zero_signal_and_no_signal_is_negative():
     driver = compensation()
     driver.signal([1e4])
     assert driver.signal([200.0]) == 0.0
@@ -34,8 +34,8 @@ def test_zero_shuts_and_a_signal_is_never_negative():
     assert compensation().signal([0.0]) == 0.0
 
 
-def test_it_undoes_a_play_of_its_own_width():
-    """Behind a valve with that play the pressure is the target, whatever came before."""
+def test_compensation_cancels_a_play_of_its_own_width():
+    """Behind a valve with that play, the pressure equals the target for any history."""
     driver, seat = compensation(play=1000.0), 0.0
     rng = np.random.default_rng(0)
     target, worst = 5e4, 0.0
@@ -45,4 +45,4 @@ def test_it_undoes_a_play_of_its_own_width():
         seat = min(max(seat, signal - 500.0), signal + 500.0)
         if i > 10:
             worst = max(worst, abs(seat - target))
-    assert worst <= 151.0  # a target that turned back within the band
+    assert worst <= 151.0  # the target may have turned back within the band

@@ -1,4 +1,4 @@
-"""The thread of a driver: begin, wait, wake, end, and what a defect leaves."""
+"""The thread of a driver: start, wait, wake, end and exceptions."""
 
 import os
 import threading
@@ -15,7 +15,7 @@ PERIOD_S = 0.02
 
 
 class Polled:
-    """Work that notes its rounds, in the time of a clock."""
+    """Work that records its rounds, in the time of a clock."""
 
     def __init__(self, **options):
         self.clock = ManualClock()
@@ -39,10 +39,10 @@ class Polled:
         return [round(b - a, 6) for a, b in pairwise(times)]
 
 
-def test_it_works_once_a_period_and_ends():
+def test_thread_works_once_per_period_and_ends_at_close():
     polled = Polled()
     polled.thread.start()
-    polled.thread.start()  # it has begun
+    polled.thread.start()  # already started
     polled.clock.sleep(0.095)
     assert polled.gaps() == [PERIOD_S] * 4
     assert not any(polled.woken)
@@ -53,7 +53,7 @@ def test_it_works_once_a_period_and_ends():
     assert polled.rounds[-1] == 'ended' and polled.rounds.count('ended') == 1
 
 
-def test_a_round_that_took_too_long_is_followed_at_once_and_none_is_made_up_for():
+def test_late_round_is_followed_at_once_and_missed_rounds_are_not_made_up():
     polled = Polled()
     polled.takes_s = 0.05
     polled.thread.start()
@@ -64,7 +64,7 @@ def test_a_round_that_took_too_long_is_followed_at_once_and_none_is_made_up_for(
     polled.thread.close()
 
 
-def test_who_is_woken_works_at_once():
+def test_woken_thread_works_at_once():
     polled = Polled()
     polled.thread.start()
     polled.clock.sleep(0.005)
@@ -76,7 +76,7 @@ def test_who_is_woken_works_at_once():
     polled.thread.close()
 
 
-def test_a_call_during_a_round_is_not_overlooked():
+def test_wake_during_a_round_starts_the_next_round_at_once():
     polled = Polled()
     polled.takes_s = 0.01
     polled.thread.start()
@@ -87,7 +87,7 @@ def test_a_call_during_a_round_is_not_overlooked():
     polled.thread.close()
 
 
-def test_it_begins_anew_after_its_end():
+def test_thread_can_be_restarted_after_close():
     polled = Polled()
     for _ in range(2):
         polled.rounds.clear()
@@ -98,7 +98,7 @@ def test_it_begins_anew_after_its_end():
         assert polled.rounds[-1] == 'ended'
 
 
-def test_a_defect_ends_it_is_logged_and_handed_on_once(caplog):
+def test_exception_ends_the_thread_is_logged_and_reported_once(caplog):
     polled = Polled()
     polled.thread.start()
     polled.clock.sleep(0.03)
@@ -106,7 +106,7 @@ def test_a_defect_ends_it_is_logged_and_handed_on_once(caplog):
     polled.clock.sleep(0.1)
     assert polled.errors == [polled.fail]
     assert [record.message for record in caplog.records] == ['poll failed']
-    polled.thread.start()  # not before somebody has closed it
+    polled.thread.start()  # no restart before close
     polled.clock.sleep(0.1)
     assert len(polled.errors) == 1
     polled.fail = None
@@ -117,7 +117,7 @@ def test_a_defect_ends_it_is_logged_and_handed_on_once(caplog):
     assert polled.rounds[-1] == 'ended'
 
 
-def test_what_does_not_return_is_waited_for_no_longer_than_said_and_has_no_twin(caplog):
+def test_close_waits_at_most_join_s_and_start_is_refused_until_the_work_ends(caplog):
     polled = Polled()
     polled.takes_s = 2.0 * JOIN_S
     polled.thread.start()
@@ -137,7 +137,7 @@ def test_what_does_not_return_is_waited_for_no_longer_than_said_and_has_no_twin(
     assert polled.rounds.count('ended') == 2
 
 
-def test_the_end_interrupts_what_else_is_waited_for():
+def test_end_calls_the_interrupt_of_other_waits():
     port = []
     polled = Polled(interrupt=lambda: port.append('woken'))
     polled.thread.start()
@@ -149,7 +149,7 @@ def test_the_end_interrupts_what_else_is_waited_for():
 
 @pytest.mark.skipif(not hasattr(os, 'SCHED_FIFO'), reason='Linux')
 @pytest.mark.parametrize('goes_first', [False, True])
-def test_it_goes_first_only_where_it_is_said(monkeypatch, goes_first):
+def test_thread_priority_is_raised_only_if_goes_first(monkeypatch, goes_first):
     asked = []
     monkeypatch.setattr(polling.os, 'sched_getscheduler', lambda pid: os.SCHED_FIFO)
     monkeypatch.setattr(polling.os, 'sched_getparam', lambda pid: os.sched_param(20))

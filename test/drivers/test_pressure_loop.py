@@ -1,4 +1,4 @@
-"""The pressure loop by itself: torques, filter, and how much delay it bears."""
+"""The pressure loop alone: torques, filter and tolerated delay."""
 
 import numpy as np
 import pytest
@@ -12,14 +12,14 @@ def loop(gain=3.0, filter_s=0.06, start=1e5):
     return PressureLoop(PressureLoopConfig(gain=gain, filter_s=filter_s), RATIO, np.full(2, start))
 
 
-def test_without_error_the_torque_is_the_nominal_one():
+def test_torque_without_error_is_the_nominal_one():
     one = loop()
     np.testing.assert_allclose(one.torque, RATIO * 1e5)
     one.command(np.array([3e5, 2e5]))
     np.testing.assert_allclose(one.torque, RATIO * [3e5, 2e5])
 
 
-def test_a_lasting_error_adds_gain_times_itself_after_the_filter_whatever_the_steps():
+def test_lasting_error_adds_gain_times_filtered_error_for_any_number_of_steps():
     for steps in (1, 13):
         one = loop()
         for _ in range(steps):
@@ -29,7 +29,7 @@ def test_a_lasting_error_adds_gain_times_itself_after_the_filter_whatever_the_st
         np.testing.assert_allclose(one.torque, RATIO * (1e5 + 3.0 * passed * error), rtol=1e-12)
 
 
-def test_restart_forgets_the_error():
+def test_restart_clears_the_filtered_error():
     one = loop()
     one.advance(np.zeros(2), 1.0)
     one.restart(np.array([2e5, 0.0]))
@@ -37,7 +37,7 @@ def test_restart_forgets_the_error():
 
 
 @pytest.mark.parametrize(('gain', 'filter_s', 'delay_s'), [(3.0, 0.06, 0.02), (8.0, 0.2, 0.005)])
-def test_phase_margin_is_that_of_the_frequency_response(gain, filter_s, delay_s):
+def test_phase_margin_matches_the_frequency_response(gain, filter_s, delay_s):
     config = PressureLoopConfig(gain=gain, filter_s=filter_s)
     omega = np.linspace(1.0, 400.0, 400_000)
     response = gain / (1.0 + 1j * omega * filter_s)
@@ -48,8 +48,8 @@ def test_phase_margin_is_that_of_the_frequency_response(gain, filter_s, delay_s)
 
 
 @pytest.mark.parametrize(('share', 'settles'), [(0.8, True), (1.2, False)])
-def test_the_delay_at_which_the_margin_ends_is_where_it_oscillates(share, settles):
-    # An axis without lag of its own: the pressure is the torque of `delay` ago.
+def test_loop_oscillates_beyond_the_delay_of_zero_phase_margin(share, settles):
+    # An axis without its own lag: the pressure is the delayed torque.
     config = PressureLoopConfig(gain=3.0, filter_s=0.06)
     limit_s = np.radians(config.phase_margin_deg(0.0)) * config.filter_s / np.sqrt(8.0)
     assert abs(config.phase_margin_deg(limit_s)) < 1e-9

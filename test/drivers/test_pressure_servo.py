@@ -21,7 +21,7 @@ REPORTED_S = 0.3
 
 class Chambers:
     """
-    Pressures that follow the torque with a lag and another ratio than the nominal one.
+    Pressures that follow the torque with a lag and a ratio other than the nominal one.
 
     Without torque the drives are off and the brakes hold.
     """
@@ -131,7 +131,7 @@ def rig():
         one.end()
 
 
-def test_nothing_moves_before_home_and_home_brings_all_to_the_preload_slowly(rig):
+def test_nothing_moves_before_home_which_brings_all_to_the_preload_slowly(rig):
     one = rig()
     one.clock.until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'connection')
     assert one.driver.follow(np.full(3, 2e5)) == 'servo: not homed'
@@ -143,11 +143,11 @@ def test_nothing_moves_before_home_and_home_brings_all_to_the_preload_slowly(rig
     np.testing.assert_allclose(one.load.pressure, PRELOAD, atol=2.5e4)
     first = one.drives.torque_writes()
     given = np.array([value for _, axis, value in first if axis == 1 and value > 0.0])
-    assert given[0] == pytest.approx(RATIO * 0.5e5, rel=0.05)  # where the pressure was
-    assert np.abs(np.diff(given)).max() < 0.1  # and no leap from there
+    assert given[0] == pytest.approx(RATIO * 0.5e5, rel=0.05)  # that of the present pressure
+    assert np.abs(np.diff(given)).max() < 0.1  # and no jump from there
 
 
-def test_follows_with_a_quarter_of_the_error_and_reads_back(rig):
+def test_pressures_settle_with_a_quarter_of_the_ratio_error_and_are_read_back(rig):
     one = rig()
     one.home()
     target = np.array([3e5, 2e5, 4e5])
@@ -164,7 +164,7 @@ def test_follows_with_a_quarter_of_the_error_and_reads_back(rig):
     assert float(values['torque_written_after_ms_p50']) < 50.0
 
 
-def test_hold_keeps_the_torques_whatever_pressures_do_until_the_next_command(rig):
+def test_hold_keeps_the_torques_at_any_pressure_until_the_next_command(rig):
     one = rig()
     one.home()
     target = np.array([3e5, 2e5, 4e5])
@@ -182,7 +182,7 @@ def test_hold_keeps_the_torques_whatever_pressures_do_until_the_next_command(rig
     one.follow_until(target, lambda: one.drives.torque[0] > torque[0] + 0.1, 'followed again')
 
 
-def test_a_caller_that_is_silent_freezes_the_torques(rig):
+def test_missing_commands_freeze_the_torques(rig):
     one = rig()
     one.home()
     one.follow_until(np.full(3, 3e5), lambda: one.load.pressure.min() > 2.5e5, 'moved')
@@ -196,7 +196,7 @@ def test_a_caller_that_is_silent_freezes_the_torques(rig):
 
 
 @pytest.mark.parametrize('how', ['silent', 'broken wire', 'not a number'])
-def test_without_sound_pressures_the_torques_stay_and_it_is_a_problem(rig, how):
+def test_invalid_or_missing_pressures_freeze_the_torques_and_are_reported(rig, how):
     one = rig()
     one.home()
     target = np.full(3, 3e5)
@@ -218,7 +218,7 @@ def test_without_sound_pressures_the_torques_stay_and_it_is_a_problem(rig, how):
     assert 'pressure: stale' in one.driver.follow(target)
     assert one.driver.not_ready().startswith('pressure: stale')
     one.clock.sleep(0.1)
-    # What the loop did in the last moments, and no more: a broken wire asks for 2.5 N m.
+    # Only the loop's last changes before the fault: a broken wire asks for 2.5 N m.
     np.testing.assert_allclose(one.drives.torque, torque, atol=0.15)
     assert set(one.drives.states) == {'enabled'}
     one.measured, one.shown = True, lambda pressure: pressure
@@ -228,7 +228,7 @@ def test_without_sound_pressures_the_torques_stay_and_it_is_a_problem(rig, how):
     one.follow_until(target, lambda: not one.driver.not_ready(), 'follows again')
 
 
-def test_a_drive_fault_switches_all_off_with_the_drives_code_until_reset_and_home(rig):
+def test_drive_fault_switches_all_drives_off_until_reset_and_home(rig):
     one = rig()
     one.home()
     target = np.full(3, 3e5)
@@ -251,7 +251,7 @@ def test_a_drive_fault_switches_all_off_with_the_drives_code_until_reset_and_hom
     one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved again')
 
 
-def test_a_lost_line_is_a_problem_in_motion_but_not_with_the_drives_off(rig):
+def test_lost_link_is_a_problem_in_motion_but_not_with_the_drives_off(rig):
     one = rig()
     one.drives.kill()
     one.clock.until(lambda: 'link' in one.driver.not_ready(), 5.0, 'lost')
@@ -267,11 +267,11 @@ def test_a_lost_line_is_a_problem_in_motion_but_not_with_the_drives_off(rig):
     one.clock.until(lambda: 'enabled' not in one.drives.states, 2.0, 'watchdogs of the drives')
     one.drives.revive()
     one.clock.until(lambda: one.driver.values()['connected'] == 'true', 5.0, 'connected')
-    assert 'link' in one.driver.not_ready()  # latched: motion does not come back
+    assert 'link' in one.driver.not_ready()  # latched: motion does not resume
     assert 'enabled' not in one.drives.states
 
 
-def test_without_gain_pressures_are_not_needed(rig):
+def test_loop_without_gain_needs_no_pressures(rig):
     one = rig(gain=0.0, measured=False)
     one.home()
     target = np.array([3e5, 2e5, 4e5])
@@ -282,9 +282,9 @@ def test_without_gain_pressures_are_not_needed(rig):
     assert one.driver.problems() == ()
 
 
-def test_a_preload_that_is_not_reached_is_a_problem_that_names_the_chamber(rig):
+def test_unreached_preload_is_reported_with_the_chamber(rig):
     one = rig(home_timeout_s=0.5)
-    one.load.error = np.array([1.0, 1.0, 0.0])  # a hose that is off
+    one.load.error = np.array([1.0, 1.0, 0.0])  # a hose has come off
     one.clock.until(one._try_home, 10.0, 'home')
     one.clock.until(lambda: one.driver.problems(), 10.0, 'reported')
     assert str(one.driver.problems()[0]).startswith('homing: not reached three is')
@@ -301,13 +301,13 @@ def test_a_preload_that_is_not_reached_is_a_problem_that_names_the_chamber(rig):
         ([-1.0, 1e5, 1e5], 'one = -1 Pa'),
     ],
 )
-def test_wrong_commands_raise_and_change_nothing(rig, command, message):
+def test_invalid_commands_raise_value_error(rig, command, message):
     one = rig()
     with pytest.raises(ValueError, match=message):
         one.driver.follow(np.asarray(command))
 
 
-def test_closing_leaves_the_torque_for_the_brakes(rig):
+def test_close_disables_the_drives_without_lowering_the_torque(rig):
     one = rig()
     one.home()
     one.follow_until(np.full(3, 3e5), lambda: one.load.pressure.min() > 2.5e5, 'moved')

@@ -1,4 +1,4 @@
-"""A serial port never makes its thread wait: pseudo-terminals and a URL of pyserial."""
+"""A serial port never blocks its thread: pseudo-terminals and a pyserial URL."""
 
 import os
 import socket
@@ -26,7 +26,7 @@ def line():
     os.close(far)
 
 
-def test_bytes_go_both_ways(line):
+def test_bytes_pass_in_both_directions(line):
     port, far = line
     assert port.write(b'\1\2\0')
     assert os.read(far, 100) == b'\1\2\0'
@@ -35,7 +35,7 @@ def test_bytes_go_both_ways(line):
     assert port.read(0.0) == b''
 
 
-def test_a_line_that_stands_still_takes_no_more_and_does_not_block(line):
+def test_write_to_a_full_line_fails_at_once_and_loses_no_bytes(line):
     port, far = line
     frame = bytes(range(1, 101))
     sent, began = 0, time.thread_time()
@@ -53,7 +53,7 @@ def test_a_line_that_stands_still_takes_no_more_and_does_not_block(line):
     assert port.write(frame)
 
 
-def test_waiting_ends_when_woken(line):
+def test_wake_ends_a_waiting_read(line):
     port, _ = line
     began = time.monotonic()
     threading.Timer(0.05, port.wake).start()
@@ -61,13 +61,13 @@ def test_waiting_ends_when_woken(line):
     assert time.monotonic() - began < 20.0
 
 
-def test_a_port_belongs_to_one(line):
+def test_port_in_use_is_refused(line):
     port, _ = line
     with pytest.raises(PortError, match=r'^/dev/\S+: in use by another program$'):
         SerialPort(port._port.port, 250_000)
 
 
-def test_a_port_that_is_gone_is_an_error():
+def test_read_and_write_raise_port_error_once_the_port_is_gone():
     far, near = os.openpty()
     port = SerialPort(os.ttyname(near), 250_000)
     os.close(near)
@@ -90,13 +90,13 @@ def test_a_port_that_is_gone_is_an_error():
         ('nothing://at/all', "invalid URL, protocol 'nothing' not known"),
     ],
 )
-def test_a_port_that_cannot_be_opened_is_named_with_the_cause(name, why):
+def test_port_that_cannot_be_opened_is_named_with_the_cause(name, why):
     with pytest.raises(PortError) as refused:
         SerialPort(name, 250_000)
     assert str(refused.value).startswith(f'{name}: {why}')
 
 
-def test_a_port_may_be_a_url():
+def test_port_may_be_a_socket_url():
     with socket.create_server(('127.0.0.1', 0)) as server:
         port = SerialPort(f'socket://127.0.0.1:{server.getsockname()[1]}', 115_200)
         far, _ = server.accept()
@@ -129,7 +129,7 @@ def test_a_port_may_be_a_url():
         ('socket://10.0.0.1:4000', ''),
     ],
 )
-def test_a_port_that_pyserial_cannot_open_is_refused_with_the_file(port, said):
+def test_serial_config_refuses_port_urls_that_pyserial_cannot_open(port, said):
     try:
         assert SerialConfig(port=port, baud=115_200).port == port
     except ValidationError as error:

@@ -1,4 +1,4 @@
-"""The servo driver against emulated drives on a line of memory, in simulated time."""
+"""Servo driver with emulated drives on a line in memory, in simulated time."""
 
 import numpy as np
 import pytest
@@ -22,7 +22,7 @@ SETUP = [{'register': {'address': 24, 'type': 'uint16'}, 'value': 4, 'comment': 
 
 
 class Rig(Streamed):
-    """Emulated drives and a driver, with commands streaming where asked for."""
+    """Emulated drives and a driver; tests stream commands to it."""
 
     def __init__(self, **changes):
         config = servo_config(**{'setup': SETUP, **changes})
@@ -73,7 +73,7 @@ def six_units():
     rig.close()
 
 
-def test_torques_arrive_in_order_sense_and_scale(rig):
+def test_torques_have_the_right_order_direction_and_scale(rig):
     rig.enable()
     torque = np.array([0.1, 0.2, -0.3, 0.4, -0.5, 1.5])
     rig.stream(torque, 0.2)
@@ -89,7 +89,7 @@ def test_torques_arrive_in_order_sense_and_scale(rig):
     assert rig.driver.counts().command_latency.count > 5
 
 
-def test_nothing_moves_before_it_is_enabled(rig):
+def test_nothing_moves_before_enabling(rig):
     rig.clock.until(lambda: rig.driver.state().connected, 2.0, 'connection')
     assert rig.driver.set_torque(np.ones(6)) == 'servo not enabled'
     rig.stream(np.ones(6), 0.2)
@@ -97,7 +97,7 @@ def test_nothing_moves_before_it_is_enabled(rig):
     assert {value for _, _, value in rig.drives.torque_writes()} == {0.0}
 
 
-def test_a_command_from_before_enabling_is_not_followed(rig):
+def test_command_from_before_enabling_is_not_followed(rig):
     rig.move()
     rig.driver.disable()
     rig.clock.until(rig.still, REPORT_S, 'standing still')
@@ -115,13 +115,13 @@ def test_a_command_from_before_enabling_is_not_followed(rig):
         ([0.0, 0.0, 2.6, 0.0, 0.0, 0.0], r'axis_3 = 2.6 N m outside \[-2.5, 2.5\] N m'),
     ],
 )
-def test_wrong_torques_are_refused(values, message):
+def test_invalid_torques_are_refused(values, message):
     driver = ServoDriver(servo_config())
     with pytest.raises(ValueError, match=message):
         driver.set_torque(values)
 
 
-def test_a_drive_fault_stops_all_and_keeps_its_code(rig):
+def test_drive_fault_stops_all_axes_and_keeps_its_code_until_reset(rig):
     rig.move()
     rig.drives.fail(3, 0x2310)
     assert rig.reported('axis_4', '0x2310') < REPORT_S
@@ -140,7 +140,7 @@ def test_a_drive_fault_stops_all_and_keeps_its_code(rig):
     rig.move()
 
 
-def test_a_fault_that_persists_comes_back_after_the_reset():
+def test_persistent_drive_fault_is_reported_again_after_reset():
     rig = Rig(transition_timeout_s=0.3)
     try:
         rig.enable()
@@ -155,14 +155,14 @@ def test_a_fault_that_persists_comes_back_after_the_reset():
         rig.close()
 
 
-def test_a_name_of_the_rig_file_goes_before_the_profile_s():
+def test_fault_name_of_the_rig_file_overrides_that_of_the_profile():
     config = servo_config(fault_names={0x2310: 'A.710 overload'})
     assert config.fault_name(0x2310) == 'A.710 overload'
     assert config.fault_name(0x4210) == 'drive over-temperature'
     assert config.fault_name(0x1234) == 'unknown fault'
 
 
-def test_stale_commands_stop_all(rig):
+def test_stale_commands_stop_all_axes(rig):
     rig.move()
     assert rig.clock.until(rig.still, REPORT_S, 'standing still') < REPORT_S
     rig.clock.until(lambda: rig.driver.state().problems, REPORT_S, 'report')
@@ -170,7 +170,7 @@ def test_stale_commands_stop_all(rig):
     rig.clock.until(lambda: set(rig.drives.states) == {'disabled'}, REPORT_S, 'power off')
 
 
-def test_too_fast_stops_all():
+def test_overspeed_stops_all_axes():
     rig = Rig(axes=6)
     try:
         rig.enable()
@@ -184,7 +184,7 @@ def test_too_fast_stops_all():
         rig.close()
 
 
-def test_server_killed_in_motion_and_back(rig):
+def test_killed_server_stops_the_drives_and_motion_needs_a_reset(rig):
     rig.move()
     rig.drives.kill()
     assert rig.reported('link', '') < REPORT_S
@@ -204,7 +204,7 @@ def test_server_killed_in_motion_and_back(rig):
     assert rig.driver.counts().connections == 2
 
 
-def test_cable_out(rig):
+def test_unreachable_drives_stop_and_motion_needs_a_reset(rig):
     rig.move()
     rig.drives.faults.silent_units.update(range(7))
     assert rig.reported('link', '') < REPORT_S
@@ -228,7 +228,7 @@ def test_one_silent_drive_stops_the_others(six_units):
     assert rig.driver.state().connected
 
 
-def test_one_lost_answer_is_counted_and_survived(rig):
+def test_one_lost_answer_is_counted_and_does_not_stop_the_arm(rig):
     rig.move()
     rig.drives.faults.lose_answers = 1
     rig.stream(np.full(6, 0.5), 0.4)
@@ -239,7 +239,7 @@ def test_one_lost_answer_is_counted_and_survived(rig):
     assert np.allclose(rig.drives.torque, 0.5, atol=0.0005)
 
 
-def test_late_answers_are_a_time_out_and_never_taken_for_others(rig):
+def test_late_answers_count_as_timeouts_and_stop_the_arm(rig):
     rig.move()
     rig.drives.faults.delay_s = 0.12  # twice response_timeout_s
     assert rig.time_to(lambda: rig.driver.state().problems) < REPORT_S
@@ -251,7 +251,7 @@ def test_late_answers_are_a_time_out_and_never_taken_for_others(rig):
     rig.move()
 
 
-def test_slow_answers_show_as_age_and_the_caller_never_waits(rig):
+def test_slow_answers_lengthen_the_cycle_and_the_caller_never_waits(rig):
     rig.move()
     rig.drives.faults.delay_s = 0.003
     longest = 0.0
@@ -267,7 +267,7 @@ def test_slow_answers_show_as_age_and_the_caller_never_waits(rig):
     assert rig.driver.counts().superseded > 0
 
 
-def test_refused_registers_name_the_code(rig):
+def test_refused_registers_are_reported_with_the_modbus_code(rig):
     rig.move()
     rig.drives.faults.refuse = ExcCodes.ILLEGAL_ADDRESS
     assert rig.time_to(lambda: rig.driver.state().problems) < REPORT_S
@@ -277,14 +277,14 @@ def test_refused_registers_name_the_code(rig):
     rig.clock.until(rig.still, REPORT_S, 'watchdog of the drives')
 
 
-def test_a_drive_that_drops_out_of_operation_by_itself(rig):
+def test_drive_that_leaves_operation_by_itself_stops_all_axes(rig):
     rig.move()
-    rig.drives.disable(0)  # as when safe torque off opens
+    rig.drives.disable(0)  # as if its safe-torque-off circuit opened
     assert rig.reported('axis_1', 'state') < REPORT_S
     rig.clock.until(rig.still, REPORT_S, 'standing still')
 
 
-def test_no_device_at_all():
+def test_missing_device_is_reported():
     config, clock = servo_config(), ManualClock()
     drives = MemoryDrives(config, clock)
     drives.kill()
@@ -298,7 +298,7 @@ def test_no_device_at_all():
     assert clock.failures == []
 
 
-def test_a_driver_that_fails_says_so_and_switches_off(rig, monkeypatch):
+def test_internal_error_is_reported_and_switches_the_drives_off(rig, monkeypatch):
     rig.move()
     monkeypatch.setattr(rig.driver, '_take', lambda readings: 1 / 0)
     assert rig.reported('link', 'internal') < REPORT_S
@@ -306,11 +306,11 @@ def test_a_driver_that_fails_says_so_and_switches_off(rig, monkeypatch):
     assert not rig.driver.state().enabled
 
 
-def test_setup_is_written_and_checked():
+def test_setup_registers_are_written_and_checked():
     rig = Rig()
     rig.clock.until(lambda: rig.driver.state().connected, 2.0, 'connection')
     rig.close()
-    # The status word cannot be set: what is read back differs.
+    # The status word cannot be set, so the value read back differs.
     wrong = [{'register': {'address': 16, 'type': 'uint16'}, 'value': 7, 'comment': 'mode'}]
     rig = Rig(setup=wrong)
     rig.clock.until(lambda: rig.driver.state().problems, 1.0, 'report')
@@ -318,7 +318,7 @@ def test_setup_is_written_and_checked():
     rig.close()
 
 
-def test_close_switches_off(rig):
+def test_close_switches_the_drives_off(rig):
     rig.move()
     rig.driver.close()
     assert rig.still()
@@ -329,7 +329,7 @@ def test_close_switches_off(rig):
 @pytest.mark.parametrize(
     ('per_axis_unit', 'max_gap', 'requests'), [(False, 0, 12), (False, 25, 8), (True, 0, 12)]
 )
-def test_requests_of_one_exchange(per_axis_unit, max_gap, requests):
+def test_exchange_takes_the_expected_number_of_requests(per_axis_unit, max_gap, requests):
     config = servo_config(per_axis_unit=per_axis_unit, max_gap=max_gap)
     units = sorted({axis.unit for axis in config.axes})
     assert sum(UnitExchange(config, unit).requests for unit in units) == requests
@@ -346,7 +346,7 @@ def test_requests_of_one_exchange(per_axis_unit, max_gap, requests):
         ),
     ],
 )
-def test_configs_that_cannot_work_are_refused(change, message):
+def test_inconsistent_servo_configurations_are_refused(change, message):
     fields = servo_config().model_dump(by_alias=True) | change
     with pytest.raises(ValueError, match=message):
         type(servo_config()).model_validate(fields)

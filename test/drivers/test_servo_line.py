@@ -1,8 +1,8 @@
 """
-Real pymodbus at both ends, over loopback: no crash, and no torque that was not commanded.
+The servo driver with real pymodbus over loopback: no crash, no torque that was not commanded.
 
-Answers come in pieces, cut, mutated, late or made up. How soon that is noticed is asked in
-simulated time (test_servo.py).
+Answers come in pieces, cut, mutated, late or random. test_servo.py checks in simulated time how
+soon that is reported.
 """
 
 import contextlib
@@ -22,17 +22,17 @@ from softarm_ros.drivers.servo import ServoDriver
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
 
 TORQUE = np.full(6, 0.25)
-VISCOUS_N_M_S = 0.02  # of the emulated axes
-PATIENCE_S = 20.0  # with a computer that does other things
-# What comes late here is made so, not what such a computer kept waiting.
+VISCOUS_N_M_S = 0.02  # friction of the emulated axes
+PATIENCE_S = 20.0  # for a busy computer
+# Only deliberate delays exceed these times, not those of a busy computer.
 TIMES = {'response_timeout_s': 0.3, 'link_timeout_s': 0.6, 'command_timeout_s': 1.0}
-# Where nothing is to be late.
+# For tests in which nothing is to be late.
 PATIENT = {'response_timeout_s': 5.0, 'link_timeout_s': 10.0, 'command_timeout_s': 10.0}
 
 
 @pytest.fixture
 def line():
-    """Return a function that puts a treatment on the line of a driver in operation."""
+    """Return a function that starts drives and a driver and then treats the data on their line."""
     parts = []
 
     def connect(treat=lambda data: [data], times=TIMES, **layout):
@@ -79,7 +79,7 @@ def test_torques_arrive_over_tcp(line, per_axis_unit):
     torque = np.array([0.1, 0.2, -0.3, 0.4, -0.5, 1.5])
 
     def settled():
-        """Whether friction has taken up the torque: a speed read earlier is an earlier one."""
+        """Return whether friction balances the torque, so that the speed is constant."""
         driver.set_torque(torque)
         state = driver.state()
         shown = np.allclose(state.torque, torque, atol=0.0011) and np.abs(state.position).min() > 0
@@ -91,7 +91,7 @@ def test_torques_arrive_over_tcp(line, per_axis_unit):
     assert driver.state().problems == ()
 
 
-def test_a_second_driver_of_the_same_drives_does_not_switch_them_off(line):
+def test_second_driver_of_the_same_drives_is_refused_and_does_not_stop_them(line):
     drives, driver = line(times=PATIENT)
     stream_until(driver, lambda: np.allclose(drives.torque, TORQUE, atol=0.0005))
     second = ServoDriver(driver.config)
@@ -108,7 +108,7 @@ def test_a_second_driver_of_the_same_drives_does_not_switch_them_off(line):
     assert driver.state().problems == ()
 
 
-def test_a_server_that_ends_is_a_lost_link_and_found_when_it_is_back(line):
+def test_ended_server_is_a_lost_link_and_reconnecting_moves_nothing(line):
     drives, driver = line()
     drives.kill()
     stream_until(driver, lambda: driver.state().problems)
@@ -118,10 +118,10 @@ def test_a_server_that_ends_is_a_lost_link_and_found_when_it_is_back(line):
     wait_until(lambda: driver.state().connected, PATIENCE_S, 'reconnection')
     drives.torque_writes()
     stream(driver, 0.2)
-    assert written(drives) == {0.0}  # what comes back by itself moves nothing
+    assert written(drives) == {0.0}  # a link that comes back by itself moves nothing
 
 
-def test_late_answers_are_a_time_out_and_never_taken_for_others(line):
+def test_late_answers_count_as_timeouts_and_motion_resumes_after_reset(line):
     drives, driver = line()
     stream(driver, 0.1)
     drives.faults.delay_s = 1.2 * TIMES['response_timeout_s']
@@ -131,7 +131,7 @@ def test_late_answers_are_a_time_out_and_never_taken_for_others(line):
     drives.faults.delay_s = 0.0
 
     def enabled_again():
-        if driver.state().problems:  # of answers that were still late
+        if driver.state().problems:  # from answers that were still late
             driver.reset()
         with contextlib.suppress(DriverError):
             driver.enable()
@@ -141,7 +141,7 @@ def test_late_answers_are_a_time_out_and_never_taken_for_others(line):
     stream_until(driver, lambda: np.allclose(driver.state().torque, TORQUE, atol=0.0011))
 
 
-def test_answers_in_pieces_are_put_together(line):
+def test_answers_in_pieces_are_reassembled(line):
     def pieces(data):
         for k in range(0, len(data), 3):
             yield data[k : k + 3]
@@ -155,7 +155,7 @@ def test_answers_in_pieces_are_put_together(line):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_mutated_answers(line, seed):
+def test_mutated_answers_cause_no_internal_error_and_no_other_torque(line, seed):
     rng = random.Random(seed)
 
     def mutate(data):
@@ -173,7 +173,7 @@ def test_mutated_answers(line, seed):
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_made_up_answers_stop_the_arm(line, seed):
+def test_random_answers_stop_the_arm(line, seed):
     rng = random.Random(seed)
     drives, driver = line(lambda data: [rng.randbytes(rng.randrange(1, 300))])
     stream_until(driver, lambda: driver.state().problems)
@@ -183,12 +183,12 @@ def test_made_up_answers_stop_the_arm(line, seed):
     wait_until(lambda: not drives.torque.any(), PATIENCE_S, 'standing still')
 
 
-def test_an_answer_to_another_request_is_not_taken(line):
+def test_answers_to_other_requests_stop_the_arm(line):
     held = []
 
     def previous(data):
         held.append(data)
-        return held[-2:-1]  # always one too late
+        return held[-2:-1]  # always the previous answer
 
     drives, driver = line(previous)
     stream_until(driver, lambda: driver.state().problems)

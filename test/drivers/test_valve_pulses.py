@@ -1,4 +1,4 @@
-"""Books of valve pulses over a line that delays and loses, by a clock of the test's own."""
+"""Books of valve pulses over a line that delays and loses frames, in simulated time."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ REST = np.full(MUSCLES, 0.1)
 
 def book_at_rest():
     book = PulseBook(MuscleLengths(DRIVE, REST, np.zeros_like), PAIRS)
-    book.start(65530)  # soon over the end of the numbers
+    book.start(65530)  # the batch numbers soon wrap
     return book
 
 
 class Board:
-    """The outputs of a board that has what the line lets through, millisecond by millisecond."""
+    """The outputs of a board that gets the frames of a line, in steps of 1 ms."""
 
     def __init__(self):
         self.number = 65530
@@ -60,7 +60,7 @@ class Board:
         self._closed_ms += 1
 
     def lengths_now(self):
-        """Return the lengths with what the open valves have let through so far."""
+        """Return the lengths, including what the open valves have changed so far."""
         lengths, table = self.lengths.copy(), DRIVE.table()
         for output in np.flatnonzero(self.opened_ms):
             i, curve = PAIRS.index(output // 2), table.deflating if output % 2 else table.inflating
@@ -73,7 +73,7 @@ class Board:
 
 
 class Line:
-    """Frames in order, each with the delay of its time; some do not arrive."""
+    """Delivers frames in order, each after a random delay; some are lost."""
 
     def __init__(self, rng, shortest_ms, longest_ms, loss):
         self.rng, self.range, self.loss = rng, (shortest_ms, longest_ms), loss
@@ -91,7 +91,7 @@ class Line:
 
 
 def run(seed, shortest_ms, longest_ms, loss, seconds=20, hold_rate=0.4, readings=None):
-    """Follow random targets with holds between; return book, board and the largest error seen."""
+    """Follow random targets with holds between; return book, board and the errors at holds."""
     rng = np.random.default_rng(seed)
     book, board = book_at_rest(), Board()
     down, up = Line(rng, shortest_ms, longest_ms, loss), Line(rng, shortest_ms, longest_ms, loss)
@@ -137,37 +137,37 @@ def run(seed, shortest_ms, longest_ms, loss, seconds=20, hold_rate=0.4, readings
 
 @pytest.mark.parametrize('seed', range(3))
 @pytest.mark.parametrize('delay_ms', [0, 20, 50])
-def test_on_a_steady_line_the_count_is_right_whatever_is_cut(seed, delay_ms):
+def test_count_is_exact_on_a_line_with_constant_delay_even_with_cut_pulses(seed, delay_ms):
     book, board, errors = run(seed, delay_ms, delay_ms, 0.0)
     assert book.pulses > 100
     assert book.cut > 5
     assert len(errors) > 3
     assert board.closest_ms >= 30
-    # Closing batches take as long as those they close: what was cut is known to the millisecond.
+    # Closing batches take as long as those they close: cut pulses are known to the millisecond.
     assert max(errors) < 1e-9
 
 
-def test_a_reading_is_where_the_pulses_under_way_have_come_to():
+def test_reading_includes_the_progress_of_pulses_under_way():
     readings = []
     run(5, 20, 20, 0.0, readings=readings)
     off, led_off = np.max(readings, axis=0)
-    # A state every 20 ms says when a pulse began; at 6 mm/s that is 0.12 mm.
+    # A state every 20 ms shows when a pulse began; at 6 mm/s that is 0.12 mm.
     assert off < 1.3e-4
-    assert led_off > 5e-4  # where they lead to is no reading
+    assert led_off > 5e-4  # the end of the pulses is not the reading
 
 
 @pytest.mark.parametrize('seed', range(4))
-def test_a_line_that_jitters_and_loses_keeps_interlock_and_count(seed):
+def test_interlock_and_count_hold_on_a_line_with_jitter_and_loss(seed):
     book, board, errors = run(seed, 15, 45, 0.05)
     assert book.pulses > 100
-    assert board.closest_ms >= 15  # what relays of the arm need
+    assert board.closest_ms >= 15  # the relays of the arm need this
     assert book.cut > 5
-    # What was cut is known to the jitter, or to where states have it: 30 ms a cut, either way,
-    # at 5.7 mm/s; some go one way and some the other.
+    # A cut pulse is known to within the jitter, or as states show it: 30 ms a cut, either way,
+    # at 5.7 mm/s; errors of both signs cancel in part.
     assert max(errors) < 1e-6 * (20 + 115 * book.cut / MUSCLES)
 
 
-def test_a_steady_line_without_holds_leaves_none_at_all():
+def test_count_is_exact_on_a_lossy_line_if_no_pulse_is_cut():
     book, board, _ = run(7, 20, 20, 0.05, hold_rate=0.0)
     still = [i for i in range(MUSCLES) if board.mask >> 2 * PAIRS[i] & 3 == 0]
     assert book.cut == 0
@@ -176,7 +176,7 @@ def test_a_steady_line_without_holds_leaves_none_at_all():
         np.testing.assert_allclose(book.lengths.estimate[still], board.lengths[still], atol=1e-9)
 
 
-def test_what_a_lost_link_left_is_settled_when_the_board_is_back():
+def test_pending_batch_is_settled_when_the_board_is_back_after_a_lost_link():
     def begun():
         book = book_at_rest()
         batch = book.next_pulses(REST - 0.008, 1.0)
@@ -189,28 +189,28 @@ def test_what_a_lost_link_left_is_settled_when_the_board_is_back():
     assert book.next_pulses(REST - 0.008, 1.5).number == batch.number
 
     book, batch = begun()
-    book.found(batch.number, cut_s=None)  # it did, and the watchdog let it end
+    book.found(batch.number, cut_s=None)  # it arrived, and the watchdog let it end
     curve = DRIVE.table().deflating
     led = float(curve(curve.inverse(0.1) + 0.2))
     np.testing.assert_allclose(book.lengths.estimate, led, atol=1e-12)
     assert book.cut == 0
 
     book, batch = begun()
-    book.found(batch.number, cut_s=1.12)  # it did, and our HELLO closed it
+    book.found(batch.number, cut_s=1.12)  # it arrived, and our HELLO closed it
     led = float(curve(curve.inverse(0.1) + 0.12))
     np.testing.assert_allclose(book.lengths.estimate, led, atol=1e-12)
     assert book.cut == MUSCLES
     assert book.pending is None
 
 
-def test_a_batch_that_would_open_both_valves_is_not_made():
+def test_batch_that_would_open_both_valves_is_refused():
     open_ms = [0] * messages.VALVES
     open_ms[58], open_ms[59] = 20, messages.GO_ON
     with pytest.raises(InterlockError, match='pair 29: inflate 20 ms and deflate 65535 ms'):
         ValveBatch(1, None, tuple(open_ms), 0.0).payload()
 
 
-def test_outputs_are_the_pairs_of_the_file():
+def test_pulses_go_to_the_outputs_of_the_configured_pairs():
     book = book_at_rest()
     target = REST.copy()
     target[2], target[5] = 0.095, 0.105
@@ -226,12 +226,12 @@ def test_outputs_are_the_pairs_of_the_file():
         ((4, 2, 4), r'pairs\[2\] = 4: two muscles have it'),
     ],
 )
-def test_pairs_that_the_board_does_not_have(pairs, message):
+def test_missing_and_duplicate_valve_pairs_are_refused(pairs, message):
     with pytest.raises(ValueError, match=message):
         ValveBoardConfig(port='/dev/rfcomm0', pairs=pairs)
 
 
-def test_the_model_is_asked_once_for_a_target_and_choices_are_as_if_asked_anew():
+def test_load_model_is_called_once_per_target_without_changing_the_choices():
     asked = []
 
     def load_of(target):
@@ -255,4 +255,4 @@ def test_the_model_is_asked_once_for_a_target_and_choices_are_as_if_asked_anew()
             np.testing.assert_array_equal(choice.muscles, anew.muscles)
             np.testing.assert_array_equal(choice.ticks, anew.ticks)
             np.testing.assert_array_equal(choice.inflate, anew.inflate)
-        assert len(asked) - before == 5  # four times anew, once by the one that keeps it
+        assert len(asked) - before == 5  # four times by new objects, once by the one that keeps it
