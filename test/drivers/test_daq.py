@@ -336,9 +336,7 @@ def test_the_caller_never_waits_for_a_slow_host(rig):
     longest = 0.0
     for count in range(100):
         began = rig.clock.now_s()
-        rig.driver.set_outputs(
-            PRESSURES + 10.0 * count
-        )  # an unchanged command is not written again
+        rig.driver.set_outputs(PRESSURES + 10.0 * count)  # equal ones are not written again
         rig.driver.state()
         longest = max(longest, rig.clock.now_s() - began)
         rig.clock.sleep(0.005)

@@ -63,7 +63,7 @@ def code_of(work):
     return caught.value.error_code
 
 
-def test_samples_come_at_the_rate_of_the_clock(daq, channel):
+def test_samples_arrive_at_the_sample_rate_with_16_bit_resolution(daq, channel):
     with inputs(channel) as task:
         task.start()
         began = daq.clock.now_s()
@@ -79,7 +79,7 @@ def test_samples_come_at_the_rate_of_the_clock(daq, channel):
     assert np.allclose(volts / step, np.round(volts / step), atol=1e-6)
 
 
-def test_a_finer_range_has_finer_steps(daq, channel):
+def test_narrower_input_range_has_finer_steps(daq, channel):
     with make_task(channel) as task:
         task.ai_channels.add_ai_voltage_chan('Dev1/ai0', min_val=-1.0, max_val=1.0)
         task.timing.cfg_samp_clk_timing(1000.0, sample_mode=AcquisitionType.CONTINUOUS)
@@ -98,7 +98,7 @@ def test_values_beyond_the_range_are_clipped(daq, channel):
         assert max(task.read(10, timeout=1.0)) == pytest.approx(1.0, abs=1e-3)
 
 
-def test_a_read_that_gets_no_samples_times_out(daq, channel):
+def test_read_without_samples_times_out(daq, channel):
     with inputs(channel) as task:
         task.start()
         daq.faults.stall = True
@@ -107,14 +107,14 @@ def test_a_read_that_gets_no_samples_times_out(daq, channel):
         assert caught.value.error_code == -200284
 
 
-def test_a_buffer_that_runs_over(daq, channel):
+def test_full_buffer_is_reported_as_an_overrun(daq, channel):
     with inputs(channel, buffer=200) as task:
         task.start()
         daq.clock.sleep(0.3)
         assert code_of(lambda: task.read(10, timeout=0.1)) == -200279
 
 
-def test_codes_of_what_cannot_be(daq, channel):
+def test_invalid_requests_return_the_daqmx_error_codes(daq, channel):
     with make_task(channel) as task:
         add = task.ai_channels.add_ai_voltage_chan
         assert code_of(lambda: add('Dev7/ai0')) == -200220
@@ -128,7 +128,7 @@ def test_codes_of_what_cannot_be(daq, channel):
     daq.faults.gone = False
 
 
-def test_outputs_stand_even_when_the_host_dies(daq, channel):
+def test_outputs_keep_their_values_when_the_host_dies(daq, channel):
     task = make_task(channel)
     task.ao_channels.add_ao_voltage_chan('Dev1/ao0', min_val=0.0, max_val=10.0)
     task.ao_channels.add_ao_voltage_chan('Dev1/ao1', min_val=0.0, max_val=10.0)
@@ -143,7 +143,7 @@ def test_outputs_stand_even_when_the_host_dies(daq, channel):
     assert np.allclose(daq.output_V, [1.0, 7.5], atol=2e-4)
 
 
-def test_lines(daq, channel):
+def test_digital_lines_are_written(daq, channel):
     with make_task(channel) as task:
         for line in ('Dev1/port0/line0', 'Dev1/port0/line1'):
             task.do_channels.add_do_chan(line, line_grouping=LineGrouping.CHAN_PER_LINE)
@@ -155,7 +155,7 @@ def test_lines(daq, channel):
     assert daq.lines == (False, True)
 
 
-def test_a_session_left_behind_is_found_by_its_name(daq, channel):
+def test_abandoned_session_can_be_closed_by_its_name(daq, channel):
     left = make_task(channel, 'mine', NEW)
     with pytest.raises(RpcError, match='ALREADY_EXISTS'):
         make_task(channel, 'mine', NEW)
@@ -167,7 +167,7 @@ def test_a_session_left_behind_is_found_by_its_name(daq, channel):
     assert daq.device.tasks == {}
 
 
-def test_stuck_and_open_terminals(daq, channel):
+def test_open_terminal_shows_its_open_voltage_and_a_stuck_one_a_constant(daq, channel):
     with inputs(channel) as task:
         task.start()
         task.read(10, timeout=1.0)
@@ -183,14 +183,14 @@ def test_stuck_and_open_terminals(daq, channel):
     assert volts[2, 0] == pytest.approx(2.5, abs=1e-3)
 
 
-def test_a_source_of_the_wrong_size_is_named():
+def test_source_of_the_wrong_size_is_reported():
     daq = EmulatedDaq(CONFIG, lambda: np.zeros(2)).start()
     wait_until(lambda: daq.errors, 20.0, 'error')
     daq.close()
     assert 'source gave shape (2,), expected (3,)' in daq.errors[0]
 
 
-def test_over_loopback_samples_come_and_a_killed_host_is_refused():
+def test_samples_arrive_over_loopback_and_calls_to_a_killed_host_fail():
     with EmulatedDaq(CONFIG) as daq:
         daq.volts[:] = [0.5, -1.5, 2.5]
         channel = grpc.insecure_channel(f'127.0.0.1:{daq.port}')

@@ -1,4 +1,4 @@
-"""Compiled drawing against what it stands for: half planes, a tube's width, rays that touch."""
+"""Compiled drawing against geometry: half planes, the width of a tube, tangent rays."""
 
 import numpy as np
 import pytest
@@ -14,7 +14,7 @@ from softarm_ros.emulation.drawing_kernels import (
 
 
 def in_hull(corners, shape):
-    """Return which pixels' middles lie on the inner side of every line that has all corners so."""
+    """Return which pixel centres lie on the inner side of every edge of the hull of `corners`."""
     rows, columns = np.indices(shape)
     inside = np.ones(shape, dtype=bool)
     for i, a in enumerate(corners):
@@ -27,14 +27,14 @@ def in_hull(corners, shape):
 
 
 @pytest.mark.parametrize('seed', range(8))
-def test_a_hull_covers_the_pixels_whose_middle_it_has(seed):
+def test_cover_hull_fills_the_pixels_whose_centres_lie_inside(seed):
     corners = np.random.default_rng(seed).uniform(-6.0, 46.0, (4, 2))
     image = np.zeros((40, 36), dtype=np.float32)
     cover_hull(image, corners, 9.0)
     np.testing.assert_array_equal(image == 9.0, in_hull(corners, image.shape))
 
 
-def test_pieces_of_a_strip_leave_no_gap():
+def test_adjacent_hulls_of_a_strip_leave_no_gap():
     left = np.column_stack([np.linspace(5.3, 21.7, 9), np.linspace(2.1, 37.2, 9)])
     right = left + np.array([6.5, -1.0])
     whole, pieces = (np.zeros((40, 40), dtype=np.float32) for _ in range(2))
@@ -44,7 +44,7 @@ def test_pieces_of_a_strip_leave_no_gap():
     np.testing.assert_array_equal(pieces, whole)
 
 
-def test_what_is_nearer_hides_what_is_behind_it():
+def test_shapes_painted_later_hide_earlier_ones():
     turns = 2.0 * np.pi * np.arange(16) / 16
     ball = 20.0 + 5.0 * np.column_stack([np.cos(turns), np.sin(turns)])
     flat = np.array([[10.0, 18.0], [30.0, 18.0], [30.0, 22.0], [10.0, 22.0]])
@@ -57,7 +57,7 @@ def test_what_is_nearer_hides_what_is_behind_it():
     assert middle[(1, 0)] == (1.0, 2.0, 1.0)
 
 
-def test_nothing_that_appears_nowhere_is_painted():
+def test_shapes_with_nan_corners_are_not_painted():
     image = np.zeros((20, 20), dtype=np.float32)
     flats = np.array([[[2.0, 2.0], [9.0, 2.0], [9.0, 9.0], [np.nan, np.nan]]])
     paint(image, np.array([1, 0]), flats, 1.0, np.full((1, 16, 2), np.nan), 2.0)
@@ -66,7 +66,7 @@ def test_nothing_that_appears_nowhere_is_painted():
     assert not np.isfinite(limits(np.full((3, 2), np.nan))).any()
 
 
-def test_edges_of_a_tube_are_its_radius_away_across_the_view():
+def test_tube_edges_lie_one_radius_from_the_line_across_the_view():
     line = np.column_stack([np.zeros(6), 0.01 * np.arange(6) ** 2, 0.1 * np.arange(6) + 1.0])
     eye, edges = np.array([0.7, -0.2, 0.1]), np.empty((12, 3))
     tube_edges(line, eye, 0.02, edges)
@@ -79,7 +79,7 @@ def test_edges_of_a_tube_are_its_radius_away_across_the_view():
         assert sign * np.einsum('ni,ni->n', across, np.cross(along, line - eye)).min() > 0.0
 
 
-def test_rays_to_the_outline_of_a_ball_touch_it():
+def test_rays_to_the_outline_of_a_ball_are_tangent_to_it():
     rng = np.random.default_rng(4)
     eye, balls = np.array([0.1, 0.0, -0.2]), rng.uniform(0.5, 1.5, (5, 3))
     outlines = np.empty((5, 16, 3))
@@ -91,7 +91,7 @@ def test_rays_to_the_outline_of_a_ball_touch_it():
     assert nearest == pytest.approx(np.full((5, 16), 0.03), abs=1e-12)
 
 
-def test_a_sensor_rounds_and_stops_at_black_and_white():
+def test_add_noise_rounds_and_clips_to_0_and_255():
     image = np.array([[-3.0, 10.4, 10.6, 250.0]], dtype=np.float32)
     noise = np.array([[1.0, 0.0, 0.0, 9.0]], dtype=np.float32)
     shown = np.zeros((1, 4), dtype=np.uint8)

@@ -26,7 +26,7 @@ from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_plant
 
 
 class Running(PassingArm):
-    """An emulated arm whose time goes by, and the driver of the rig."""
+    """An emulated arm in passing time, and the driver of the rig."""
 
     def __init__(self, rig, folder, elf=None):
         clock = ManualClock()
@@ -54,7 +54,7 @@ class Running(PassingArm):
 @pytest.fixture(scope='module')
 def rig():
     loaded = load_rig('cable_arm')
-    build_plant(loaded, 0).step(np.zeros(6), CHUNK_S)  # compiled now, not in real time
+    build_plant(loaded, 0).step(np.zeros(6), CHUNK_S)  # compiles now, not in real time
     return loaded
 
 
@@ -67,7 +67,7 @@ def running(rig, request, tmp_path):
 
 @pytest.fixture
 def idle(rig, tmp_path):
-    """An arm with a board, and nobody to pass time."""
+    """Return an arm with a board; its time passes only by `advance`."""
     motors = rig.devices.steppers.motors
     arm = EmulatedCableArm(build_plant(rig, 0), rig.plant.stepper.step_m, motors, 'native')
     arm.start(tmp_path)
@@ -75,12 +75,12 @@ def idle(rig, tmp_path):
     arm.close()
 
 
-def test_steps_are_the_same_in_driver_board_coils_and_arm(running, rig):
+def test_step_counts_agree_in_driver_board_coils_and_arm(running, rig):
     running.home()
     target = np.array([0.008, -0.004, -0.0031, 0.0052, 0.0, -0.002])
     running.follow(target, 1.5)
     steps = [round(value / rig.plant.stepper.step_m) for value in target]
-    # Told, said by the board in a state, turned on the bench, wound in the arm.
+    # Commanded, reported by the board in a state, turned on the bench, wound in the arm.
     assert running.driver.values()['targets_microsteps'] == ' '.join(map(str, steps))
     reading = running.driver.reading()
     assert np.rint(reading.position / rig.plant.stepper.step_m).tolist() == steps
@@ -97,7 +97,7 @@ def test_steps_are_the_same_in_driver_board_coils_and_arm(running, rig):
     assert report['shafts_microsteps'] == running.driver.values()['positions_microsteps']
 
 
-def test_the_arm_ends_where_the_simulated_one_does(running, rig):
+def test_emulated_arm_ends_at_the_tip_of_the_simulated_arm(running, rig):
     running.home()
     target = np.array([0.008, -0.004, -0.004, 0.002, 0.002, -0.002])
     simulated = build_plant(rig, 0)
@@ -110,7 +110,7 @@ def test_the_arm_ends_where_the_simulated_one_does(running, rig):
     np.testing.assert_allclose(tip, expected, atol=1e-3)
 
 
-def test_a_pulled_plug_stops_the_arm_itself(running):
+def test_unplugging_stops_the_arm_and_is_reported(running):
     running.home()
     running.follow(np.full(6, 0.02), 0.5)
     assert running.arm.inject('steppers unplug') == 'steppers: unplug'
@@ -131,7 +131,7 @@ def test_a_pulled_plug_stops_the_arm_itself(running):
     assert running.arm.report()['faults'] == 'unplug'
 
 
-def test_faults_are_named_with_their_device(idle):
+def test_invalid_faults_are_refused_and_valid_ones_are_named_with_their_device(idle):
     with pytest.raises(ValueError, match="no device 'valves' here; known: steppers"):
         idle.inject('valves unplug')
     with pytest.raises(ValueError, match=r"no fault 'unplug 3'; known: unplug, .*shield N"):
@@ -150,7 +150,7 @@ def test_faults_are_named_with_their_device(idle):
     assert idle.report()['emulator'].startswith('native')
 
 
-def test_a_board_that_has_ended_is_an_error(idle):
+def test_ended_board_process_raises_emulation_error(idle):
     idle._board.order('quit')
 
     def ended():
@@ -167,7 +167,7 @@ def test_a_board_that_has_ended_is_an_error(idle):
         idle.advance(CHUNK_S)
 
 
-def test_a_board_ends_with_the_process_that_started_it(tmp_path):
+def test_board_process_ends_with_its_parent(tmp_path):
     script = (
         'import sys, time\n'
         'from pathlib import Path\n'
@@ -194,7 +194,7 @@ def test_a_board_ends_with_the_process_that_started_it(tmp_path):
 
 
 @pytest.mark.parametrize(('name', 'step_m'), [('cable_arm', 3.1e-5), ('trunk', 1.6e-5)])
-def test_simulated_motors_that_wind_another_length_than_their_pulleys_are_refused(name, step_m):
+def test_motor_step_over_10_percent_off_its_pulley_is_refused(name, step_m):
     build_emulated_arm(load_rig(name, [f'plant.stepper.step_m={step_m}']), 0)  # a gain error
     with pytest.raises(EmulationError, match=r'plant\.stepper\.step_m = 5e-05 m: .*within 10 %'):
         build_emulated_arm(load_rig(name, ['plant.stepper.step_m=5e-5']), 0)

@@ -26,7 +26,7 @@ def arm(rig, tmp_path):
     made.close()
 
 
-def test_addresses_are_ports_that_answer(arm, tmp_path):
+def test_port_files_name_ports_that_accept_connections(arm, tmp_path):
     import socket
 
     for name in ('servo', 'daq'):
@@ -35,18 +35,18 @@ def test_addresses_are_ports_that_answer(arm, tmp_path):
     assert sorted(path.name for path in tmp_path.iterdir()) == ['daq.port', 'servo.port']
 
 
-def test_time_passes_in_whole_steps_of_the_plant_and_none_is_lost(rig):
+def test_plant_time_follows_in_whole_steps_without_loss(rig):
     arm = build_emulated_arm(rig, 0)
     for k in range(1, 334):
         arm.advance(0.003)
         assert arm.time_s == pytest.approx(0.003 * k, abs=1e-9)
         assert arm.plant.time_s <= arm.time_s < arm.plant.time_s + 0.004
     assert arm.plant.poll_poses()
-    # Switched off: brakes hold the preload.
+    # Drives are off: brakes hold the preload.
     np.testing.assert_allclose(arm.plant.drives.true_pressures(), rig.arm.preload_Pa, rtol=0.05)
 
 
-def test_sensors_give_the_volts_of_the_pressures(rig):
+def test_sensor_voltages_match_the_pressures_with_offset_and_noise(rig):
     arm = build_emulated_arm(rig, 3)
     readings = []
     for _ in range(200):
@@ -72,7 +72,7 @@ def test_sensors_give_the_volts_of_the_pressures(rig):
         ('daq open elbow', "no input 'elbow'"),
     ],
 )
-def test_what_is_no_fault_is_refused_with_what_there_is(rig, line, message):
+def test_unknown_faults_are_refused_with_the_known_ones(rig, line, message):
     arm = build_emulated_arm(rig, 0)
     with pytest.raises(ValueError, match=message) as error:
         arm.inject(line)
@@ -80,7 +80,7 @@ def test_what_is_no_fault_is_refused_with_what_there_is(rig, line, message):
         assert all(known in str(error.value) for known in KNOWN)
 
 
-def test_faults_reach_the_devices(arm):
+def test_injected_faults_reach_the_devices_and_mend_clears_them(arm):
     assert arm.inject('servo  fault  distal_1 0x2310') == 'servo fault distal_1 0x2310'
     assert arm.report()['drives'].split(', ') == ['disabled'] * 3 + ['fault'] + ['disabled'] * 2
     arm.inject('daq open proximal_2')
@@ -106,7 +106,7 @@ def running_drive():
 
 
 @pytest.mark.parametrize('how', ['off', 'quick stop', 'watchdog', 'over-temperature'])
-def test_a_drive_keeps_its_torque_until_the_brake_holds(how):
+def test_drive_keeps_its_torque_until_the_brake_holds(how):
     drive = running_drive()
     if how == 'off':
         drive.write_control(0x00)
@@ -127,7 +127,7 @@ def test_a_drive_keeps_its_torque_until_the_brake_holds(how):
 
 
 @pytest.mark.parametrize('code', [0x2310, 0x3210, 0x5441])
-def test_a_fault_of_the_power_stage_takes_the_torque_at_once(code):
+def test_power_stage_fault_removes_the_torque_at_once(code):
     drive = running_drive()
     drive.fail(code)
     assert drive.torque == 0.0 and not drive.brake_lifted

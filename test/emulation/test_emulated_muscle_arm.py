@@ -19,7 +19,7 @@ REFUSED_M = 0.095
 
 
 def tensions(lengths):
-    """Return the model's, of an arm that cannot have all muscles short."""
+    """Return the tensions of the model, which here refuses postures with all muscles short."""
     if lengths.max() < REFUSED_M:
         raise ModelError('no stable equilibrium')
     return RIG.model().muscle_tensions(lengths)
@@ -68,7 +68,7 @@ def bench(tmp_path):
     made.close()
 
 
-def test_lengths_come_about_as_the_driver_believes(bench):
+def test_pulses_and_gas_match_the_lengths_estimated_by_the_driver(bench):
     bench.home()
     drives = bench.arm.plant.drives
     start, gas = bench.arm.plant.body.muscle_lengths(), drives.gas
@@ -86,11 +86,11 @@ def test_lengths_come_about_as_the_driver_believes(bench):
     assert report['both_valves_open'] == '0'
     assert 36.0 < float(values['round_trip_ms'].split()[0]) < 80.0  # 20 ms each way
     moved = bench.arm.plant.body.muscle_lengths() - start
-    # Soft muscles on an elastic rod: each way shows, little of it.
+    # Soft muscles on an elastic rod: both directions show, but little motion.
     assert np.all(moved[[0, 4, 8]] < -1e-4)
     assert np.all(moved[[1, 5, 6]] > 1e-4)
     assert np.abs(moved).max() < 1.5e-3
-    # The gas itself is let in and out as the driver counts, within what throttles differ by.
+    # The gas itself changes as the driver counts, within the differences between throttles.
     folds = RIG.plant.skeleton_stiffness_N_m
     empty = RIG.plant.full_length_m - RIG.plant.pneumatics.max_pull_N / folds
     before, after = (
@@ -101,7 +101,7 @@ def test_lengths_come_about_as_the_driver_believes(bench):
     assert abs(bench.arm.time_s - bench.arm.plant.time_s) <= RIG.plant.time_step_s + 1e-9
 
 
-def test_a_posture_the_arm_cannot_have_is_a_problem_and_closes_all(bench, bent):
+def test_impossible_posture_is_reported_and_closes_all_valves(bench, bent):
     bench.home()
     assert bench.driver.follow(bent) is None
     bench.wait(lambda: bench.arm.report()['valves_open'] != '0')
@@ -116,7 +116,7 @@ def test_a_posture_the_arm_cannot_have_is_a_problem_and_closes_all(bench, bent):
     bench.wait(lambda: bench.arm.report()['openings'] != openings)
 
 
-def test_an_unplugged_arm_stands_and_says_so(bench, bent):
+def test_unplugged_arm_closes_its_valves_and_the_loss_is_reported(bench, bent):
     bench.home()
     bench.driver.follow(bent)
     bench.wait(lambda: bench.arm.report()['valves_open'] != '0')
@@ -139,6 +139,6 @@ def test_an_unplugged_arm_stands_and_says_so(bench, bent):
 
 
 @pytest.mark.parametrize('fault', ['valves explode', 'steppers unplug', 'valves delay x', ''])
-def test_faults_that_there_are_not(bench, fault):
+def test_unknown_faults_are_refused_with_the_known_ones(bench, fault):
     with pytest.raises(ValueError, match=r'known: .*unplug'):
         bench.arm.inject(fault)

@@ -1,4 +1,4 @@
-"""The driver of a pneumatic arm at its emulated DAQ, in simulated time, nidaqmx between them."""
+"""Driver of a pneumatic arm with its emulated DAQ, through nidaqmx, in simulated time."""
 
 import re
 
@@ -100,7 +100,7 @@ def bench(tmp_path):
         yield running
 
 
-def test_pressures_follow_and_are_measured_and_hold_keeps_them(bench):
+def test_pressures_follow_commands_are_measured_and_kept_by_hold(bench):
     bench.until(lambda: bench.driver.not_ready() == '')
     bench.until(lambda: bench.driver.reading() is not None)
     assert np.all(np.abs(bench.driver.reading().position) < 500.0)
@@ -110,11 +110,11 @@ def test_pressures_follow_and_are_measured_and_hold_keeps_them(bench):
         lambda: bench.clock.now_s() - time_s > 0.5, work=lambda: bench.driver.follow(TARGET)
     )
     reading = bench.driver.reading()
-    # One per cent of gain, 0.1 % of span, and the part of the play that is not made up for.
+    # One per cent of gain, 0.1 % of span, and the part of the play that is not compensated.
     assert np.all(np.abs(bench.pressures() - TARGET) < 0.01 * TARGET + 800.0)
     assert np.all(np.abs(reading.position - bench.pressures()) < 0.01 * TARGET + 500.0)
     assert bench.clock.now_s() - reading.stamp_s < 0.3
-    # Emptying, and stopped on the way.
+    # Stopped while the arm empties.
     below = TARGET - 8e3
     bench.until(
         lambda: np.any(bench.pressures() < below - 1e3),
@@ -130,7 +130,7 @@ def test_pressures_follow_and_are_measured_and_hold_keeps_them(bench):
     assert bench.pressures()[0] > 1e4
 
 
-def test_commands_that_are_none_are_refused_and_change_nothing(bench):
+def test_invalid_commands_are_refused_and_a_valid_one_is_still_accepted(bench):
     bench.follow()
     for wrong in (np.zeros(5), np.full(6, np.nan), np.full(6, 9.5e4), np.full(6, -1.0)):
         with pytest.raises(ValueError, match=r'set points|valve'):
@@ -138,7 +138,7 @@ def test_commands_that_are_none_are_refused_and_change_nothing(bench):
     assert bench.driver.follow(TARGET) is None
 
 
-def test_home_empties_the_arm_slowly_and_leaves_an_empty_one_alone(bench):
+def test_home_empties_a_filled_arm_gradually_and_leaves_an_empty_one_alone(bench):
     with pytest.raises(DriverError, match='does not answer yet'):
         build_driver(RIG, RIG.devices).home()
     bench.until(lambda: bench.driver.not_ready() == '')
@@ -158,12 +158,12 @@ CODES = {
     'daq unplug': '-201003',
     'daq kill': 'grpc UNAVAILABLE',
 }
-# The outputs of a card stand as they are where nobody reaches it (docs/drivers.md).
+# A card that nobody can reach keeps its outputs (docs/drivers.md).
 OUT_OF_REACH = ('daq unplug', 'daq kill')
 
 
 @pytest.mark.parametrize('fault', CODES)
-def test_a_fault_is_reported_in_time_empties_the_arm_and_stays_until_reset(bench, fault):
+def test_fault_is_reported_in_time_empties_the_arm_and_lasts_until_reset(bench, fault):
     bench.follow()
     limit = REPORTED_S + (0.1 if 'stuck' in fault else 0.0)  # 200 ms without noise, then a block
     began = bench.clock.now_s()
@@ -179,12 +179,12 @@ def test_a_fault_is_reported_in_time_empties_the_arm_and_stays_until_reset(bench
     if fault not in OUT_OF_REACH:
         bench.until(lambda: np.max(bench.pressures()) < 500.0)
     bench.arm.inject('daq revive' if fault == 'daq kill' else 'daq mend')
-    # Whoever was out of reach is told to empty the arm as soon as the link is back.
+    # A card that was out of reach empties the arm as soon as the link is back.
     bench.until(lambda: np.max(bench.pressures()) < 500.0)
     assert CODES[fault] in bench.driver.not_ready()
     with pytest.raises(DriverError, match=re.escape(CODES[fault])):
         bench.driver.home()
-    # A block that began with the fault would be one more.
+    # A block that began during the fault would be reported again.
     bench.until(lambda: np.all(np.abs(bench.driver.reading().position) < 1e3))
     bench.clock.sleep(0.05)
     bench.driver.reset()
@@ -193,7 +193,7 @@ def test_a_fault_is_reported_in_time_empties_the_arm_and_stays_until_reset(bench
     again = bench.clock.now_s()
     bench.follow()
     times, pressures = (np.array(part) for part in zip(*bench.log))
-    # No jump back: faster only by what a late step is caught up with.
+    # No jump back: faster than the limit only to catch up with a late step.
     window = times > again
     rise = np.max(pressures[window], axis=1)
     span = times[window]
@@ -203,7 +203,7 @@ def test_a_fault_is_reported_in_time_empties_the_arm_and_stays_until_reset(bench
     assert np.max(rates) < 1.2 * CATCH_UP * MAX_RATE[0]
 
 
-def test_troubles_before_anything_moved_pass_by_themselves(tmp_path):
+def test_link_loss_clears_by_itself_before_motion_but_needs_a_reset_in_use(tmp_path):
     bench = Bench(tmp_path)
     with bench:
         bench.arm.inject('daq kill')
@@ -216,10 +216,10 @@ def test_troubles_before_anything_moved_pass_by_themselves(tmp_path):
         bench.arm.inject('daq revive')
         bench.until(lambda: bench.driver.values()['connected'] == 'true')
         bench.until(lambda: np.max(bench.pressures()) < 500.0)
-        assert 'grpc' in bench.driver.not_ready()  # in use by then: not without reset
+        assert 'grpc' in bench.driver.not_ready()  # in use by then: needs a reset
 
 
-def test_the_gripper_takes_an_object_and_puts_it_down(bench):
+def test_gripper_grasps_an_object_keeps_it_in_a_fault_and_releases_it(bench):
     x, y, z = (float(v) for v in bench.arm.plant.body.fingers()[:3, 3])
     bench.arm.inject(f'object put {x} {y} {z} 0.02')
     bench.until(lambda: bench.driver.not_ready() == '')
@@ -237,7 +237,7 @@ def test_the_gripper_takes_an_object_and_puts_it_down(bench):
     bench.arm.inject('daq overrun')
     bench.until(lambda: '-200279' in bench.driver.not_ready(), work=hold)
     bench.until(lambda: bench.arm.report()['output_V'].startswith('0, 0, 0, 0, 0, 0'))
-    assert bench.arm.plant.drives.holds_object  # a grasp outlives a fault of the arm
+    assert bench.arm.plant.drives.holds_object  # a grasp survives a fault of the arm
     bench.driver.reset()
     bench.until(lambda: bench.driver.not_ready() == '')
     bench.driver.follow(rest)
@@ -246,7 +246,7 @@ def test_the_gripper_takes_an_object_and_puts_it_down(bench):
     assert gripper.state().problems == ()
 
 
-def test_the_force_sensor_measures_the_weight_on_the_base(bench):
+def test_force_sensor_measures_the_wrench_on_the_base_and_can_be_tared(bench):
     bench.until(lambda: bench.driver.not_ready() == '')
     daq = bench.driver.daq
     bench.clock.sleep(0.3)
@@ -264,7 +264,7 @@ def test_the_force_sensor_measures_the_weight_on_the_base(bench):
     np.testing.assert_allclose(after, np.zeros(6), atol=0.02)
 
 
-def test_unknown_faults_are_refused_with_those_there_are():
+def test_unknown_faults_are_refused_with_the_known_ones():
     arm = build_emulated_arm(RIG, 0)
     with pytest.raises(ValueError, match=r'daq overrun; .*object put X_M Y_M Z_M KG'):
         arm.inject('daq explode')

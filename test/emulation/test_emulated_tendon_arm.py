@@ -1,4 +1,4 @@
-"""Winches of the fishbone arm at an emulated DAQ, and the driver of its rig, in simulated time."""
+"""Winches of the fishbone arm with an emulated DAQ and the rig's driver, in simulated time."""
 
 import numpy as np
 import pytest
@@ -14,9 +14,8 @@ from softarm_ros.rigs.loader import load_rig
 RIG = load_rig('fishbone_arm')
 REST = np.ones(8)
 TARGET = np.array([5.0, 1.0, 1.0, 4.0, 1.0, 3.0, 2.0, 1.0])
-CELL_N = (
-    0.35  # gain and zero of the simulated load cells, at 5 N: three deviations of 1 % and 0.1 N
-)
+# Gain and zero of the simulated load cells at 5 N: three standard deviations of 1 % and 0.1 N.
+CELL_N = 0.35
 REPORTED_S = 0.3
 
 
@@ -57,19 +56,19 @@ def bench(tmp_path):
     running.close()
 
 
-def test_tensions_are_those_of_the_rest_before_anything_is_commanded(bench):
+def test_tensions_have_their_rest_values_before_any_command(bench):
     bench.ready()
     bench.clock.sleep(0.5)
     assert np.abs(bench.tensions() - REST).max() < CELL_N
     assert not bench.driver.daq.state().enabled
 
 
-def test_tensions_follow_and_are_measured_and_hold_keeps_them(bench):
+def test_tensions_follow_commands_are_measured_and_kept_by_hold(bench):
     bench.ready()
     bench.follow()
     assert np.abs(bench.tensions() - TARGET).max() < CELL_N
     reading = bench.driver.reading()
-    # The loop of each winch is closed by its load cell: what that shows is what was asked.
+    # Each winch is controlled by its load cell, so the reading equals the command.
     assert np.abs(reading.position - TARGET).max() < 0.02
     assert np.array_equal(reading.effort, reading.position)
     assert 0.0 <= bench.clock.now_s() - reading.stamp_s < 0.05
@@ -80,7 +79,7 @@ def test_tensions_follow_and_are_measured_and_hold_keeps_them(bench):
     assert bench.said() == ''
 
 
-def test_a_command_is_followed_no_faster_than_the_winches_may(bench):
+def test_large_command_is_followed_at_a_limited_tension_rate(bench):
     bench.ready()
     bench.follow(REST, 0.3)
     seen = []
@@ -96,7 +95,7 @@ def test_a_command_is_followed_no_faster_than_the_winches_may(bench):
     assert tension[-1] == pytest.approx(11.0, abs=CELL_N)
 
 
-def test_home_lets_the_cables_go_to_the_pretension(bench):
+def test_home_releases_the_cables_to_the_pretension(bench):
     bench.ready()
     bench.follow()
     bench.driver.hold()
@@ -104,7 +103,7 @@ def test_home_lets_the_cables_go_to_the_pretension(bench):
     bench.until(lambda: np.abs(bench.tensions() - REST).max() < CELL_N, work=bench.driver.hold)
 
 
-def test_what_cannot_be_is_refused_and_changes_nothing(bench):
+def test_invalid_commands_are_refused_and_change_nothing(bench):
     bench.ready()
     bench.follow()
     for command, message in (
@@ -130,7 +129,7 @@ def test_what_cannot_be_is_refused_and_changes_nothing(bench):
         ('daq kill', 'daq revive', 'UNAVAILABLE'),
     ],
 )
-def test_a_fault_is_reported_in_time_lets_the_arm_go_and_stays_until_reset(
+def test_fault_is_reported_in_time_releases_the_cables_and_lasts_until_reset(
     bench, fault, mend, said
 ):
     bench.ready()
@@ -141,7 +140,7 @@ def test_a_fault_is_reported_in_time_lets_the_arm_go_and_stays_until_reset(
     assert bench.driver.follow(TARGET)  # refused
     if mend is not None:
         bench.arm.inject(mend)
-    # A DAQ that nobody reaches keeps its volts; whatever is reached again goes to its safe values.
+    # A DAQ out of reach keeps its voltages; once reached again, it goes to its safe values.
     bench.until(lambda: np.abs(bench.tensions() - REST).max() < CELL_N, 2.0)
     bench.clock.sleep(0.5)
     assert said in bench.said() and bench.driver.follow(TARGET)
@@ -153,7 +152,7 @@ def test_a_fault_is_reported_in_time_lets_the_arm_go_and_stays_until_reset(
     assert np.abs(bench.tensions() - TARGET).max() < CELL_N
 
 
-def test_a_snapped_cable_shows_no_tension(bench):
+def test_snapped_cable_shows_almost_no_tension(bench):
     bench.ready()
     bench.follow()
     bench.arm.plant.inject('cable snap up_2')
@@ -177,7 +176,7 @@ def test_a_snapped_cable_shows_no_tension(bench):
         ('low: 0.0', 'low: 2.0', 'expected at most arm.pretension_N = 1'),
     ],
 )
-def test_what_does_not_agree_is_refused_with_its_place(tmp_path, before, after, message):
+def test_inconsistent_daq_settings_are_refused_with_their_place(tmp_path, before, after, message):
     shipped = RIG.source.read_text(encoding='utf-8')
     assert before in shipped
     changed = tmp_path / 'fishbone_arm.yaml'

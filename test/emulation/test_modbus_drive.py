@@ -1,4 +1,4 @@
-"""The emulated drives as any Modbus master sees them: plain pymodbus, no driver of ours."""
+"""The emulated drives as any Modbus master sees them: plain pymodbus, without our driver."""
 
 import struct
 import time
@@ -44,8 +44,8 @@ CONFIG = ServoConfig.model_validate(
 )
 
 
-PATIENCE_S = 20.0  # with a computer that does other things
-VISCOUS_N_M_S = 0.02  # of the emulated axes
+PATIENCE_S = 20.0  # for a busy computer
+VISCOUS_N_M_S = 0.02  # friction of the emulated axes
 
 
 @pytest.fixture
@@ -70,7 +70,7 @@ def master(drives):
 
 @pytest.fixture
 def hasty(drives):
-    """Return a master that waits no longer for an answer than it takes to see that none comes."""
+    """Return a master with a short time-out, for answers that do not come."""
     client = connected(drives.port, 0.3)
     yield client
     client.close()
@@ -91,11 +91,11 @@ def status(master, unit, base):
     return master.read_input_registers(base, count=7, device_id=unit).registers
 
 
-def test_words_on_the_wire(master, drives):
+def test_registers_have_the_expected_words_on_the_wire(master, drives):
     assert status(master, 3, 0)[0] == 0x0250
     enable(master, 3, 0, 0.75)
     final = 0.75 / VISCOUS_N_M_S
-    # Beyond what is asked for below: on the wire, speed is a whole number of thousandths.
+    # Above the bound below, since speed is a whole number of thousandths on the wire.
     wait_until(lambda: drives.speed[0] > 0.995 * final, PATIENCE_S, 'speed')
     words = status(master, 3, 0)
     assert words[0] == 0x0237
@@ -105,7 +105,7 @@ def test_words_on_the_wire(master, drives):
     assert status(master, 7, 1000)[0] == 0x0250
 
 
-def test_a_reversed_axis_turns_the_other_way_round_in_the_rig(master, drives):
+def test_reversed_axis_turns_in_the_opposite_direction_in_the_rig(master, drives):
     enable(master, 7, 1000, 1.0)
     assert drives.torque.tolist() == [0.0, -1.0]
     wait_until(lambda: drives.speed[1] < 0.0, PATIENCE_S, 'speed')
@@ -117,15 +117,15 @@ def test_torque_is_limited_by_the_drive(master, drives):
     assert drives.torque[0] == 2.0
 
 
-def test_what_is_not_in_the_map_is_refused(master):
+def test_addresses_outside_the_register_map_are_refused(master):
     for address, count in ((7, 1), (0, 8), (100, 1)):
         answer = master.read_input_registers(address, count=count, device_id=3)
         assert answer.exception_code == ExcCodes.ILLEGAL_ADDRESS
     assert master.write_register(99, 1, device_id=3).exception_code == ExcCodes.ILLEGAL_ADDRESS
 
 
-def test_a_master_that_falls_silent_is_a_fault():
-    """How soon is asked in simulated time (test_servo.py)."""
+def test_silent_master_causes_a_watchdog_fault():
+    """How soon is checked in simulated time (test_servo.py)."""
     with EmulatedDrives(CONFIG, watchdog_s=1.0) as drives:
         master = connected(drives.port)
         enable(master, 3, 0, 0.1)
@@ -135,7 +135,7 @@ def test_a_master_that_falls_silent_is_a_fault():
         master.close()
 
 
-def test_a_drive_that_runs_away_trips(drives, master):
+def test_overspeed_trips_the_drive(drives, master):
     fastest = 0.0
 
     def tripped():
@@ -146,11 +146,11 @@ def test_a_drive_that_runs_away_trips(drives, master):
     enable(master, 3, 0, 2.0)
     wait_until(tripped, PATIENCE_S, 'trip')
     assert status(master, 3, 0)[6] == 0x8400
-    # The limit, 60 rad/s, and the longest period of a load that would reach 100 rad/s.
+    # The limit, 60 rad/s, plus the longest period of a load that would reach 100 rad/s.
     assert fastest < 60.0 + 40.0 * -np.expm1(-0.02 / 0.1)
 
 
-def test_lost_answer_was_carried_out(drives, hasty):
+def test_request_with_a_lost_answer_is_carried_out(drives, hasty):
     drives.faults.lose_answers = 1
     with pytest.raises(ModbusIOException):
         hasty.write_registers(101, torque_words(0.5), device_id=3)
@@ -164,7 +164,7 @@ def test_lost_answer_was_carried_out(drives, hasty):
     assert [write[1:] for write in written] == [(0, pytest.approx(0.5))]
 
 
-def test_a_silent_unit_carries_out_nothing_and_the_other_answers(drives, master, hasty):
+def test_silent_unit_carries_out_nothing_and_the_other_unit_answers(drives, master, hasty):
     drives.faults.silent_units.add(3)
     with pytest.raises(ModbusIOException):
         hasty.write_registers(101, torque_words(0.5), device_id=3)
@@ -172,14 +172,14 @@ def test_a_silent_unit_carries_out_nothing_and_the_other_answers(drives, master,
     assert status(master, 7, 1000)[0] == 0x0250
 
 
-def test_delay(drives, master):
+def test_delay_fault_delays_the_answer(drives, master):
     drives.faults.delay_s = 0.1
     began = time.monotonic()
     status(master, 3, 0)
     assert time.monotonic() - began >= 0.1
 
 
-def test_killed_and_revived_on_its_port(drives, master):
+def test_killed_server_refuses_connections_and_revives_on_its_port(drives, master):
     drives.kill()
     again = ModbusTcpClient('127.0.0.1', port=drives.port, timeout=1.0, retries=0)
     assert not again.connect()
@@ -189,7 +189,7 @@ def test_killed_and_revived_on_its_port(drives, master):
     again.close()
 
 
-def test_a_load_that_fails_is_named():
+def test_exception_of_a_load_is_reported():
     class Broken:
         def step(self, torque_N_m, dt_s):
             raise RuntimeError('rope tore')
@@ -199,7 +199,7 @@ def test_a_load_that_fails_is_named():
         assert drives.errors == ["load: RuntimeError('rope tore')"]
 
 
-def test_flywheels_turn_as_their_equation_says():
+def test_flywheels_follow_their_exact_solution_for_any_number_of_steps():
     inertia, damping, torque, duration = 2e-3, 0.02, 0.5, 0.35
     for steps in (1, 7, 100):
         load = Flywheels(1, inertia, damping)

@@ -1,4 +1,4 @@
-"""Frames of Modbus TCP: those of the specification's examples, and what is wrong."""
+"""Frames of Modbus TCP: examples of the specification, and invalid frames."""
 
 import asyncio
 import socket
@@ -9,7 +9,7 @@ from softarm_ros.emulation.modbus_tcp import ModbusServer, Refusal, answer
 
 
 class Memory:
-    """Registers at all addresses of unit 1; it notes what was asked for."""
+    """Registers at all addresses of unit 1; records the requests."""
 
     def __init__(self, words=()):
         self.words = dict(words)
@@ -31,7 +31,7 @@ def said(request, registers=None, unit=1):
     return None if found is None else found.hex(' ')
 
 
-def test_the_examples_of_the_specification():
+def test_examples_of_the_specification_are_answered():
     """Sections 6.3, 6.4, 6.6 and 6.12."""
     holding = Memory({0x6B: 0x022B, 0x6D: 0x0064})
     assert said('03 006B 0003', holding) == '03 06 02 2b 00 00 00 64'
@@ -44,7 +44,7 @@ def test_the_examples_of_the_specification():
 
 
 @pytest.mark.parametrize('function', [1, 2, 5, 7, 15, 22, 23, 43])
-def test_other_functions_are_refused(function):
+def test_unsupported_functions_are_refused(function):
     assert said(f'{function:02x} 0000 0001') == f'{function | 0x80:02x} 01'
 
 
@@ -58,25 +58,25 @@ def test_other_functions_are_refused(function):
         '10 0000 0001',
         '10 0000 0000 00',
         '10 0000 007C F8' + 248 * '00',  # 124 registers
-        '10 0000 0002 02 0001',  # two announced, one there
+        '10 0000 0002 02 0001',  # two announced, one sent
         '10 0000 0002 04 0001',
         '10 0000 0001 02 0001 0002',
     ],
 )
-def test_counts_that_are_wrong_are_refused_and_nothing_is_done(request_):
+def test_wrong_counts_are_refused_without_register_access(request_):
     memory = Memory()
     assert said(request_, memory) == f'{int(request_[:2], 16) | 0x80:02x} 03'
     assert memory.asked == []
 
 
-def test_units_refuse_or_say_nothing():
+def test_unknown_units_refuse_or_do_not_answer():
     assert said('03 0000 0001', unit=2) == '83 02'
     assert said('03 0000 0001', unit=9) is None
     assert len(answer(1, bytes.fromhex('03 0000 007D'), Memory())) == 252
 
 
 class Served:
-    """A server in an event loop, and one client that sends bytes as they are."""
+    """A server in an event loop, and one client that sends raw bytes."""
 
     def __init__(self):
         self.server = ModbusServer(Memory({5: 0xABCD}), lambda write, frame: write(frame))
@@ -88,12 +88,12 @@ class Served:
         for piece in pieces:
             writer.write(piece)
             await writer.drain()
-            await asyncio.sleep(0.005)  # so that they arrive apart; together they mean the same
+            await asyncio.sleep(0.005)  # pieces arrive apart; the answers do not depend on it
         try:
             found = await asyncio.wait_for(reader.readexactly(answers), 5.0)
         except (asyncio.IncompleteReadError, ConnectionError):
             found = None
-        await asyncio.sleep(0)  # a connection that ends is told in a turn of its own
+        await asyncio.sleep(0)  # the end of a connection is handled in another turn of the loop
         connections = len(self.server.connections)
         writer.close()
         await self.server.stop()
@@ -108,7 +108,7 @@ WORD = bytes.fromhex('0007 0000 0005 01 03 02 abcd')
     'pieces',
     [[READ, READ], [READ + READ], [READ[:3], READ[3:9], READ[9:] + READ[:7], READ[7:]]],
 )
-def test_frames_come_in_any_pieces(pieces):
+def test_frames_are_answered_for_any_splitting_of_the_stream(pieces):
     found, connections = asyncio.run(Served().exchange(pieces, 2 * len(WORD)))
     assert found == 2 * WORD
     assert connections == 1
@@ -122,7 +122,7 @@ def test_frames_come_in_any_pieces(pieces):
         '0007 0000 00FF 01 03 0005 0001',  # longer than any frame
     ],
 )
-def test_what_is_no_frame_ends_the_connection(wrong):
+def test_invalid_frame_ends_the_connection(wrong):
     found, connections = asyncio.run(Served().exchange([READ, bytes.fromhex(wrong)], 100))
     assert found is None
     assert connections == 0

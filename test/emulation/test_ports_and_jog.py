@@ -1,5 +1,5 @@
 """
-`softarm ports` and `softarm jog` at the emulated devices of every rig that has devices.
+`softarm ports` and `softarm jog` with the emulated devices of every rig that has devices.
 
 In simulated time, with the time-outs of the rig files; the command with Ctrl-C runs on the
 computer's clock.
@@ -35,7 +35,7 @@ CUTS = {
     'trunk': 'dynamixel unplug',
     'fishbone_arm': 'daq kill',
 }
-# A fault of a device, and what is said of it.
+# A fault of a device, and its report.
 ARMS = {
     'cable_arm': ('steppers unplug', 'is not there'),
     'hydraulic_arm': ('servo fault distal_2 0x2310', '0x2310 continuous over-current'),
@@ -44,14 +44,14 @@ ARMS = {
     'trunk': ('dynamixel overload tip_1', 'hardware 0x20 overload'),
     'fishbone_arm': ('daq open down_4', 'open circuit'),
 }
-# Of the range of an actuator: how far, and how near it must come.
+# Shares of an actuator's range: the motion, and the tolerance for its end.
 WAY, NEAR = 0.05, 0.02
 
 
 @pytest.fixture(params=list(ARMS))
 def bench(request, tmp_path):
     rig = load_rig(request.param)
-    # Sensors of poses are looked at in test_sensor_checks.
+    # Pose sensors are checked in test_sensor_checks.
     sensors = Sensors.of({}, rig.sensors.poses)
     running = MemoryArm(rig.model_copy(update={'sensors': sensors}), tmp_path)
     yield running
@@ -70,20 +70,20 @@ def move_of(rig, share=WAY, seconds=1.5):
 
 
 def shown(bench, test=None):
-    """Return what `softarm ports RIG` says, and whether all is well."""
+    """Return the output of `softarm ports RIG`, and whether all is well."""
     said = []
     well = show_rig(bench.rig, None, test, said.append, bench.connections)
     return said, well
 
 
-def test_all_devices_answer_and_nothing_moves(bench):
+def test_ports_reports_all_devices_and_moves_nothing(bench):
     before = bench.arm.plant.actuator_state().position
     said, well = shown(bench)
     assert well, '\n'.join(said)
     assert said[-1].endswith('nothing was moved')
     found = [line for line in said[:-1] if ' measures ' not in line]
     assert found and all(line.startswith('OK') for line in found)
-    # What the loop and the estimator get of the actuators, and how often.
+    # The actuator states for loop and estimator, and their rate.
     (measured,) = (line for line in said if ': actuators/state, ' in line)
     rate_hz = float(measured.rpartition(', ')[2].removesuffix(' Hz'))
     assert 20.0 <= rate_hz <= 200.0
@@ -91,11 +91,11 @@ def test_all_devices_answer_and_nothing_moves(bench):
     assert well and len(said) == len(bench.rig.devices.names)
     moved = bench.arm.plant.actuator_state().position - before
     limits = bench.rig.actuator_limits()
-    noise = 0.5 * NEAR * (limits.position_max - limits.position_min)  # of sensors
+    noise = 0.5 * NEAR * (limits.position_max - limits.position_min)  # sensor noise
     assert np.all(np.abs(moved) < noise)
 
 
-def test_one_actuator_goes_and_the_others_stay(bench):
+def test_jog_moves_one_actuator_and_the_others_stay(bench):
     limits = bench.rig.actuator_limits()
     near = NEAR * (limits.position_max - limits.position_min)
     driver, jog = jogging(bench)
@@ -119,7 +119,7 @@ def test_one_actuator_goes_and_the_others_stay(bench):
     assert np.max(np.diff(commands) / np.diff(times)) <= move.speed * (1.0 + 1e-6)
 
 
-def test_ctrl_c_stops_it_where_it_is(bench):
+def test_stopped_jog_leaves_the_actuator_where_it_is(bench):
     limits = bench.rig.actuator_limits()
     range_0 = float(limits.position_max[0] - limits.position_min[0])
     steps = []
@@ -142,7 +142,7 @@ def test_ctrl_c_stops_it_where_it_is(bench):
         jog.close()
 
 
-def test_beyond_its_limit_nothing_moves(bench):
+def test_jog_beyond_the_limit_is_refused_and_moves_nothing(bench):
     _, jog = jogging(bench)
     steps = []
     try:
@@ -155,12 +155,12 @@ def test_beyond_its_limit_nothing_moves(bench):
         jog.close()
 
 
-def test_without_homing_it_is_not_ready_unless_none_is_needed(bench):
+def test_jog_is_not_ready_without_homing_unless_none_is_needed(bench):
     began, limit_s = bench.clock.now_s(), 1.0
     driver, jog = jogging(bench, lambda: bench.clock.now_s() - began > limit_s)
     try:
         jog.start()
-        # Gauge pressures and absolute encoders: there is nothing to declare.
+        # Gauge pressures and absolute encoders need no homing.
         if bench.rig.devices.DRIVING in ('daq', 'dynamixel'):
             jog.make_ready(home=False)
             assert bench.clock.now_s() - began < limit_s
@@ -173,7 +173,7 @@ def test_without_homing_it_is_not_ready_unless_none_is_needed(bench):
 
 
 @pytest.mark.parametrize('bench', ['cable_arm'], indirect=True)
-def test_it_gives_up_in_time_and_says_why(bench):
+def test_jog_gives_up_after_ready_s_and_names_the_cause(bench):
     _, jog = jogging(bench)
     began = bench.clock.now_s()
     try:
@@ -185,7 +185,7 @@ def test_it_gives_up_in_time_and_says_why(bench):
         jog.close()
 
 
-def test_the_line_is_cut_in_mid_motion(bench):
+def test_cut_line_ends_a_jog_within_half_a_second(bench):
     _, jog = jogging(bench)
     steps, cut_s = [], []
 
@@ -208,7 +208,7 @@ def test_the_line_is_cut_in_mid_motion(bench):
 
 
 @pytest.mark.parametrize('bench', ['cable_arm'], indirect=True)
-def test_a_computer_too_slow_for_the_watchdog_of_a_board_is_named(bench):
+def test_jog_reports_a_computer_too_slow_for_the_board_watchdog(bench):
     _, jog = jogging(bench)
     steps = []
 
@@ -228,10 +228,10 @@ def test_a_computer_too_slow_for_the_watchdog_of_a_board_is_named(bench):
 
 
 @pytest.mark.parametrize('bench', ['cable_arm'], indirect=True)
-def test_a_driver_that_refuses_at_the_end_has_not_followed(bench):
+def test_jog_fails_if_the_driver_refuses_near_the_end(bench):
     driver, feed = bench.driver()
     steps, follow = [], driver.follow
-    # Near the end of the way; for good, but shorter before the end than a refusal may last.
+    # Near the end of the motion: it ends before the refusal has lasted too long.
     driver.follow = lambda command: 'resting' if len(steps) > 100 else follow(command)
     jog = Jog(driver, bench.rig.actuator_limits(), feed, lambda: False, bench.clock)
     try:
@@ -243,7 +243,7 @@ def test_a_driver_that_refuses_at_the_end_has_not_followed(bench):
         jog.close()
 
 
-def test_what_is_wrong_is_named(bench):
+def test_ports_reports_a_device_fault(bench):
     fault, words = ARMS[bench.rig.name]
     bench.arm.inject(fault)
     bench.clock.sleep(0.05)
@@ -253,7 +253,7 @@ def test_what_is_wrong_is_named(bench):
 
 
 @pytest.mark.wall_clock
-def test_the_command_stops_at_ctrl_c():
+def test_jog_command_stops_at_ctrl_c():
     process = subprocess.Popen(
         [
             *(sys.executable, '-m', 'softarm_ros.cli', 'jog', 'cable_arm', 'proximal_1'),
@@ -270,7 +270,7 @@ def test_the_command_stops_at_ctrl_c():
     try:
         for line in process.stdout:
             said.append(line)
-            if line.startswith('  1.'):  # second, it moves
+            if line.startswith('  1.'):  # after one second it moves
                 # As a terminal does: to all processes of the group, the emulated devices too.
                 os.killpg(process.pid, signal.SIGINT)
                 break

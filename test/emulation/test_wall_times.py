@@ -1,4 +1,4 @@
-"""Simulated time that goes with the wall clock, and what happens when it cannot."""
+"""Simulated time in step with the wall clock, and slips when it cannot keep up."""
 
 import numpy as np
 import pytest
@@ -8,18 +8,18 @@ from softarm_ros.emulation.wall_times import WallTimes
 STEP_S = 0.002
 
 
-def test_jitter_and_catching_up_change_nothing():
+def test_jitter_and_short_stalls_cause_no_slip():
     wall, now = WallTimes(), 50.0
     rng = np.random.default_rng(1)
     for i in range(2000):
         due = 50.0 + i * STEP_S
-        stall = 0.08 if 700 <= i < 740 else 0.0  # forty steps are caught up with at once
+        stall = 0.08 if 700 <= i < 740 else 0.0  # forty steps are then made up at once
         now = max(now, due + stall + rng.uniform(0.0, 0.001))
         assert wall.of(i * STEP_S, now) == pytest.approx(due, abs=1.1e-3)
     assert wall.slips == 0
 
 
-def test_time_that_was_given_up_is_taken_over_within_half_a_second():
+def test_dropped_time_is_adopted_within_half_a_second():
     wall = WallTimes()
     for i in range(1000):
         wall.of(i * STEP_S, 10.0 + i * STEP_S)
