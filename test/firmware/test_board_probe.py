@@ -1,4 +1,4 @@
-"""Asking a board who it is: what it says, what may be wrong, and that nothing moves by it."""
+"""Probe of a board: its report, its errors, and that it moves nothing."""
 
 import os
 import pty
@@ -27,7 +27,7 @@ def probed(bench):
 
 
 @pytest.mark.parametrize('kind', ['steppers', 'valves'])
-def test_it_says_who_it_is_and_how_it_is(kind):
+def test_probe_reports_identity_state_and_ping(kind):
     with in_memory(kind) as (port, bench):
         report = probed(bench)
         host = Host(port)
@@ -41,7 +41,7 @@ def test_it_says_who_it_is_and_how_it_is(kind):
     assert report.damaged == 0
 
 
-def test_nothing_moves_and_what_was_stopped_stays_stopped(steppers):
+def test_probe_moves_nothing_and_a_stopped_board_stays_stopped(steppers):
     port, bench = steppers
     host = Host(port)
     host.hello()
@@ -56,7 +56,7 @@ def test_nothing_moves_and_what_was_stopped_stays_stopped(steppers):
     assert bench.status() == before
 
 
-def test_a_board_that_moves_for_another_program_goes_on(steppers):
+def test_probe_is_refused_while_a_board_moves_and_the_motion_continues(steppers):
     port, bench = steppers
     host = Host(port)
     host.hello()
@@ -79,7 +79,7 @@ def test_a_board_that_moves_for_another_program_goes_on(steppers):
     looking.close()
 
 
-def test_a_port_in_use_is_left_alone(tmp_path):
+def test_probe_refuses_a_port_in_use(tmp_path):
     command = (build('native_runner'), '--kind', 'steppers')
     with (
         running(tmp_path, *command) as (port, _),
@@ -89,13 +89,13 @@ def test_a_port_in_use_is_left_alone(tmp_path):
         probe_board(str(port))
 
 
-def test_another_protocol_is_named(steppers, monkeypatch):
+def test_probe_names_a_different_protocol_version(steppers, monkeypatch):
     monkeypatch.setattr(board_probe.messages, 'PROTOCOL_VERSION', 2)
     with pytest.raises(DriverError, match='speaks protocol 1, this driver 2'):
         probed(steppers[1])
 
 
-def test_a_lossy_line_is_seen(steppers):
+def test_probe_counts_damaged_frames_and_missing_pings(steppers):
     _, bench = steppers
     bench.order('line noise 0.003')
     report = probed(bench)
@@ -103,7 +103,7 @@ def test_a_lossy_line_is_seen(steppers):
     assert report.ping.count < PINGS
 
 
-def test_a_board_that_is_cut_off_while_it_is_asked_is_named(steppers):
+def test_probe_reports_a_board_unplugged_during_the_probe(steppers):
     _, bench = steppers
     pulled = bench.clock.event()
     pull = bench.clock.task(lambda: (pulled.wait(0.01), bench.order('line unplug')), 'pull')
@@ -113,7 +113,7 @@ def test_a_board_that_is_cut_off_while_it_is_asked_is_named(steppers):
     pull.join()
 
 
-def test_a_device_of_another_kind_does_not_answer():
+def test_probe_reports_no_answer_from_a_foreign_device():
     ours, theirs = pty.openpty()
     done = threading.Event()
 
@@ -133,6 +133,6 @@ def test_a_device_of_another_kind_does_not_answer():
         os.close(theirs)
 
 
-def test_a_port_that_is_not_there(tmp_path):
+def test_probe_reports_a_missing_port(tmp_path):
     with pytest.raises(DriverError, match='is not there'):
         probe_board(str(tmp_path / 'ttyACM9'))

@@ -21,7 +21,7 @@ def passed() -> list[str]:
     return re.findall(r'^ok (\w+)$', run(build('core_tests')), re.MULTILINE)
 
 
-def test_every_test_of_the_core_ran_and_passed(passed):
+def test_every_c_test_of_the_core_ran_and_passed(passed):
     written = [
         name
         for source in sorted((FIRMWARE / 'tests').glob('test_*.c'))
@@ -33,14 +33,14 @@ def test_every_test_of_the_core_ran_and_passed(passed):
 
 @pytest.mark.slow
 def test_bad_frames_are_refused_and_move_nothing():
-    """Two hundred thousand for each board; a million: `make -C firmware core-tests`."""
+    """Sends 200 000 frames to each board; `make -C firmware core-tests` sends a million."""
     said = run(build('flood'), 200_000)
     assert re.search(r'steppers: 200000 frames .* 0 accepted, 0 coils written', said)
     assert re.search(r'valves: 200000 frames .* 0 accepted, 0 valves written', said)
 
 
 @pytest.mark.slow
-def test_a_coverage_guided_fuzzer_finds_nothing(tmp_path):
+def test_coverage_guided_fuzzer_finds_no_error(tmp_path):
     need('clang')
     linked = subprocess.run(
         ['clang', '-fsanitize=fuzzer,address', '-x', 'c', '-', '-o', str(tmp_path / 'linked')],
@@ -67,7 +67,7 @@ def test_a_coverage_guided_fuzzer_finds_nothing(tmp_path):
     assert int(runs.group(1)) >= 3000
 
 
-def test_the_core_keeps_to_c99_without_heap_and_input_output():
+def test_core_includes_only_stdbool_stdint_and_its_own_headers():
     for source in (FIRMWARE / 'core').iterdir():
         included = re.findall(r'#include [<"]([\w/.]+)[>"]', source.read_text())
         assert set(included) <= {

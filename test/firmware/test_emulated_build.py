@@ -1,4 +1,4 @@
-"""Building what runs a board without a board: from a checkout or an installation, once."""
+"""Builds of board emulators, from a checkout or an installation, once."""
 
 import json
 import os
@@ -28,7 +28,7 @@ def cache(tmp_path, monkeypatch):
 
 @pytest.fixture
 def sources(tmp_path, monkeypatch):
-    """A copy of the firmware that a test may change."""
+    """Return a copy of the firmware that a test may change."""
     shutil.copytree(FIRMWARE, tmp_path / 'share' / 'firmware')
     monkeypatch.setattr(firmware_build, 'share_folder', lambda _: tmp_path / 'share')
     return tmp_path / 'share' / 'firmware'
@@ -45,7 +45,7 @@ def only(tmp_path, *programs):
 
 @pytest.mark.parametrize('board', ['steppers', 'valves'])
 @pytest.mark.parametrize('own', [False, True], ids=['native', 'own'])
-def test_what_is_built_runs(board, own, cache, tmp_path):
+def test_built_emulator_runs_its_board(board, own, cache, tmp_path):
     emulator = EMULATORS[board] if own else 'native'
     need(*COMPILERS.get(emulator, ()))
     found = built(board, emulator)
@@ -60,7 +60,7 @@ def test_what_is_built_runs(board, own, cache, tmp_path):
     assert kept == {found.runner} | ({found.elf} if own else set())
 
 
-def test_it_is_built_once_for_its_sources(cache, sources):
+def test_emulator_is_rebuilt_only_if_its_sources_change(cache, sources):
     first = built('valves', 'native')
     built_at = first.runner.stat().st_mtime_ns
     assert built('steppers', 'native').runner == first.runner
@@ -72,7 +72,7 @@ def test_it_is_built_once_for_its_sources(cache, sources):
     assert second.runner.is_file()
 
 
-def test_several_processes_may_build_at_once(cache):
+def test_concurrent_builds_share_one_result(cache):
     code = 'from softarm_ros.emulation.firmware_build import *; print(built("valves", "native"))'
     processes = [
         subprocess.Popen(
@@ -90,7 +90,7 @@ def test_several_processes_may_build_at_once(cache):
 @pytest.mark.parametrize(
     ('board', 'package'), [('steppers', 'gcc-avr'), ('valves', 'gcc-arm-none-eabi')]
 )
-def test_without_cross_compiler_the_core_runs_on_this_computer(
+def test_native_core_is_used_without_a_cross_compiler(
     board, package, cache, tmp_path, monkeypatch
 ):
     monkeypatch.setenv('PATH', only(tmp_path, 'make', 'cc'))
@@ -101,21 +101,21 @@ def test_without_cross_compiler_the_core_runs_on_this_computer(
         built(board, EMULATORS[board])
 
 
-def test_without_c_compiler_it_says_what_to_install(cache, tmp_path, monkeypatch):
+def test_missing_c_compiler_is_reported_with_the_packages_to_install(cache, tmp_path, monkeypatch):
     monkeypatch.setenv('PATH', only(tmp_path, 'make'))
     with pytest.raises(FirmwareBuildError, match=r'apt-get install .*gcc libc6-dev'):
         built('valves')
     assert not cache.exists()
 
 
-def test_an_error_of_the_compiler_is_shown_and_nothing_is_kept(cache, sources):
+def test_compiler_error_is_shown_and_nothing_is_kept(cache, sources):
     (sources / 'emulation' / 'native_runner.c').write_text('int main(void) { return nothing; }\n')
     with pytest.raises(FirmwareBuildError, match=r'nothing.*undeclared'):
         built('valves', 'native')
     assert list(cache.iterdir()) == []
 
 
-def test_an_own_binary_that_does_not_build_is_no_end(cache, sources):
+def test_native_core_is_used_if_the_board_binary_does_not_build(cache, sources):
     need(*COMPILERS['qemu'])
     (sources / 'valves' / 'main.c').write_text('#error broken\n')
     found = built('valves')
@@ -124,13 +124,13 @@ def test_an_own_binary_that_does_not_build_is_no_end(cache, sources):
 
 
 @pytest.mark.parametrize(('board', 'emulator'), [('pumps', 'auto'), ('valves', 'simavr')])
-def test_what_does_not_exist_is_named(board, emulator):
+def test_unknown_board_or_emulator_is_refused_with_the_known_ones(board, emulator):
     with pytest.raises(ValueError, match=r'pumps.*steppers, valves|simavr.*auto, qemu or native'):
         built(board, emulator)
 
 
-def test_what_is_installed_is_enough_to_build(cache, tmp_path, monkeypatch):
-    """The files that setup.py lists, laid out as pip and colcon do, read-only."""
+def test_installed_files_suffice_for_a_build(cache, tmp_path, monkeypatch):
+    """Builds from the files that setup.py lists, laid out as by pip and colcon, read-only."""
     code = (
         'from setuptools import setup; import setuptools, json\n'
         'setuptools.setup = lambda **fields: print(json.dumps(fields["data_files"]))\n'

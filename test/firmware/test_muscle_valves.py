@@ -1,4 +1,4 @@
-"""The driver of the muscles against valve boards: what it believes, and what the outputs did.
+"""The driver of the muscles with valve boards: its estimates against the outputs.
 
 In simulated time against the core compiled here; the STM32 binary runs in QEMU on the computer's
 clock.
@@ -36,7 +36,7 @@ def no_load(lengths):
 
 
 def wait(what: Callable[[], bool], bench: Bench, seconds: float = 5.0) -> None:
-    """Wait until something is so; what the outputs do is read meanwhile."""
+    """Wait for a condition; read the outputs meanwhile."""
 
     def so() -> bool:
         bench.read()
@@ -50,7 +50,7 @@ def wait(what: Callable[[], bool], bench: Bench, seconds: float = 5.0) -> None:
 def driven(
     tmp_path: Path, kind: str, drive: ValveDriveConfig = DRIVE, **changes: float
 ) -> Iterator[tuple[MuscleValves, Bench]]:
-    """A driver that is connected to a board, not homed."""
+    """Yield a driver that is connected to a board but not homed, and the bench."""
     with ExitStack() as stack:
         if kind == 'memory':
             _, bench = stack.enter_context(in_memory('valves'))
@@ -66,7 +66,7 @@ def driven(
         driver.start()
         wait(lambda: driver.values()['connected'] == 'true', bench)
         wait(lambda: 'board_state' in driver.values(), bench)
-        assert driver.reading() is None  # nobody has said where the muscles are
+        assert driver.reading() is None  # the lengths of the muscles are unknown
         yield driver, bench
         assert not bench.clock.failures
 
@@ -81,7 +81,7 @@ def board(tmp_path):
 
 
 def follow(driver: MuscleValves, bench: Bench, target: Callable[[float], np.ndarray], s: float):
-    """Command at 20 Hz; returns when the last command was given."""
+    """Command at 20 Hz for `s` seconds; return the time at the end [s]."""
     start = bench.clock.now_s()
     for k in range(round(20 * s)):
         assert driver.follow(target(0.05 * k)) is None
@@ -97,14 +97,14 @@ def open_now(bench: Bench) -> int:
 
 
 def quiet(driver: MuscleValves, bench: Bench) -> None:
-    """Hold, and wait until all is closed and the driver knows it."""
+    """Hold, and wait until all valves are closed and the driver knows it."""
     driver.hold()
     wait(lambda: open_now(bench) == 0 and driver._book.pending is None, bench)
     bench.read()
 
 
 def openings(bench: Bench) -> list[tuple[int, bool, float, float]]:
-    """Every opening as muscle, inflate, start and duration [s], in order of their starts."""
+    """Return every opening as muscle, inflate, start and duration [s], ordered by start."""
     found, since = [], {}
     for when, mask in bench.valves:
         for output in range(60):
@@ -119,7 +119,7 @@ def openings(bench: Bench) -> list[tuple[int, bool, float, float]]:
 
 
 def lengths_after(bench: Bench) -> np.ndarray:
-    """Where the tables say the outputs have led, without load, from rest on."""
+    """Return the lengths to which the outputs have led by the tables, without load, from rest."""
     table = DRIVE.table()
     lengths = REST.copy()
     for muscle, inflate, _, duration in openings(bench):
@@ -129,40 +129,40 @@ def lengths_after(bench: Bench) -> np.ndarray:
 
 
 def check_interlock(bench: Bench) -> None:
-    """Never both valves of a muscle, and the guard time between two openings of one."""
+    """Check that valves of a muscle never open together, and the guard time between openings."""
     assert not any(mask >> 2 * p & 3 == 3 for _, mask in bench.valves for p in range(30))
     gaps = []
     for muscle in range(MUSCLES):
         mine = [(start, duration) for m, _, start, duration in openings(bench) if m == muscle]
         gaps += [second[0] - sum(first) for first, second in pairwise(mine)]
     assert median(gaps) >= DRIVE.guard_s - 1e-3
-    # Single stamps of a busy machine are late.
+    # Single stamps may be late on a busy machine.
     assert min(gaps) >= DRIVE.guard_s - (1.1e-3 if bench.exact else 0.02)
 
 
 def check_count(driver: MuscleValves, bench: Bench) -> None:
-    """The driver has the lengths where the outputs have led; a millisecond of a valve is 5 um."""
+    """Check the driver's lengths against the outputs; a millisecond of a valve is 5 um."""
     error = np.abs(driver.reading().position - lengths_after(bench))
     if bench.exact:
         assert np.median(error) < 5e-5
-    # Stamps of QEMU are as late as a busy computer makes it.
+    # Stamps of QEMU are late on a busy computer.
     assert error.max() < (1e-4 if bench.exact else 1e-3)
 
 
 def wave(t: float) -> np.ndarray:
-    """Lengths that keep all muscles busy both ways."""
+    """Return lengths that make all muscles fill and empty."""
     phase = np.arange(MUSCLES)
     return REST + 0.0015 * (np.sin(1.5 * t + phase) - np.sin(phase))
 
 
 @pytest.mark.parametrize('kind', ['memory', IN_QEMU])
-def test_pulses_counted_are_pulses_seen(tmp_path, kind):
+def test_counted_pulses_match_the_outputs_of_the_board(tmp_path, kind):
     with driven(tmp_path, kind) as (driver, bench):
         pulses_are_seen(driver, bench)
 
 
 def pulses_are_seen(driver: MuscleValves, bench: Bench) -> None:
-    """Have all muscles busy and compare what the driver counted with the outputs."""
+    """Move all muscles and compare the driver's count with the outputs."""
     driver.home()
     follow(driver, bench, wave, 3.0)
     quiet(driver, bench)
@@ -175,10 +175,10 @@ def pulses_are_seen(driver: MuscleValves, bench: Bench) -> None:
     check_count(driver, bench)
     if bench.exact:
         durations_ms = np.array([1e3 * duration for *_, duration in seen])
-        assert np.abs(durations_ms - np.rint(durations_ms)).max() < 0.5  # ticks of the board
+        assert np.abs(durations_ms - np.rint(durations_ms)).max() < 0.5  # whole ticks of the board
 
 
-def test_a_delayed_line_changes_no_pulse(tmp_path):
+def test_delayed_line_changes_no_pulse(tmp_path):
     with driven(tmp_path, 'memory') as (driver, bench):
         bench.order('line delay 50')
         bench.clock.sleep(0.2)
@@ -191,7 +191,7 @@ def test_a_delayed_line_changes_no_pulse(tmp_path):
         check_count(driver, bench)
 
 
-def test_what_the_line_loses_moves_no_estimate(tmp_path):
+def test_lost_frames_do_not_affect_the_length_estimate(tmp_path):
     with driven(tmp_path, 'memory') as (driver, bench):
         driver.home()
         bench.order('line loss 0.0004')  # of bytes: a twentieth of the batches
@@ -210,14 +210,14 @@ def test_what_the_line_loses_moves_no_estimate(tmp_path):
         check_count(driver, bench)
 
 
-def test_holding_closes_at_once_and_takes_back_what_was_cut(board):
+def test_hold_closes_all_valves_at_once_and_corrects_for_cut_pulses(board):
     driver, bench = board
     driver.home()
     for _ in range(3):
         before = len(bench.valves)
         driver.follow(REST - 0.008)
         wait(lambda n=before: any(mask for _, mask in bench.valves[n:]), bench)
-        bench.clock.sleep(0.08)  # of pulses of 200 ms
+        bench.clock.sleep(0.08)  # within pulses of 200 ms
         driver.hold()
         told = bench.clock.now_s()
         quiet(driver, bench)
@@ -232,7 +232,7 @@ def test_holding_closes_at_once_and_takes_back_what_was_cut(board):
 
 
 @pytest.mark.parametrize('kind', ['memory', IN_QEMU])
-def test_a_pulled_plug_closes_all_and_nothing_moves_before_it_is_told(tmp_path, kind):
+def test_unplugging_closes_all_valves_and_nothing_moves_before_a_command(tmp_path, kind):
     with driven(tmp_path, kind) as (driver, bench):
         driver.home()
         follow(driver, bench, wave, 1.0)
@@ -261,7 +261,7 @@ def test_a_pulled_plug_closes_all_and_nothing_moves_before_it_is_told(tmp_path, 
         bench.clock.sleep(0.3)
         bench.read()
         assert not any(mask for _, mask in bench.valves[closed:])
-        # It kept its power, and told what it had done: the lengths are still known.
+        # The board kept its power and reported its pulses: the lengths are still known.
         assert driver.values()['homed'] == 'true'
         check_count(driver, bench)
         follow(driver, bench, lambda _: REST, 1.5)
@@ -271,7 +271,7 @@ def test_a_pulled_plug_closes_all_and_nothing_moves_before_it_is_told(tmp_path, 
         check_interlock(bench)
 
 
-def test_a_silent_line_is_told_and_what_was_under_way_is_settled(tmp_path):
+def test_silent_line_is_reported_and_pulses_under_way_are_settled(tmp_path):
     with driven(tmp_path, 'memory') as (driver, bench):
         driver.home()
         follow(driver, bench, wave, 0.5)
@@ -289,7 +289,7 @@ def test_a_silent_line_is_told_and_what_was_under_way_is_settled(tmp_path):
         check_count(driver, bench)
 
 
-def test_a_board_that_starts_anew_has_to_be_homed(board):
+def test_restarted_board_must_be_homed_again(board):
     driver, bench = board
     driver.home()
     follow(driver, bench, wave, 0.5)
@@ -314,7 +314,7 @@ def test_a_board_that_starts_anew_has_to_be_homed(board):
     wait(lambda: any(mask for _, mask in bench.valves[closed:]), bench)
 
 
-def test_leaks_of_homed_muscles_are_counted_and_made_up_for(tmp_path):
+def test_leaks_of_homed_muscles_are_estimated_and_compensated(tmp_path):
     leak_s = 100.0
     drive = DRIVE.model_copy(update={'leak_time_s': leak_s})
     with driven(tmp_path, 'memory', drive) as (driver, bench):
@@ -324,7 +324,7 @@ def test_leaks_of_homed_muscles_are_counted_and_made_up_for(tmp_path):
         bench.read()
         gone = driver.reading().stamp_s - since
         full, low = DRIVE.full_length_m, DRIVE.empty_length_m
-        share = (2.0 * full - low) / (2.0 * REST - low)  # of its volume, that of a full bag
+        share = (2.0 * full - low) / (2.0 * REST - low)  # leak rate relative to that of a full bag
         leaked = (full - REST) * (1.0 - np.exp(-share * gone / leak_s))
         np.testing.assert_allclose(driver.reading().position - REST, leaked, rtol=0.05)
         assert openings(bench) == []
@@ -348,7 +348,7 @@ def test_closing_the_driver_closes_the_valves(board):
     driver.close()
 
 
-def test_what_cannot_be_followed_is_said_with_the_reason(tmp_path):
+def test_invalid_commands_and_home_in_motion_are_refused_with_the_reason(tmp_path):
     with driven(tmp_path, 'memory') as (driver, bench):
         assert 'not homed' in driver.follow(REST)
         driver.home()
@@ -383,7 +383,7 @@ def test_commands_never_wait_for_the_line(tmp_path):
 
 
 class Shifted:
-    """A clock of this computer beside which that of a board is off, from some moment on."""
+    """A clock of this computer that can be shifted against the clock of a board."""
 
     def __init__(self, clock: ManualClock) -> None:
         self._clock, self.shift_s = clock, 0.0
@@ -396,8 +396,8 @@ class Shifted:
 
 
 @pytest.mark.parametrize(('off_s', 'same'), [(0.5, True), (5.0, False), (60.0, False)])
-def test_another_board_that_was_started_equally_often_knows_nothing_of_these_muscles(off_s, same):
-    """Ids are counts of starts; what such a board has of its own is its clock."""
+def test_exchanged_board_with_equal_boot_id_is_detected_by_its_clock(off_s, same):
+    """Boot ids are counts of starts; only the clock tells such boards apart."""
     time = ManualClock()
     board, clock = MemoryBoard('valves', time), Shifted(time)
     board.start()

@@ -1,4 +1,4 @@
-"""`softarm ports`: which ports are asked, what is said of them, and the exit status."""
+"""`softarm ports`: which ports are tested, the report, and the exit status."""
 
 import os
 import re
@@ -28,7 +28,7 @@ def ports(*words):
 
 
 def plugged(monkeypatch, tmp_path, device, vid=None, pid=None, link=None):
-    """Make the system list one port, with a link that udev would make."""
+    """Make the system list one port, with a link as from udev."""
     info = ListPortInfo(str(device))
     info.vid, info.pid, info.description = vid, pid, 'Arduino Mega 2560'
     monkeypatch.setattr(list_ports, 'comports', lambda: [info])
@@ -56,12 +56,12 @@ def board(tmp_path):
     process.stdout.close()
 
 
-def test_no_port(monkeypatch):
+def test_ports_without_a_serial_port_succeeds(monkeypatch):
     monkeypatch.setattr(list_ports, 'comports', list)
     assert ports() == (0, 'no serial port\n')
 
 
-def test_a_mega_is_asked_by_itself(monkeypatch, tmp_path, board):
+def test_arduino_mega_is_tested_by_default(monkeypatch, tmp_path, board):
     plugged(monkeypatch, tmp_path, board, 0x2341, 0x0042)
     status, said = ports()
     assert status == 0
@@ -70,7 +70,7 @@ def test_a_mega_is_asked_by_itself(monkeypatch, tmp_path, board):
     assert 'zeroed: none; ping' in said
 
 
-def test_so_is_what_the_udev_rules_have_named(monkeypatch, tmp_path, board):
+def test_port_with_a_softarm_udev_link_is_tested_by_default(monkeypatch, tmp_path, board):
     plugged(monkeypatch, tmp_path, board, link='softarm_steppers')
     status, said = ports()
     assert status == 0
@@ -78,7 +78,7 @@ def test_so_is_what_the_udev_rules_have_named(monkeypatch, tmp_path, board):
     assert 'OK      steppers' in said
 
 
-def test_other_ports_are_asked_only_when_told(monkeypatch, tmp_path, board):
+def test_other_ports_are_tested_only_on_request(monkeypatch, tmp_path, board):
     plugged(monkeypatch, tmp_path, board, 0x0403, 0x6001)
     status, said = ports()
     assert (status, 'not tested' in said, 'OK' in said) == (0, True, False)
@@ -89,7 +89,7 @@ def test_other_ports_are_asked_only_when_told(monkeypatch, tmp_path, board):
     assert 'OK' not in plugged_quietly[1]
 
 
-def test_a_mega_without_our_firmware_is_wrong(monkeypatch, tmp_path):
+def test_mega_without_our_firmware_fails(monkeypatch, tmp_path):
     ours, theirs = os.openpty()
     try:
         plugged(monkeypatch, tmp_path, os.ttyname(theirs), 0x2341, 0x0042)
@@ -103,7 +103,7 @@ def test_a_mega_without_our_firmware_is_wrong(monkeypatch, tmp_path):
         os.close(theirs)
 
 
-def test_a_port_that_may_not_be_opened_is_told_with_the_cure(monkeypatch, tmp_path):
+def test_port_without_access_rights_is_reported_with_the_remedy(monkeypatch, tmp_path):
     device = tmp_path / 'ttyACM0'
     device.touch()
     monkeypatch.setattr(port_list.os, 'access', lambda *_: False)
@@ -113,7 +113,7 @@ def test_a_port_that_may_not_be_opened_is_told_with_the_cure(monkeypatch, tmp_pa
     assert ports()[0] == 1
 
 
-def test_a_rig_without_devices_is_named(tmp_path):
+def test_rig_without_devices_is_reported(tmp_path):
     text = find_rig('fishbone_arm').read_text()
     bare = tmp_path / 'bare.yaml'
     bare.write_text(re.sub(r'^drives:\n(?:[ #\n].*\n?|\n)*', '', text, flags=re.MULTILINE))
@@ -121,5 +121,5 @@ def test_a_rig_without_devices_is_named(tmp_path):
     assert (status, 'declares no devices' in said) == (2, True)
 
 
-def test_a_folder_belongs_to_a_rig(tmp_path):
+def test_folder_option_without_a_rig_is_refused(tmp_path):
     assert ports('--folder', tmp_path)[0] == 2

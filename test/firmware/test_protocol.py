@@ -1,4 +1,4 @@
-"""Firmware, driver and document name the same numbers."""
+"""Firmware, driver and document agree on codes, sizes and limits."""
 
 import re
 
@@ -46,7 +46,7 @@ def test_firmware_and_driver_have_the_same_sizes():
     assert f'SA_MAX_BRAKING_MS {round(1e3 * messages.MAX_BRAKING_S)}u' in ramp
 
 
-def test_the_document_has_every_frame_and_state():
+def test_protocol_document_lists_every_frame_and_state():
     rows = re.findall(r'^\| 0x(\w\w) \| (\w+)', DOCUMENT, re.MULTILINE)
     assert {(int(code, 16), name) for code, name in rows} == {(t.value, t.name) for t in Type}
     states = dict(re.findall(r'^\| (\d) \| ([A-Z]+) \|', DOCUMENT, re.MULTILINE))

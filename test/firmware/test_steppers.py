@@ -1,6 +1,6 @@
 """Stepper boards: the AVR binary in simavr, and the core compiled here, in simulated time.
 
-What the firmware says is held against what the emulated motor shields saw on their I2C bus.
+Reports of the firmware are compared with the I2C traffic at the emulated motor shields.
 """
 
 import math
@@ -28,13 +28,13 @@ def board(request):
 
 
 def circle(t: float) -> list[int]:
-    """Six cables as a slow circle asks for: about 500 microsteps/s at most."""
+    """Return positions of six cables for a slow circle: about 500 microsteps/s at most."""
     return [
         round(400 * (1 - math.cos(1.2 * t + m))) - round(400 * (1 - math.cos(m))) for m in range(6)
     ]
 
 
-def test_a_handshake_names_board_and_boot(board):
+def test_handshake_reports_board_version_and_boot(board):
     host, _ = board
     reply = host.hello()
     assert (reply.version, reply.kind) == (messages.PROTOCOL_VERSION, messages.Kind.STEPPERS)
@@ -43,7 +43,7 @@ def test_a_handshake_names_board_and_boot(board):
     assert host.hello().boot_id == reply.boot_id
 
 
-def test_targets_are_reached_and_every_step_is_executed(board):
+def test_targets_are_reached_with_every_step_executed_once(board):
     host, bench = board
     host.hello()
     host.prepare_steppers()
@@ -53,11 +53,11 @@ def test_targets_are_reached_and_every_step_is_executed(board):
     assert host.state.moving == 0
     seen = bench.status()
     assert seen['shafts'] == targets
-    assert seen['moved'] == [abs(target) for target in targets]  # none twice, none back
+    assert seen['moved'] == [abs(target) for target in targets]  # no step twice, none backwards
     assert seen['jumps'] == [0] * 6
 
 
-def test_a_circle_is_followed_at_100_hz_without_loss(board):
+def test_circle_at_100_hz_is_followed_without_lost_frames_or_steps(board):
     host, bench = board
     host.hello()
     host.prepare_steppers(acceleration=20000)
@@ -75,7 +75,7 @@ def test_a_circle_is_followed_at_100_hz_without_loss(board):
 
 
 @pytest.mark.parametrize('how', ['silence', 'unplugged'])
-def test_without_a_host_the_motors_stand_within_250_ms(board, how):
+def test_motors_stop_within_250_ms_without_a_host(board, how):
     host, bench = board
     host.hello()
     host.prepare_steppers()
@@ -94,13 +94,13 @@ def test_without_a_host_the_motors_stand_within_250_ms(board, how):
         host = Host(host.port)
         reply = host.hello()
         host.wait(lambda m: isinstance(m, messages.StepperState))
-        assert reply.reset_cause is ResetCause.POWER  # the board has gone on running
+        assert reply.reset_cause is ResetCause.POWER  # the board kept running
     else:
         host.wait_state(State.STOPPED)
     assert (host.state.state, host.state.cause) == (State.STOPPED, Cause.WATCHDOG)
     assert list(host.state.positions) == bench.shafts
     assert host.state.zeroed == 0x3F
-    # It goes on from there when it is told, and is homed only when it is told.
+    # It continues from there on command, without another zero.
     assert host.ask(Type.RESET) is Result.OK
     assert host.ask(Type.ARM) is Result.OK
     host.follow(lambda _: [0] * 6, 2.0)
@@ -108,7 +108,7 @@ def test_without_a_host_the_motors_stand_within_250_ms(board, how):
     host.close()
 
 
-def test_a_stop_frame_brakes_at_once(board):
+def test_stop_frame_stops_the_motors_within_70_ms(board):
     host, bench = board
     host.hello()
     host.prepare_steppers()
@@ -127,7 +127,7 @@ def test_a_stop_frame_brakes_at_once(board):
     assert refused.result is Result.STATE
 
 
-def test_a_reset_is_noticed_and_old_frames_are_worth_nothing(board):
+def test_reset_is_reported_and_frames_for_the_old_boot_are_rejected(board):
     host, bench = board
     first = host.hello().boot_id
     host.prepare_steppers()
@@ -149,7 +149,7 @@ def test_a_reset_is_noticed_and_old_frames_are_worth_nothing(board):
     assert bench.status()['shafts'] == shafts
 
 
-def test_a_shield_without_power_is_a_fault(board):
+def test_unpowered_shield_is_a_fault_and_needs_a_new_zero(board):
     host, bench = board
     host.hello()
     host.prepare_steppers()
@@ -167,7 +167,7 @@ def test_a_shield_without_power_is_a_fault(board):
     assert host.ask(Type.ARM) is Result.OK
 
 
-def test_noise_on_the_line_costs_frames_and_moves_nothing(board):
+def test_noise_between_frames_is_counted_and_moves_nothing(board):
     host, bench = board
     host.hello()
     host.prepare_steppers()
@@ -186,7 +186,7 @@ def test_noise_on_the_line_costs_frames_and_moves_nothing(board):
     assert bench.status()['moved'] == [0] * 6
 
 
-def test_a_bad_line_costs_frames_and_no_steps(board):
+def test_noisy_line_loses_frames_but_no_steps(board):
     host, bench = board
     host.hello()
     host.prepare_steppers()
@@ -205,7 +205,7 @@ def test_a_bad_line_costs_frames_and_no_steps(board):
     assert host.receiver.counters.corrupt + host.receiver.counters.malformed > 0
 
 
-def test_a_delayed_line_delays_and_nothing_more(board):
+def test_delayed_line_adds_latency_without_loss(board):
     host, bench = board
     host.hello()
     bench.order('line delay 30')
@@ -220,7 +220,7 @@ def test_a_delayed_line_delays_and_nothing_more(board):
     assert host.counters().lost == 0
 
 
-def test_a_pulled_plug_is_an_error_of_the_port_and_the_motors_stand(board):
+def test_unplugging_raises_a_port_error_and_stops_the_motors(board):
     host, bench = board
     boot = host.hello().boot_id
     host.prepare_steppers()
@@ -264,8 +264,8 @@ def test_opening_the_port_resets_a_mega():
         again.close()
 
 
-def test_the_sketch_folder_is_complete(tmp_path):
-    """Copied away from the repository, it has all the Arduino tools need."""
+def test_sketch_folder_compiles_outside_the_repository(tmp_path):
+    """Copied out of the repository, it has everything that the Arduino tools need."""
     avr_binary()
     sketch = tmp_path / 'steppers'
     shutil.copytree(FOLDER / 'sketch' / 'steppers', sketch)
