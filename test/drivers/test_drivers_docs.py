@@ -54,7 +54,9 @@ def test_docs_name_every_configuration_field(title, block):
 
 @pytest.mark.parametrize('title', list(SECTIONS))
 def test_documented_defaults_match_the_code(title):
-    for name, printed in ROW.findall(section(title)):
+    rows = ROW.findall(section(title))
+    assert rows
+    for name, printed in rows:
         defaults = [
             field.default
             for block in SECTIONS[title]

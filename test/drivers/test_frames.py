@@ -65,10 +65,12 @@ MADE = {
 }
 
 
-@pytest.mark.parametrize('vector', GOLDEN['frames'], ids=lambda v: v['name'])
+@pytest.mark.parametrize(
+    'vector',
+    [v for v in GOLDEN['frames'] if v['name'] != 'longest_payload'],  # of no message
+    ids=lambda v: v['name'],
+)
 def test_golden_fields_are_packed_and_parsed(vector):
-    if vector['name'] == 'longest_payload':
-        return
     payload = bytes.fromhex(vector['payload'])
     frame = Frame(vector['type'], vector['sequence'], payload)
     if vector['type'] < 0x80:

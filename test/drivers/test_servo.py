@@ -17,7 +17,6 @@ from softarm_ros.drivers.servo import ServoDriver
 from softarm_ros.drivers.servo_exchange import UnitExchange
 
 REPORT_S = 0.3  # from a fault to the driver's report of it
-AXIS = {'name': 'a', 'torque_limit_N_m': 1.0, 'speed_limit_rad_s': 1.0}
 SETUP = [{'register': {'address': 24, 'type': 'uint16'}, 'value': 4, 'comment': 'torque mode'}]
 
 

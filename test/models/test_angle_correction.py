@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
@@ -242,7 +242,7 @@ def test_random_arms_are_in_equilibrium_or_refused(seed):
         state = model.sagged_pose(configuration, force)
     except ModelError as error:
         assert 'no stable equilibrium' in str(error)
-        return
+        reject()
     assert state.residual < 1e-10
     for k, mounted in enumerate(state.mounts):
         local = mounted[:3, :3].T @ state.moments[k]
@@ -395,4 +395,4 @@ def test_limits_and_bad_input_are_reported():
     far = model.inverse([0.19, 0.0, -0.05])
     assert not far.converged and 'mm left' in far.message
     solution = model.inverse(exp_so3([0.0, 0.5, 0.0]) @ [0.0, 0.0, 0.205])
-    assert solution.message or solution.converged
+    assert solution.converged

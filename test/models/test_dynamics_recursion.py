@@ -43,6 +43,7 @@ def test_mass_matrix_is_positive_definite_and_gives_the_kinetic_energy(seed, siz
     q, v = random_state(arm, seed, max(size, 1e-3))
     loads = random_loads(arm, seed)
     matrix = arm.mass_matrix(q, loads)
+    np.testing.assert_allclose(matrix, matrix.T, atol=1e-12 * np.abs(matrix).max())
     assert np.linalg.eigvalsh(matrix)[0] > 0.0
     energy = arm.energy(q, v, loads).kinetic
     assert 0.5 * v.ravel() @ matrix @ v.ravel() == pytest.approx(energy, rel=1e-10)

@@ -146,13 +146,17 @@ def test_drift_has_the_stated_deviation_and_correlation_time():
     np.testing.assert_allclose(later, np.exp(-1.0), atol=0.08)
 
 
-def test_frames_arrive_late_by_the_delay_plus_at_most_the_jitter():
+def test_frames_arrive_in_order_late_by_the_delay_plus_at_most_the_jitter():
     camera = mocap(**EXACT, delay_s=0.01, jitter_s=0.03)
-    lateness = []
+    lateness, stamps = [], []
     for k in range(500):
         now = k * PERIOD
         camera.capture(now, TIPS)
-        lateness += [now - frame.stamp_s for frame in camera.poll(now)]
+        frames = camera.poll(now)
+        lateness += [now - frame.stamp_s for frame in frames]
+        stamps += [frame.stamp_s for frame in frames]
+    assert stamps == [k * PERIOD for k in range(len(stamps))]
+    assert len(stamps) > 490
     assert 0.01 <= min(lateness) < 0.02
     assert 0.03 < max(lateness) <= 0.05 + 1e-9  # polled once per period
 

@@ -116,8 +116,8 @@ def test_intervals_that_are_no_multiple_of_the_modules_are_refused():
 
 def test_error_of_a_folded_arm_names_the_interval():
     moving = backbone(10)
+    moving.settle(np.tile([0.06, 0.1, 0.1], 10), np.full(30, 5e4))
     with pytest.raises(PlantError, match=r'interval 1 of module'):
-        moving.settle(np.tile([0.06, 0.1, 0.1], 10), np.full(30, 5e4))
         moving.settle(np.tile([0.02, 0.12, 0.12], 10), np.full(30, 5e5))
 
 

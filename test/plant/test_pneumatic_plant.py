@@ -199,6 +199,7 @@ def test_bad_commands_are_refused_and_time_does_not_advance():
     with pytest.raises(ValueError, match='gripper pressure'):
         p.command_gripper(math.inf)
     assert p.time_s == 0.0
+    np.testing.assert_array_equal(p.actuator_state().position, plant().actuator_state().position)
 
 
 def test_hold_keeps_the_pressures():
