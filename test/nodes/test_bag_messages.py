@@ -1,4 +1,4 @@
-"""Bags that are none, or damaged: one clear error each, and never one of the reading library."""
+"""Damaged bags and folders without a bag: one clear BagError, none of the reading library."""
 
 import numpy as np
 import pytest
@@ -17,7 +17,7 @@ STRING = 'std_msgs/msg/String'
 
 @pytest.fixture
 def bag(tmp_path):
-    """A bag of a few hundred messages that are not compressed to nothing."""
+    """Return a bag of 300 messages of random text, which compresses little."""
     store = get_typestore(Stores.LATEST)
     rng = np.random.default_rng(4)
     writer = BagWriter(tmp_path / 'bag')
@@ -61,7 +61,7 @@ def cut_off(bag):
 
 
 def spoil_chunks(bag):
-    """Flip what every compressed chunk begins with (the magic number of Zstandard)."""
+    """Damage the magic number of Zstandard at the start of every compressed chunk."""
     data = mcap_of(bag).read_bytes()
     assert b'\x28\xb5\x2f\xfd' in data
     mcap_of(bag).write_bytes(data.replace(b'\x28\xb5\x2f\xfd', b'\xd7\x4a\xd0\x02'))
@@ -87,18 +87,20 @@ def no_mcap(bag):
         (no_mcap, 'cannot be read: .*missing'),
     ],
 )
-def test_what_is_no_whole_bag_is_one_error(bag, damage, said, read):
+def test_reading_a_damaged_or_incomplete_bag_raises_a_bag_error_with_its_name(
+    bag, damage, said, read
+):
     damage(bag)
     with pytest.raises(BagError, match=rf'(?s){bag.name}: {said}'):
         read(bag)
 
 
-def test_a_folder_named_as_a_bag_of_ros_1_is_read(bag):
+def test_bag_folder_with_the_suffix_of_ros_1_is_read(bag):
     named = bag.rename(bag.with_name('monday.bag'))
     assert len(list(messages_of(named))) == 300
 
 
-def test_damage_in_the_middle_is_told_when_it_is_come_to(bag):
+def test_reading_a_damaged_chunk_raises_a_bag_error_but_topics_are_listed(bag):
     assert len(list(messages_of(bag))) == 300
     spoil_chunks(bag)
     assert list(topics_of(bag)) == ['/said']
@@ -106,8 +108,8 @@ def test_damage_in_the_middle_is_told_when_it_is_come_to(bag):
         list(messages_of(bag))
 
 
-def test_a_flipped_bit_in_a_chunk_is_told(tmp_path):
-    """Numbers changed that decompress as well as before: only a checksum can tell."""
+def test_flipped_bit_in_a_chunk_raises_a_bag_error(tmp_path):
+    """Some flipped bits still decompress: only the checksum shows the damage."""
     store = get_typestore(Stores.LATEST)
     writer = BagWriter(tmp_path / 'bag')
     writer.add_topic('/said', STRING)
@@ -129,7 +131,7 @@ def test_a_flipped_bit_in_a_chunk_is_told(tmp_path):
     assert told > 0
 
 
-def test_an_error_of_the_caller_is_not_one_of_the_bag(bag):
+def test_exception_in_the_loop_of_the_caller_is_not_turned_into_a_bag_error(bag):
     with pytest.raises(ZeroDivisionError):
         for _ in messages_of(bag):
             raise ZeroDivisionError

@@ -10,10 +10,10 @@ import pytest
 
 from softarm_ros.nodes.bag_writer import BagError, BagWriter, check_bag_folder
 
-ZSTD = b'\x28\xb5\x2f\xfd'  # what its frames begin with
+ZSTD = b'\x28\xb5\x2f\xfd'  # magic number of its frames
 
 
-def test_a_new_or_empty_folder_is_taken_and_nothing_is_left(tmp_path):
+def test_folder_check_accepts_a_new_or_empty_folder_and_creates_nothing(tmp_path):
     check_bag_folder(tmp_path / 'new' / 'deep')
     assert list(tmp_path.iterdir()) == []
     (tmp_path / 'empty').mkdir()
@@ -21,13 +21,13 @@ def test_a_new_or_empty_folder_is_taken_and_nothing_is_left(tmp_path):
     assert list((tmp_path / 'empty').iterdir()) == []
 
 
-def test_a_folder_in_use_is_refused(tmp_path):
+def test_folder_check_refuses_a_folder_that_is_not_empty(tmp_path):
     (tmp_path / 'old.mcap').write_text('x')
     with pytest.raises(BagError, match=r'is not empty; expected a new or empty folder'):
         check_bag_folder(tmp_path)
 
 
-def test_a_file_is_refused(tmp_path):
+def test_folder_check_refuses_a_file_and_a_path_below_a_file(tmp_path):
     path = tmp_path / 'file'
     path.write_text('x')
     with pytest.raises(BagError, match='is a file'):
@@ -37,7 +37,7 @@ def test_a_file_is_refused(tmp_path):
     assert path.read_text() == 'x'
 
 
-def test_written_messages_come_back(tmp_path):
+def test_written_messages_are_read_back(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     from rosbags.highlevel import AnyReader
     from rosbags.typesys import Stores, get_typestore
@@ -62,7 +62,7 @@ def test_written_messages_come_back(tmp_path):
     assert said == [(1000, 'word 0'), (1001, 'word 1'), (1002, 'word 2')]
 
 
-def test_every_reader_decodes_it_and_knows_what_it_is_of(tmp_path):
+def test_mcap_library_decodes_the_bag_and_metadata_contain_the_description(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     decoder = pytest.importorskip('mcap_ros2.decoder', reason='needs mcap-ros2-support')
     from mcap.reader import make_reader
@@ -80,7 +80,7 @@ def test_every_reader_decodes_it_and_knows_what_it_is_of(tmp_path):
     assert about_of(tmp_path / 'bag') == ABOUT
 
 
-def test_a_killed_writer_leaves_all_that_was_flushed(tmp_path):
+def test_repair_recovers_all_flushed_messages_of_a_killed_writer(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     pytest.importorskip('mcap', reason='needs mcap')
     from softarm_ros.nodes.bag_repair import about_of, repair
@@ -104,7 +104,7 @@ def test_a_killed_writer_leaves_all_that_was_flushed(tmp_path):
 
 
 @pytest.mark.parametrize('share', [0.2, 0.5, 0.8, 0.999])
-def test_a_file_cut_off_anywhere_gives_its_whole_chunks(tmp_path, share):
+def test_repair_of_a_truncated_file_recovers_its_complete_chunks(tmp_path, share):
     pytest.importorskip('rosbags', reason='needs rosbags')
     pytest.importorskip('mcap', reason='needs mcap')
     from softarm_ros.nodes.bag_repair import repair
@@ -120,7 +120,7 @@ def test_a_file_cut_off_anywhere_gives_its_whole_chunks(tmp_path, share):
 
 
 @pytest.mark.parametrize('given', ['.', 'bag.mcap'])
-def test_a_bag_is_repaired_from_within(given, tmp_path, monkeypatch):
+def test_repair_works_from_inside_the_bag_folder(given, tmp_path, monkeypatch):
     pytest.importorskip('rosbags', reason='needs rosbags')
     pytest.importorskip('mcap', reason='needs mcap')
     from softarm_ros.cli.record_command import repair
@@ -131,7 +131,7 @@ def test_a_bag_is_repaired_from_within(given, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(('damaged', 'index'), [(0, True), (4, True), (4, False), (0, False)])
-def test_a_damaged_chunk_is_left_out_and_told_and_those_behind_it_are_not(
+def test_repair_leaves_out_and_reports_only_what_a_damaged_chunk_makes_unreadable(
     tmp_path, damaged, index
 ):
     pytest.importorskip('rosbags', reason='needs rosbags')
@@ -159,12 +159,12 @@ def test_a_damaged_chunk_is_left_out_and_told_and_those_behind_it_are_not(
 
 
 def damaged_length(data, at):
-    """State the highest bit of the length of the record at a place otherwise."""
+    """Flip the highest bit of the length of the record at an offset."""
     data[at + 8] ^= 0x80
 
 
 @pytest.mark.parametrize('completed', [True, False])
-def test_behind_a_record_of_a_wrong_length_reading_goes_on_with_the_next_chunk(
+def test_repair_continues_at_the_next_chunk_after_a_record_with_a_wrong_length(
     tmp_path, completed
 ):
     pytest.importorskip('rosbags', reason='needs rosbags')
@@ -177,9 +177,9 @@ def test_behind_a_record_of_a_wrong_length_reading_goes_on_with_the_next_chunk(
     chunks = [found.start() - 53 for found in re.finditer(re.escape(ZSTD), data)]
     assert [data[at] for at in chunks] == [6] * 10
     (size,) = struct.unpack_from('<Q', data, chunks[4] + 1)
-    damaged_length(data, chunks[4] + 9 + size)  # of the index of messages behind a chunk
+    damaged_length(data, chunks[4] + 9 + size)  # of the message index after a chunk
     damaged_length(data, chunks[7])
-    data[data.rindex(b'std_msgs/msg/String')] ^= 1  # in the index at the end
+    data[data.rindex(b'std_msgs/msg/String')] ^= 1  # in the index at the end of the file
     path.write_bytes(data if completed else data[: chunks[9] + 50])
     said = list(repair(tmp_path / 'bag', None))
     left = [i for i in range(1000 if completed else 900) if i // 100 != 7]
@@ -188,7 +188,7 @@ def test_behind_a_record_of_a_wrong_length_reading_goes_on_with_the_next_chunk(
     assert said[1:] == ['left out, damaged: 0.00 to 0.00 s, 0.00 to 0.00 s']
 
 
-def test_a_wrong_length_with_no_chunk_behind_is_told_of_a_completed_bag(tmp_path):
+def test_repair_reports_a_wrong_length_of_the_last_chunk_of_a_complete_bag(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     pytest.importorskip('mcap', reason='needs mcap')
     from softarm_ros.nodes.bag_repair import repair
@@ -203,7 +203,7 @@ def test_a_wrong_length_with_no_chunk_behind_is_told_of_a_completed_bag(tmp_path
     assert len(saved.damaged) == 1
 
 
-def test_what_is_no_bag_is_refused(tmp_path):
+def test_repair_refuses_a_folder_without_a_bag_and_a_file_that_is_not_mcap(tmp_path):
     pytest.importorskip('mcap', reason='needs mcap')
     from softarm_ros.nodes.bag_repair import repair
 
@@ -214,7 +214,7 @@ def test_what_is_no_bag_is_refused(tmp_path):
         repair(tmp_path, tmp_path / 'again')
 
 
-def test_on_a_full_disk_the_bag_ends_with_what_was_flushed(tmp_path):
+def test_full_disk_raises_on_write_and_repair_recovers_all_flushed_messages(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     pytest.importorskip('mcap', reason='needs mcap')
     from softarm_ros.nodes.bag_repair import repair
@@ -231,7 +231,7 @@ def test_on_a_full_disk_the_bag_ends_with_what_was_flushed(tmp_path):
     assert repair(tmp_path / 'bag', tmp_path / 'again').messages == int(flushed)
 
 
-def test_a_bag_that_is_deleted_while_it_is_written_ends_and_says_so(tmp_path):
+def test_flush_raises_if_the_bag_file_was_deleted(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     bag = BagWriter(tmp_path / 'bag')
     bag.add_topic('/said', 'std_msgs/msg/String')
@@ -254,7 +254,7 @@ sys.exit(main())
 """
 
 
-def test_a_bag_that_there_is_no_room_to_repair_is_one_clear_error_and_leaves_nothing(tmp_path):
+def test_repair_without_disk_space_ends_with_one_error_and_leaves_no_output(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     pytest.importorskip('mcap', reason='needs mcap')
     from softarm_ros.nodes.bag_repair import repair

@@ -27,11 +27,11 @@ def transform(rotation_vector, position):
 @pytest.mark.parametrize(
     'nanoseconds', [0, 1, 999_999_999, 1_000_000_000, 1_790_000_123_987_654_321]
 )
-def test_time_stamps_survive_to_the_nanosecond(nanoseconds):
+def test_time_stamp_round_trip_is_exact_to_the_nanosecond(nanoseconds):
     assert conversions.nanoseconds_of(conversions.time_message(nanoseconds)) == nanoseconds
 
 
-def test_seconds_of_a_stamp():
+def test_stamp_converts_to_seconds_and_clock_seconds_to_nanoseconds():
     assert conversions.seconds_of(Time(sec=3, nanosec=250_000_000)) == 3.25
     assert conversions.nanoseconds_of(conversions.clock_message(12.002).clock) == 12_002_000_000
 
@@ -51,7 +51,7 @@ def test_pose_round_trip(vector):
     np.testing.assert_array_equal(conversions.position_of(message), original[:3, 3])
 
 
-def test_position_may_hold_nan():
+def test_position_message_preserves_nan():
     message = conversions.position_message([np.nan, 0.0, 0.1], STAMP, 'arm/base')
     assert np.isnan(conversions.position_of(message)[0])
 
@@ -85,7 +85,7 @@ def test_joint_state_round_trip():
         (('a',), r'expected \[a\]'),
     ],
 )
-def test_joint_state_of_other_joints_is_refused(names, expected):
+def test_joint_state_with_unexpected_names_or_order_is_refused(names, expected):
     message = conversions.joint_message(('a', 'b'), [1.0, 2.0], STAMP)
     with pytest.raises(ValueError, match=expected):
         conversions.positions_of(message, names)
@@ -106,7 +106,7 @@ def test_health_round_trip(level):
     assert array.status[0].hardware_id == 'cable_arm'
 
 
-def test_events_round_trip_between_other_values():
+def test_events_round_trip_among_other_values():
     events = {7: Event(12.5, 'warning', 'tracker', 'a "quoted", odd: message')}
     values = {'phase': 'track', **dict(conversions.event_value(*e) for e in events.items())}
     assert conversions.events_of(values) == events
@@ -120,7 +120,7 @@ def test_path_round_trip():
 
 
 @pytest.mark.parametrize('radius_m', [0.0015, 0.2])
-def test_lines_are_thin_beside_small_arms_and_seen_on_large_ones(radius_m):
+def test_line_width_scales_with_the_radius_of_the_arm(radius_m):
     part = Cylinder(np.zeros(3), np.array([0.0, 0.0, 12.0 * radius_m]), radius_m, rigid=False)
     points = np.outer(np.arange(3.0), [0.0, 0.0, radius_m])
     drawn = conversions.arm_markers([part], [points], points, STAMP, 'arm/base').markers[1:]
@@ -130,7 +130,7 @@ def test_lines_are_thin_beside_small_arms_and_seen_on_large_ones(radius_m):
         assert 0.05 < marker.scale.x / radius_m < 0.1
 
 
-def test_markers_draw_the_body_where_the_model_has_it():
+def test_body_markers_match_the_shape_of_the_model():
     rig = load_rig('cable_arm')
     bending = np.array([0.8, -0.3, -0.4, 0.6])
     drawing = CableArmDrawing(rig.mechanics(), rig.body_radii_m(), pieces_per_section=6)
@@ -150,11 +150,11 @@ def test_markers_draw_the_body_where_the_model_has_it():
     keys = {(m.ns, m.id) for m in message.markers}
     assert len(keys) == len(message.markers)
     trail = next(m for m in message.markers if m.ns == 'trail')
-    assert trail.action == trail.DELETE  # a line of no points would be a warning in rviz
+    assert trail.action == trail.DELETE  # rviz warns of a line without points
 
 
 @pytest.mark.parametrize('end', [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0.3, -0.5, -0.7)])
-def test_cylinders_may_point_anywhere(end):
+def test_cylinder_marker_points_along_any_axis(end):
     part = Cylinder(np.zeros(3), np.array(end, dtype=float), 0.01, False)
     (marker, *_) = conversions.arm_markers([part], [], np.zeros((0, 3)), STAMP, 'arm/base').markers
     q = marker.pose.orientation
@@ -163,7 +163,7 @@ def test_cylinders_may_point_anywhere(end):
     np.testing.assert_allclose(axis, end, atol=1e-12)
 
 
-def test_cables_lie_at_their_radius_around_the_backbone():
+def test_drawn_cables_lie_at_their_radius_and_angle_around_the_backbone():
     rig = load_rig('cable_arm')
     drawing = CableArmDrawing(rig.mechanics(), rig.body_radii_m(), pieces_per_section=5)
     bending = np.array([0.5, 0.5, -0.7, 0.2])

@@ -1,4 +1,4 @@
-"""In processes of their own: the middleware reads its settings once."""
+"""DDS settings, tested in separate processes: the middleware reads its settings once."""
 
 import itertools
 import os
@@ -48,7 +48,7 @@ def threads(set_up, **profile):
     return done.stdout.split()
 
 
-def test_nodes_do_not_look_types_up():
+def test_nodes_run_without_the_type_lookup_service():
     usual = threads('')
     if not any(name.startswith('dds.tls') for name in usual):
         pytest.skip('a middleware that has no service for types')
@@ -57,7 +57,7 @@ def test_nodes_do_not_look_types_up():
     assert not any(name.startswith('dds.tls') for name in ours)
 
 
-def test_a_profile_of_the_user_stays(tmp_path):
+def test_dds_profile_of_the_user_is_kept(tmp_path):
     mine = tmp_path / 'mine.xml'
     mine.write_text('<profiles xmlns="http://www.eprosima.com"/>')
     for variable in ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE'):
@@ -65,8 +65,8 @@ def test_a_profile_of_the_user_stays(tmp_path):
         assert f'profile={mine}' in threads(show, **{variable: str(mine)})
 
 
-def test_who_missed_an_announcement_soon_hears_another(tmp_path):
-    """Whoever joins misses, half the time, what answers its first one."""
+def test_participant_repeats_its_announcement_within_one_and_a_half_seconds(tmp_path):
+    """A participant that joins misses the answer to its first announcement half the time."""
     text = (Path(__file__).parents[2] / 'config/fastdds/nodes.xml').read_text()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as peer:
         peer.bind(('127.0.0.1', 0))

@@ -1,8 +1,8 @@
 """
-Nodes that are there already are looked for longer on a busy computer.
+The search for running nodes takes longer on a busy computer.
 
-Only free time counts. One free moment was enough before, once two seconds were over: a second run
-of a rig then found nobody in a gap between two busy spells, and was not refused.
+Only free time counts. Before, one free moment after two seconds was enough: a second run of a rig
+found no node in a gap between two busy periods, and was not refused.
 """
 
 import pytest
@@ -22,7 +22,7 @@ from softarm_ros.nodes.discovery import Discovery
     ],
     ids=['quiet', 'unknown', 'busy', 'busy for 3 s', 'one free moment', 'half the time'],
 )
-def test_it_takes_until_processors_are_free_and_has_an_end(percents, over_s):
+def test_discovery_ends_after_2_s_of_free_processor_time_or_6_s_in_total(percents, over_s):
     now, answers = [100.0], iter(percents)
     discovery = Discovery(2.0, lambda: now[0], lambda: next(answers))
     while not discovery.over():

@@ -1,7 +1,7 @@
 """
-cable_arm with its stepper board and its cameras emulated, one graph for all tests.
+cable_arm with emulated stepper board and cameras, in one graph for all tests.
 
-Steps, a pulled plug, cameras that lie or end, a restarted board, and a loop that is killed.
+Step counts, an unplugged or restarted board, wrong or missing camera data, a killed control loop.
 """
 
 import numpy as np
@@ -23,12 +23,12 @@ cable = arm_of(CASE)
 
 
 def seen_by(arm):
-    """Return what the node of the cameras says."""
+    """Return the heartbeat message of the camera node."""
     return arm.health['natnet'].message if 'natnet' in arm.health else ''
 
 
 def at_rest(arm):
-    """Wait until driver and coils have the same microsteps, and return them."""
+    """Wait until driver and emulated motors have the same microsteps; return them."""
 
     def agree():
         told = arm.values('steppers').get('positions_microsteps', 'unknown')
@@ -39,7 +39,7 @@ def at_rest(arm):
     return arm.values('steppers')['positions_microsteps']
 
 
-def test_cables_follow_as_in_simulation_and_steps_told_are_steps_made(cable):
+def test_cable_arm_tracks_as_in_simulation_and_loses_no_steps(cable):
     assert_tracks(cable)
     assert cable.values('steppers')['homed'] == 'true'
     assert cable.values('steppers')['state'] == 'RUNNING'
@@ -50,21 +50,21 @@ def test_cables_follow_as_in_simulation_and_steps_told_are_steps_made(cable):
     assert cable.values('emulator')['i2c_failures'] == '0'
 
 
-def test_the_tip_comes_from_cameras_alone_with_the_time_of_exposure(cable):
+def test_only_the_cameras_measure_the_tip_and_latency_counts_from_the_exposure(cable):
     cable.run()
     values = cable.values('natnet')
     assert values['ready'] == 'true'
     assert values['seen'] == 'proximal, tip'
     assert values['server'].startswith('Motive (emulated)')
-    # From the exposure on: the cameras' 10 ms are known though the two clocks are not the same.
+    # From the exposure: the cameras' delay of 10 ms is known although the two clocks differ.
     assert float(values['latency_ms']) > 9.0
     assert abs(float(values['clock_offset_s'])) > 1.0
     # No other node publishes poses.
-    assert cable.node.count_publishers('/cable_arm/tip/pose') == 2  # and the bench's own
+    assert cable.node.count_publishers('/cable_arm/tip/pose') == 2  # with that of the bench
     assert int(cable.values('emulator')['natnet_clients']) == 1
 
 
-def test_a_pulled_plug_stops_the_cables_until_told_otherwise(cable):
+def test_unplugged_stepper_board_stops_the_cables_until_a_reset(cable):
     cable.run()
     pulled = cable.inject('steppers unplug')
     assert_reported(cable, pulled, 'link: lost', 'steppers', 'supervisor')
@@ -78,7 +78,7 @@ def test_a_pulled_plug_stops_the_cables_until_told_otherwise(cable):
     assert at_rest(cable) == stood
     assert cable.call('steppers/reset').success
     cable.until(lambda: cable.values('steppers').get('ready') == 'true', 5.0, 'ready')
-    assert at_rest(cable) == stood  # ready is not moving, and no homing is needed
+    assert at_rest(cable) == stood  # a ready driver does not move, and needs no homing
     cable.run()
     assert cable.call('supervisor/stop').success
     assert at_rest(cable) != stood
@@ -93,7 +93,7 @@ def test_a_pulled_plug_stops_the_cables_until_told_otherwise(cable):
         ('die', 'no NatNet server answers', 'start Motive'),
     ],
 )
-def test_a_fault_is_named_and_the_arm_does_not_follow_it(cable, fault, said, advice):
+def test_motion_capture_fault_is_reported_with_advice_and_no_tip_jumps(cable, fault, said, advice):
     from geometry_msgs.msg import PoseStamped
 
     from softarm_ros.nodes.conversions import seconds_of
@@ -115,20 +115,20 @@ def test_a_fault_is_named_and_the_arm_does_not_follow_it(cable, fault, said, adv
     if fault == 'second':
         cable.spin(1.2)  # longer than the supervisor waits for a tip
         assert cable.state == 'running'
-    else:  # a tip or sections that are not seen for longer than that hold the arm
+    else:  # a tip or sections missing for longer than that hold the arm
         cable.until(lambda: cable.state != 'running', 5.0, 'held')
-        if fault == 'flip':  # told with the sections that are missing for it
+        if fault == 'flip':  # the reason for the missing sections
             assert said in cable.health['supervisor'].message
     cable.inject('natnet mend')
     cable.until(lambda: cable.values('natnet').get('ready') == 'true', 10.0, 'ready again')
     cable.spin(0.3)
     cable.node.destroy_subscription(listener)
     steps = np.diff(tips, axis=0)
-    next_frame = steps[:, 0] < 0.05  # not those over the time that nothing was seen
+    next_frame = steps[:, 0] < 0.05  # without steps across the gap in the poses
     assert np.linalg.norm(steps[next_frame, 1:], axis=1).max() < 0.02
 
 
-def test_a_restarted_board_waits_to_be_homed(cable):
+def test_restarted_stepper_board_does_not_start_before_it_is_homed(cable):
     cable.run()
     cable.inject('steppers reset')
     cable.until(lambda: cable.state == 'fault', 5.0, 'fault')
@@ -136,11 +136,11 @@ def test_a_restarted_board_waits_to_be_homed(cable):
     assert cable.call('steppers/reset').success
     cable.until(lambda: 'not homed' in cable.values('steppers')['not_ready'], 5.0, 'not homed')
     assert not cable.call('supervisor/start').success
-    assert cable.call('steppers/home').success  # wherever the arm is: that is the person's matter
+    assert cable.call('steppers/home').success  # wherever the arm is: the operator is responsible
     cable.until(lambda: cable.values('steppers').get('homed') == 'true', 5.0, 'homed')
 
 
-def test_devices_stop_when_the_process_of_the_loop_is_killed(cable):
+def test_driver_holds_the_motors_when_the_control_process_is_killed(cable):
     cable.run()
     dead, began = cable.kill('supervisor')
     assert dead == ['inverse_kinematics', 'tracker', 'supervisor']

@@ -1,4 +1,4 @@
-"""pneumatic_arm seen by two drawn cameras over their real driver, while its DAQ moves it."""
+"""pneumatic_arm with an emulated DAQ, measured on drawn images by the real camera driver."""
 
 import numpy as np
 import pytest
@@ -21,16 +21,16 @@ CASE = Case(
 pneumatic = arm_of(CASE)
 
 
-def test_the_loop_closes_through_drawn_images(pneumatic):
+def test_arm_tracks_with_poses_from_drawn_images(pneumatic):
     error = first_lap(pneumatic, pneumatic.rig)
-    # Of the true tip. Cameras as they are calibrated err by half a millimetre themselves.
+    # Error of the true tip. The calibration of the cameras alone errs by half a millimetre.
     length = np.linalg.norm(pneumatic.rig.model().forward(np.zeros(6)).tip[:3, 3])
     print(f'simulated {1e3 * pneumatic.simulated:.2f}, by cameras {1e3 * error:.2f} mm')
     assert error < 0.01 * length
 
 
 def tips_of(arm):
-    """Return a list that measured tips (time, x, y, z) are added to, and its subscription."""
+    """Collect measured tips (time, x, y, z); return the growing list and its subscription."""
     from geometry_msgs.msg import PoseStamped
 
     from softarm_ros.nodes.conversions import seconds_of
@@ -45,8 +45,8 @@ def tips_of(arm):
     return tips, arm.node.create_subscription(PoseStamped, 'tip/pose', note, MEASUREMENT)
 
 
-def test_a_camera_without_its_cable_is_named_and_the_arm_is_held(pneumatic):
-    """Each of the other faults of cameras: test/perception/stereo/test_stereo_sensor.py."""
+def test_unplugged_camera_is_named_and_holds_the_arm(pneumatic):
+    """test/perception/stereo/test_stereo_sensor.py tests the other camera faults."""
     said, advice = 'left camera: no image for', 'plug, power and network'
     stand_by(pneumatic, 'daq')
     pneumatic.run()
@@ -67,5 +67,5 @@ def test_a_camera_without_its_cable_is_named_and_the_arm_is_held(pneumatic):
     )
     pneumatic.node.destroy_subscription(listener)
     steps = np.diff(tips, axis=0)
-    # No measured tip is elsewhere than where the arm can have moved to.
+    # No measured tip jumps farther than the arm can move.
     assert (np.linalg.norm(steps[:, 1:], axis=1) < 0.005 + 0.1 * steps[:, 0]).all()

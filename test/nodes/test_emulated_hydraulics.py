@@ -1,4 +1,4 @@
-"""hydraulic_arm with its servo drives and DAQ emulated."""
+"""hydraulic_arm with emulated servo drives and DAQ."""
 
 import numpy as np
 import pytest
@@ -41,7 +41,7 @@ def lifted(arm):
 
 
 def ready(arm):
-    """Have both devices ready and the arm homed, whatever it has been through."""
+    """Mend, reset and home the devices until both are ready, from any state."""
     for what in ('servo mend', 'daq mend'):
         arm.inject(what)
     arm.until(lambda: arm.values('servo').get('connected') == 'true', 10.0, 'connection')
@@ -59,7 +59,7 @@ def ready(arm):
         arm.until(lambda name=name: arm.values(name)['ready'] == 'true', 20.0, name)
 
 
-def test_water_follows_as_in_simulation(hydraulic):
+def test_hydraulic_arm_tracks_as_in_simulation_without_boiling(hydraulic):
     assert_tracks(hydraulic)
     assert lifted(hydraulic) == 'all'
     assert truth(hydraulic, 'pressure_kPa').max() > 100.0
@@ -72,12 +72,14 @@ def test_water_follows_as_in_simulation(hydraulic):
 
 @pytest.mark.parametrize(
     ('fault', 'node', 'text', 'off'),
-    [  # of each device; node that reports it, what it says, whether the drives go off
+    [  # one per device: its node, the text it reports, whether the drives switch off
         ('servo fault distal_2 0x4210', 'servo', '0x4210 drive over-temperature', True),
         ('daq open proximal_2', 'daq', 'proximal_2: open', False),
     ],
 )
-def test_a_fault_in_motion_stops_the_water_where_it_is(hydraulic, fault, node, text, off):
+def test_fault_in_motion_holds_the_chamber_pressures_even_after_it_is_mended(
+    hydraulic, fault, node, text, off
+):
     ready(hydraulic)
     hydraulic.run()
     driven = truth(hydraulic, 'pressure_kPa')
@@ -85,19 +87,19 @@ def test_a_fault_in_motion_stops_the_water_where_it_is(hydraulic, fault, node, t
     assert_reported(hydraulic, began, text, node, 'supervisor')
     heard_after(hydraulic, 'emulator', hydraulic.now_s() + 0.7)
     assert lifted(hydraulic) == ('none' if off else 'all')
-    # Brakes, or torques of the moment: the chambers keep their water.
+    # By brakes, or by constant torques: the chambers keep their water.
     before, torque = truth(hydraulic, 'pressure_kPa'), truth(hydraulic, 'torque_N_m')
     heard_after(hydraulic, 'emulator', hydraulic.now_s() + 1.0)
     np.testing.assert_allclose(truth(hydraulic, 'pressure_kPa'), before, atol=5.0)
-    # The block in which the wire breaks adds nothing to the torque (it would be 130 kPa). A tenth
-    # of a second of the path and the swing of the arm are a few kPa.
+    # The block of samples in which the wire breaks does not change the torque (it would by
+    # 130 kPa). 0.1 s of the path and the swing of the arm change the pressure by a few kPa.
     np.testing.assert_allclose(before, driven, atol=30.0)
     np.testing.assert_array_equal(truth(hydraulic, 'torque_N_m'), torque)
     assert torque.max() < 2.0
     assert truth(hydraulic, 'pressure_kPa').min() > 0.0
     for mend in ('servo mend', 'daq mend'):
         hydraulic.inject(mend)
-    # What comes back by itself moves nothing.
+    # Mended devices do not move the arm.
     heard_after(hydraulic, 'emulator', hydraulic.now_s() + 0.6)
     assert hydraulic.state == 'fault'
     assert lifted(hydraulic) == ('none' if off else 'all')

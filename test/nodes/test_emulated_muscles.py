@@ -1,4 +1,4 @@
-"""pam_arm with its valve board emulated: a pulled plug, and back."""
+"""pam_arm with an emulated valve board, which is unplugged and plugged in again."""
 
 import pytest
 
@@ -10,23 +10,23 @@ CASE = Case(
     'pam_arm',
     'type: circle\ncenter: [0.03, 0.0, 0.99]\nradius: 0.008\nspeed: 0.01\nlaps: 100\n',
     board='valves',
-    seeds=3,  # whose errors differ by a third
+    seeds=3,  # their errors differ by a third
 )
 muscles = arm_of(CASE)
 
 
-def test_muscles_follow_as_in_simulation(muscles):
+def test_pam_arm_tracks_as_in_simulation(muscles):
     assert_tracks(muscles)
     assert muscles.values('emulator')['both_valves_open'] == '0'
     assert muscles.values('valves')['reboots'] == '0'
     assert muscles.values('valves')['connections'] == '1'
 
 
-def test_a_pulled_plug_stops_the_muscles_and_they_go_on_when_told(muscles):
+def test_unplugged_valve_board_closes_all_valves_until_a_reset(muscles):
     muscles.run()
     pulled = muscles.inject('valves unplug')
     assert_reported(muscles, pulled, 'valves: link: lost', 'supervisor')
-    # The emulator looks at its valves twice a second: what it says must be of after the stop.
+    # The emulator checks its valves twice a second: wait for a report from after the stop.
     heard_after(muscles, 'emulator', pulled + 1.0)
     muscles.until(lambda: muscles.values('emulator')['valves_open'] == '0', 2.0, 'all closed')
     openings = muscles.values('emulator')['openings']

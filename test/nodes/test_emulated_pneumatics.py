@@ -1,4 +1,4 @@
-"""pneumatic_arm with its DAQ emulated, force sensor and gripper at it."""
+"""pneumatic_arm with an emulated DAQ, to which force sensor and gripper are connected."""
 
 import pytest
 
@@ -31,7 +31,7 @@ def outputs(arm):
     return truth(arm, 'output_V', ',')
 
 
-def test_air_follows_as_in_simulation_and_every_chamber_is_measured(pneumatic):
+def test_pneumatic_arm_tracks_as_in_simulation_and_publishes_every_pressure(pneumatic):
     from sensor_msgs.msg import FluidPressure
 
     from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER
@@ -54,19 +54,24 @@ def test_air_follows_as_in_simulation_and_every_chamber_is_measured(pneumatic):
     ('fault', 'text'),
     [
         ('daq open distal_chamber_2', 'distal_chamber_2: open'),
-        ('daq kill', 'DAQ host: '),  # grpc says UNAVAILABLE, or CANCELLED of a call under way
+        (
+            'daq kill',
+            'DAQ host: ',
+        ),  # grpc reports UNAVAILABLE, or CANCELLED for a call in progress
     ],
 )
-def test_a_fault_in_motion_empties_the_chambers(pneumatic, fault, text):
+def test_daq_fault_in_motion_sets_the_chamber_outputs_to_zero_and_keeps_them_there(
+    pneumatic, fault, text
+):
     pneumatic.run()
     began = pneumatic.inject(fault)
     assert_reported(pneumatic, began, text, 'daq', 'supervisor')
     assert not pneumatic.call('supervisor/reset').success
-    if fault != 'daq kill':  # the outputs of a card nobody reaches stand as they were
+    if fault != 'daq kill':  # a card that nobody reaches keeps its outputs
         pneumatic.until(lambda: not outputs(pneumatic)[:6].any(), 5.0, 'outputs at zero')
     pneumatic.inject('daq revive' if fault == 'daq kill' else 'daq mend')
     pneumatic.until(lambda: not outputs(pneumatic)[:6].any(), 10.0, 'outputs at zero')
-    # What has come back by itself moves nothing.
+    # A recovered DAQ does not move the arm.
     heard_after(pneumatic, 'emulator', pneumatic.now_s() + 0.6)
     assert pneumatic.state == 'fault'
     assert not outputs(pneumatic)[:6].any()
@@ -77,7 +82,7 @@ def test_a_fault_in_motion_empties_the_chambers(pneumatic, fault, text):
     assert not outputs(pneumatic)[:6].any()
 
 
-def test_the_force_sensor_is_tared_by_a_service(pneumatic):
+def test_tare_service_sets_the_measured_force_to_zero(pneumatic):
     from geometry_msgs.msg import WrenchStamped
 
     from softarm_ros.nodes.qos import MEASUREMENT

@@ -1,4 +1,4 @@
-"""`softarm run RIG --backend emulated`: how a run ends, and one that breaks."""
+"""`softarm run RIG --backend emulated`: a complete run, and one with a device fault."""
 
 import json
 import os
@@ -18,7 +18,7 @@ import softarm_ros
 from softarm_ros.emulation.firmware_build import FirmwareBuildError, built
 
 pytestmark = [pytest.mark.ros, pytest.mark.wall_clock, pytest.mark.timeout(300)]
-# Asked here is how a run ends, not how soon a late node is noticed.
+# Wide limits: these tests check how a run ends, not how soon a late node is noticed.
 PATIENT = (
     'supervisor.heartbeat_timeout_s=1.0',
     'supervisor.feedback_timeout_s=1.0',
@@ -62,7 +62,7 @@ def ended(process, folder):
     return said, json.loads(out.read_text()) if out.exists() else {}
 
 
-def test_a_run_completes_and_says_what_its_devices_did(tmp_path):
+def test_complete_run_records_the_values_of_its_devices(tmp_path):
     try:
         built('steppers')
     except FirmwareBuildError as error:
@@ -76,7 +76,7 @@ def test_a_run_completes_and_says_what_its_devices_did(tmp_path):
     assert record['devices']['emulator']['jumps'] == '0 0 0 0 0 0'
 
 
-def test_a_run_that_breaks_ends_with_the_code_of_the_device_and_a_whole_bag(tmp_path):
+def test_run_with_a_device_fault_ends_with_its_error_code_and_a_complete_bag(tmp_path):
     rig = 'pneumatic_arm'
     highlevel = pytest.importorskip('rosbags.highlevel', reason='needs rosbags')
     import rclpy
@@ -114,7 +114,7 @@ def test_a_run_that_breaks_ends_with_the_code_of_the_device_and_a_whole_bag(tmp_
         context.try_shutdown()
     assert process.returncode == 1, said
     assert not record['completed']
-    # A call under way when the host ends is CANCELLED.
+    # grpc reports CANCELLED for a call in progress when the host ends.
     said_of_host = re.compile('grpc (UNAVAILABLE|CANCELLED) DAQ host: ')
     assert any(said_of_host.search(event['message']) for event in record['events']), record
     assert np.isfinite(record['tracking_error_m']['mean'])

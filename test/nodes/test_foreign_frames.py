@@ -1,4 +1,4 @@
-"""Poses of foreign frames, by what TF knows of them and how old that is."""
+"""Poses in foreign frames are used if TF has a transform that is new enough."""
 
 import sys
 from types import ModuleType, SimpleNamespace
@@ -21,12 +21,12 @@ AHEAD_S = 0.05
 
 
 class UnknownFrameError(Exception):
-    """What tf2_ros raises for a frame that it does not know."""
+    """Stands in for the exception of tf2_ros for an unknown frame."""
 
 
 @pytest.fixture
 def transforms(monkeypatch):
-    """Stand in for tf2_ros, which the wheels lack; return what it has heard, by frame."""
+    """Replace tf2_ros, which the ROS wheels lack; return its transforms, by frame."""
     heard = {}
 
     class Buffer:
@@ -64,7 +64,7 @@ def pose_in(frame):
     return StampedPoses(0, frame, np.array([[0.1, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0]]))
 
 
-def test_tf_is_listened_to_before_the_first_foreign_pose_where_that_is_asked_for(transforms):
+def test_repeated_listen_and_a_foreign_pose_create_one_tf_listener(transforms):
     own = node()
     base = base_frame(own)
     assert not own.listeners
@@ -85,7 +85,7 @@ def test_tf_is_listened_to_before_the_first_foreign_pose_where_that_is_asked_for
         (-0.3, "TF of frame 'cart' lies 0.3 s in the future; expected at most 0.05 s"),
     ],
 )
-def test_a_moving_frame_of_another_time_is_not_used(transforms, age_s, told):
+def test_stale_or_future_transform_of_a_moving_frame_is_not_used(transforms, age_s, told):
     transforms['cart'] = at(NOW_NS - round(1e9 * age_s))
     base, used = base_frame(node()), not told
     frame, position = base.tip_of(pose_in('cart'))
@@ -95,7 +95,7 @@ def test_a_moving_frame_of_another_time_is_not_used(transforms, age_s, told):
     assert base.sections_of(pose_in('cart'))[0] == frame
 
 
-def test_a_static_frame_has_no_age_and_an_unknown_one_stays_foreign(transforms):
+def test_static_transform_never_expires_and_an_unknown_frame_is_not_converted(transforms):
     transforms['camera'] = at(0)
     base = base_frame(node())
     assert base.tip_of(pose_in('camera'))[0] == 'base'

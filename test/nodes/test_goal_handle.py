@@ -1,4 +1,4 @@
-"""The handle in rviz on a running arm: where it is let go, the tip goes."""
+"""The goal handle in rviz on a running arm: the tip goes where the handle is released."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def client():
 
 @pytest.fixture(scope='module')
 def rviz(client):
-    """Return what rviz has: handles, poses they were moved to, and a way to let go."""
+    """Return a stand-in for rviz: its handles, the poses they moved to, and `let_go`."""
     from geometry_msgs.msg import Point
     from visualization_msgs.msg import InteractiveMarkerFeedback, InteractiveMarkerUpdate
     from visualization_msgs.srv import GetInteractiveMarkers
@@ -54,7 +54,7 @@ def rviz(client):
             feedback.header.frame_id = frame
             feedback.pose.position = Point(x=x, y=y, z=z)
             client.reports.clear()
-            for _ in range(10):  # the other ends may not have found each other yet
+            for _ in range(10):  # discovery of the other ends may not be complete
                 self._let_go.publish(feedback)
                 client.spin(1.0)
                 if client.reports:
@@ -67,7 +67,7 @@ def last(client, *states):
     return client.reports and client.reports[-1].values['state'] in states
 
 
-def test_there_is_one_handle_at_the_tip(client, rviz):
+def test_one_handle_appears_at_the_tip(client, rviz):
     (handle,) = rviz.handles
     assert handle.header.frame_id == 'cable_arm/base'
     at = handle.pose.position
@@ -75,14 +75,14 @@ def test_there_is_one_handle_at_the_tip(client, rviz):
     assert [control.name for control in handle.controls] == ['ball', 'x', 'y', 'z']
 
 
-def test_the_tip_goes_where_it_is_let_go(client, rviz):
+def test_tip_goes_where_the_handle_is_released(client, rviz):
     rviz.let_go((0.02, 0.0, 0.24))
     client_until(client, lambda: last(client, 'reached'), 30.0, 'reached')
     assert np.linalg.norm(client.reference - (0.02, 0.0, 0.24)) < 1e-4
     assert rviz.moved == []
 
 
-def test_from_out_of_reach_it_returns_to_where_the_tip_goes(client, rviz):
+def test_handle_released_out_of_reach_returns_to_the_reference(client, rviz):
     rviz.let_go((0.02, 0.0, 0.30))
     client_until(client, lambda: last(client, 'reached', 'out_of_reach'), 30.0, 'there')
     assert client.reports[-1].values['state'] == 'out_of_reach'
@@ -92,7 +92,7 @@ def test_from_out_of_reach_it_returns_to_where_the_tip_goes(client, rviz):
     assert at.z < 0.26
 
 
-def test_a_frame_that_nobody_knows_is_refused(client, rviz):
+def test_handle_in_an_unknown_frame_is_refused(client, rviz):
     rviz.let_go((0.0, 0.0, 0.24), 'kitchen')
     client_until(client, lambda: last(client, 'refused'), 10.0, 'refused')
     assert "header.frame_id = 'kitchen'" in client.reports[-1].message

@@ -23,7 +23,7 @@ SOMEWHERE = (0.03, 0.01, 0.235)
 
 
 def unheard(_):
-    """Take a message that is of no interest; rclpy asks a callback for its signature."""
+    """Ignore a message; a function, since rclpy inspects the signature of a callback."""
 
 
 @pytest.fixture(scope='module')
@@ -41,7 +41,7 @@ def bench(rig):
 
 @pytest.fixture(scope='module')
 def softarm():
-    """Return a function that runs a command in a process of its own, forked from one."""
+    """Return a function that runs a command in its own process, forked from a prepared one."""
     with ForkedPython([*NODES, 'softarm_ros.cli.main', 'softarm_ros.nodes.goal_client']) as python:
         yield lambda *words: python.run('-m', 'softarm_ros.cli', *words, timeout=120.0)
 
@@ -56,7 +56,7 @@ def joined(bench, rig):
 
 @pytest.fixture
 def client(bench, joined):
-    """Return a client, of all tests, that has heard nothing yet of the goals of this one."""
+    """Return the client of all tests, without reports of earlier goals."""
     if bench.state != 'running':
         bench.call('supervisor/reset')
         bench.call('supervisor/start')
@@ -70,7 +70,7 @@ def states(client, stamp):
     return [report.values['state'] for report in client.of_stamp(stamp)]
 
 
-def test_a_target_is_reached_and_one_in_mid_motion_replaces_another(bench, client):
+def test_new_target_in_motion_preempts_the_first_and_is_reached(bench, client):
     first = client.send.pose((0.06, 0.0, 0.225))
     client_until(client, lambda: 'active' in states(client, first), 60.0, 'active')
     client.spin(1.0)
@@ -82,7 +82,7 @@ def test_a_target_is_reached_and_one_in_mid_motion_replaces_another(bench, clien
     bench.until(lambda: bench.values('tracker').get('missed', '').isdigit(), what='its count')
 
 
-def test_what_cannot_be_is_refused_with_field_and_value(client):
+def test_invalid_goals_are_refused_with_field_and_value(client):
     from builtin_interfaces.msg import Duration
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
@@ -120,7 +120,7 @@ def test_what_cannot_be_is_refused_with_field_and_value(client):
         assert any(words in message for _, message in said), said
 
 
-def test_an_arm_without_the_messages_of_the_action_says_what_is_missing(bench):
+def test_action_is_served_or_the_log_names_the_missing_control_msgs(bench):
     said = 'no action for configurations: control_msgs is not installed: apt install ros-'
     assert (said in bench.processes.log('tracker')) == (find_spec('control_msgs') is None)
     named = [name for name, _ in bench.node.get_service_names_and_types()]
@@ -128,7 +128,7 @@ def test_an_arm_without_the_messages_of_the_action_says_what_is_missing(bench):
     assert served == (find_spec('control_msgs') is not None)
 
 
-def test_out_of_reach_is_said_and_cancel_ends_it(client):
+def test_goal_out_of_reach_is_reported_and_can_be_cancelled(client):
     stamp = client.send.pose((0.5, 0.0, 0.2))
     client_until(client, lambda: 'active' in states(client, stamp), 60.0, 'active')
     report = client.of_stamp(stamp)[-1]
@@ -139,14 +139,14 @@ def test_out_of_reach_is_said_and_cancel_ends_it(client):
     assert client.call('goal/cancel', 5.0) == (False, 'no goal is under way')
 
 
-def test_a_stream_that_is_cut_is_held(client):
+def test_reference_is_held_when_a_stream_stops(client):
     client.reports.clear()
     at = client.reference.copy()
     for k in range(45):
         client.send.stream(at + 2e-4 * k * np.array([0.0, 1.0, 0.0]))
         client.spin(1.0 / 30.0)
     client_until(client, lambda: client.reports[-1].values['state'] == 'cancelled', 10.0, 'held')
-    # By the loop's clock, whenever this process comes to read it.
+    # By the loop's clock, independent of when this process reads the report.
     silent = re.search(r'stream silent for (\d+) ms; held', client.reports[-1].message)
     assert int(silent[1]) <= 200
     client.spin(1.5)
@@ -155,7 +155,7 @@ def test_a_stream_that_is_cut_is_held(client):
     np.testing.assert_allclose(client.reference, stood, atol=1e-7)
 
 
-def test_an_emergency_stop_cancels_the_goal_and_none_is_taken(bench, client):
+def test_emergency_stop_cancels_the_goal_and_refuses_new_ones(bench, client):
     stamp = client.send.pose((-0.06, 0.0, 0.225))
     client_until(client, lambda: 'active' in states(client, stamp), 60.0, 'active')
     client.spin(0.5)
@@ -172,16 +172,16 @@ def test_an_emergency_stop_cancels_the_goal_and_none_is_taken(bench, client):
     bench.until(lambda: bench.state == 'running', 20.0, 'running')
     stood = bench.now_s()
     bench.spin(1.0)
-    assert bench.moved_at < stood + 0.3  # a start alone leads nowhere
+    assert bench.moved_at < stood + 0.3  # a start alone does not move the arm
 
 
-def test_the_command_waits_for_the_end(bench, client, rig, softarm):
+def test_goto_command_waits_until_the_goal_is_reached(bench, client, rig, softarm):
     done = softarm('goto', rig.name, '-0.02', '0.02', '0.24')
     assert done.returncode == 0, done.stdout + done.stderr
     assert 'reached' in done.stdout
 
 
-def test_keys_and_sticks_lead_the_tip(bench, client, rig):
+def test_teleop_moves_the_tip_by_keys_and_joystick_and_drops_outdated_keys(bench, client, rig):
     from sensor_msgs.msg import Joy
 
     from softarm_ros.nodes.qos import MEASUREMENT
@@ -205,7 +205,7 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
 
             client_until(client, lambda: held('f', 2, -1.0), 30.0, 'down by the key')
 
-            joy.publish(Joy(axes=[0.0] * 5))  # let go: it counts from now on
+            joy.publish(Joy(axes=[0.0] * 5))  # released: the stick counts from now on
             client.spin(0.05)
 
             def pushed():
@@ -216,11 +216,11 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
             client_until(client, pushed, 30.0, 'to the left by the stick')
             client.spin(1.0)
             keys.send_signal(signal.SIGSTOP)
-            for _ in range(10):  # repeated by the terminal, and read when nobody wants it any more
+            for _ in range(10):  # repeated by the terminal, but outdated once read
                 keys.stdin.write('s')
                 keys.stdin.flush()
                 client.spin(0.1)
-            stood = client.reference.copy()  # the stream is held, and at rest, long before
+            stood = client.reference.copy()  # the stream was held, and came to rest, before
             told = len(client.reports)
             keys.send_signal(signal.SIGCONT)
             client_until(client, lambda: len(client.reports) >= told + 2, 30.0, 'a stream again')
@@ -235,7 +235,9 @@ def test_keys_and_sticks_lead_the_tip(bench, client, rig):
     assert bench.state in ('running', '')
 
 
-def test_keys_lead_nowhere_while_the_arm_is_stopped_and_end_with_it(bench, client, rig):
+def test_teleop_pauses_while_the_arm_is_stopped_and_ends_when_the_graph_is_gone(
+    bench, client, rig
+):
     with subprocess.Popen(
         [sys.executable, '-m', 'softarm_ros.cli', 'teleop', rig.name],
         stdin=subprocess.PIPE,
@@ -268,7 +270,7 @@ def test_keys_lead_nowhere_while_the_arm_is_stopped_and_end_with_it(bench, clien
             keys.kill()
 
 
-def test_ctrl_c_before_the_goal_is_sent_sends_none(bench, client, rig, monkeypatch):
+def test_goto_interrupted_before_sending_its_goal_sends_none(bench, client, rig, monkeypatch):
     def found_and_interrupted(*found):
         require_arm(*found)
         signal.raise_signal(signal.SIGINT)
@@ -280,7 +282,7 @@ def test_ctrl_c_before_the_goal_is_sent_sends_none(bench, client, rig, monkeypat
     assert not client.reports[told:]
 
 
-def test_the_command_does_not_wait_for_an_arm_that_has_ended(bench, client, rig, softarm):
+def test_goto_command_fails_when_the_graph_is_gone(bench, client, rig, softarm):
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(softarm, 'goto', rig.name, '0.06', '0.0', '0.225')
         client_until(
@@ -295,9 +297,7 @@ def test_the_command_does_not_wait_for_an_arm_that_has_ended(bench, client, rig,
     assert 'the graph is gone' in ended.stdout
 
 
-def test_the_command_does_not_wait_for_a_goal_that_the_tracker_does_not_have(
-    bench, client, rig, monkeypatch
-):
+def test_goto_fails_if_the_tracker_has_dropped_the_goal(bench, client, rig, monkeypatch):
     from softarm_ros.nodes.goal_client import GoalClient
 
     of_stamp, said = GoalClient.of_stamp, []
@@ -311,8 +311,10 @@ def test_the_command_does_not_wait_for_a_goal_that_the_tracker_does_not_have(
     assert said[-1].startswith('the tracker has dropped the goal')
 
 
-def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, tmp_path, softarm):
-    """`softarm excite --live`, of any backend: the supervisor watches, and it can be cut short."""
+def test_live_excitation_identifies_a_wrong_length_and_ends_when_the_arm_is_stopped(
+    bench, client, tmp_path, softarm
+):
+    """`softarm excite --live`, for any backend, runs under the supervisor and can be stopped."""
     from softarm_ros.cli.identification.common import all_parameters
     from softarm_ros.cli.identification.fit import chosen, fit
     from softarm_ros.cli.identification.recordings import read_recordings
@@ -332,7 +334,7 @@ def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, t
     truth = values_of(load_rig('cable_arm'), [length])[length]
     assert abs(found.values[length] - truth) < 0.35 * abs(0.08 - truth)
 
-    # What was said of the goals before has been heard once this one is refused.
+    # Once this goal is refused, all reports of earlier goals have arrived.
     marked = client.send.pose((1e3, 0.0, 0.0))
     client_until(client, lambda: 'refused' in states(client, marked), 60.0, 'refused')
     told = len(client.reports)
@@ -349,7 +351,7 @@ def test_an_arm_is_excited_by_goals_and_a_wrong_length_is_found(bench, client, t
     assert 'stopped' in cut.stderr
 
 
-def test_an_excitation_that_somebody_else_leads_away_ends_and_says_so(
+def test_live_excitation_ends_with_the_reason_if_another_client_sends_a_goal(
     client, tmp_path, rig, softarm
 ):
     words = ['--kind', 'random', '--count', '2', '--dwell-s', '3', '--amplitude', '0.03']
@@ -369,7 +371,7 @@ def test_an_excitation_that_somebody_else_leads_away_ends_and_says_so(
     assert 'nothing was read: somebody else leads the arm: goal pose' in ended.stderr
 
 
-def test_an_excitation_hears_a_goal_that_came_with_the_report_of_its_own(context, rig):
+def test_excitation_notices_a_foreign_goal_that_arrives_with_its_own_report(context, rig):
     from diagnostic_msgs.msg import DiagnosticStatus
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
@@ -428,14 +430,14 @@ def test_an_excitation_hears_a_goal_that_came_with_the_report_of_its_own(context
     assert len(asked) == 1
 
 
-def test_an_excitation_leaves_out_poses_that_are_not_whole_and_says_so(context, rig):
+def test_excitation_leaves_out_incomplete_poses_and_names_the_fault(context, rig):
     from softarm_ros.control.excited_rows import ExcitationError
     from softarm_ros.nodes.excitation_client import ExcitationClient
     from softarm_ros.nodes.wire import JointValues, StampedPoses
 
     names = rig.actuator_names
     pose, none = [0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0], [np.nan, 0.0, 0.2, 0.0, 0.0, 0.0, 1.0]
-    point = [0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0]  # as a sensor of points alone has it
+    point = [0.0, 0.0, 0.2, 0.0, 0.0, 0.0, 0.0]  # as from a sensor of points only
     with ExcitationClient(rig.model_copy(update={'name': 'seen_arm'})) as client:
         frame = 'base'
         client._on_command(JointValues(0, names, *np.zeros((3, len(names)))), 0)
@@ -448,8 +450,8 @@ def test_an_excitation_leaves_out_poses_that_are_not_whole_and_says_so(context, 
         assert client.rows.section_tips.shape == (1, 1, 4, 4)
 
 
-def test_a_recorder_alone_does_not_take_goals(context, rig):
-    """It hears all topics, and may be found before the tracker is: the goal would lead nowhere."""
+def test_goal_client_does_not_mistake_a_recorder_for_the_tracker(context, rig):
+    """A recorder subscribes to all topics, and may be discovered before the tracker."""
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
     from rclpy.node import Node
@@ -486,7 +488,7 @@ def test_a_recorder_alone_does_not_take_goals(context, rig):
         node.destroy_node()
 
 
-def test_of_a_stream_nothing_is_kept_but_the_first_target(context):
+def test_goal_intake_keeps_one_stamp_per_stream_and_drops_it_at_the_end(context):
     from rclpy.node import Node
 
     from softarm_ros.control.goals.goal import GoalKind, point_goal
@@ -508,7 +510,7 @@ def test_of_a_stream_nothing_is_kept_but_the_first_target(context):
     node.destroy_node()
 
 
-def test_goals_of_a_tracker_that_ends_are_said_to_be_cancelled(context):
+def test_tracker_reports_its_goals_as_cancelled_when_it_ends(context):
     from diagnostic_msgs.msg import DiagnosticStatus
     from rclpy.node import Node
 

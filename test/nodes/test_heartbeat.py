@@ -1,4 +1,4 @@
-"""A node that has not begun to turn is silent; one that turns says how late it was."""
+"""A node sends no heartbeat before its executor spins; afterwards it reports its lateness."""
 
 import time
 
@@ -34,7 +34,7 @@ class Turning:
         self.node.destroy_node()
 
 
-def test_nothing_is_sent_before_the_executor_turns(context):
+def test_heartbeat_is_not_sent_before_the_executor_spins(context):
     listener, speaker = Turning('listener', context), Turning('speaker', context)
     heard = []
     listener.node.create_subscription(
@@ -45,7 +45,7 @@ def test_nothing_is_sent_before_the_executor_turns(context):
     listener.until(lambda: publisher.get_subscription_count() == 1)
     heartbeat.ok('loading')
     heartbeat.error('something')
-    # What was sent now would come before this, on a connection that works.
+    # The connection works: a heartbeat that was sent would arrive before this.
     publisher.publish(DiagnosticStatus(name='marker'))
     listener.until(lambda: any(h.name == 'marker' for h in heard))
     assert [h.name for h in heard] == ['marker']
@@ -55,7 +55,7 @@ def test_nothing_is_sent_before_the_executor_turns(context):
         speaker.executor.spin_once(timeout_sec=0.01)
         listener.executor.spin_once(timeout_sec=0.01)
     said = next(h for h in heard if h.name == 'speaker')
-    assert said.message == 'something'  # the newest of what was to be said
+    assert said.message == 'something'  # the newer of the two messages
     heartbeat.late(0.25)
     heartbeat.publish()
     listener.until(lambda: any(h.values.get('late_ms') == '250' for h in heard))
@@ -63,7 +63,7 @@ def test_nothing_is_sent_before_the_executor_turns(context):
     speaker.close()
 
 
-def test_who_was_kept_from_listening_takes_nobody_for_silent(monkeypatch):
+def test_paused_listener_does_not_take_other_nodes_for_silent(monkeypatch):
     from types import SimpleNamespace
 
     from softarm_ros.nodes import graph_listener
@@ -76,7 +76,7 @@ def test_who_was_kept_from_listening_takes_nobody_for_silent(monkeypatch):
         listener.spin(0.01)
         assert not listener.fresh('supervisor', 1e6)
         listener._on_heartbeat(Health('supervisor', OK, 'running', {}))
-        now[0] += 60.0  # stopped
+        now[0] += 60.0  # this process was stopped
         listener.spin(0.01)
         assert listener.fresh('supervisor', 0.5)
         for _ in range(11):

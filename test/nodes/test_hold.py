@@ -1,8 +1,8 @@
 """
-A simulated arm that is late is held and goes on; one whose cameras lie is held for good.
+Late nodes hold a simulated arm until they recover; implausible poses hold it with a fault.
 
-What the supervisor makes of each is asked without ROS (test_supervisor.py, test_feedback_watch.py,
-test_supervised_run.py); here, that it learns of it through topics and that the arm obeys.
+Tests without ROS check the decisions of the supervisor (test_supervisor.py,
+test_feedback_watch.py, test_supervised_run.py); these check the way over topics and the motion.
 """
 
 import pytest
@@ -11,7 +11,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(180)]
 LOOP = ('plant', 'inverse_kinematics', 'tracker', 'supervisor')
-# What is noticed of a process that stands still, by which of its nodes.
+# Reported reason if a process is paused, by the first of its nodes.
 REASONS = {
     'supervisor': 'supervisor late by',
     'plant': 'feedback stale',
@@ -30,14 +30,14 @@ LIES = {
 def bench(tmp_path_factory):
     from node_bench import HALF_RATES, circling
 
-    # At the rates of the file, with the times: test_safety.py.
+    # test_safety.py checks the times, at the rates of the rig file.
     folder = tmp_path_factory.mktemp('hold')
     with circling(folder, speed=0.015, settings=HALF_RATES, processes='each') as running:
         yield running
 
 
 @pytest.mark.parametrize('name', LOOP)
-def test_lateness_is_a_hold_that_is_told_counted_and_left(bench, name):
+def test_paused_process_causes_a_reported_and_counted_hold_then_the_arm_goes_on(bench, name):
     late = [other for other in REASONS if other in bench.together(name)]
     if late[0] != name:
         pytest.skip(f'in one process with {late[0]}')
@@ -59,7 +59,7 @@ def test_lateness_is_a_hold_that_is_told_counted_and_left(bench, name):
     assert not bench.reasons(began)  # no fault
 
 
-def test_late_drawing_is_no_reason(bench):
+def test_paused_markers_node_does_not_hold_the_arm(bench):
     bench.run()
     began = bench.now_s()
     with bench.paused('markers'):
@@ -70,7 +70,7 @@ def test_late_drawing_is_no_reason(bench):
 
 
 @pytest.mark.parametrize('lie', LIES)
-def test_a_pose_that_is_not_to_be_believed_holds_the_arm(bench, lie):
+def test_implausible_pose_holds_the_arm_with_a_fault(bench, lie):
     bench.run()
     began = bench.inject(lie, 'plant')
     bench.until(lambda: bench.reasons(began), 5.0, 'fault')

@@ -1,4 +1,4 @@
-"""The life of nodes that own devices, and of the simulated arm, in this process."""
+"""Life cycle of the nodes that own devices, and of the simulated arm, in this process."""
 
 import time
 from collections import Counter
@@ -28,7 +28,7 @@ SUCCESS = TransitionCallbackReturn.SUCCESS
 
 @pytest.fixture
 def made(tmp_path):
-    """Return what makes a node with parameters; it does not start by itself."""
+    """Return a function that makes a node with parameters, without autostart."""
     context, nodes = Context(), []
     rclpy.init(context=context)
 
@@ -49,7 +49,7 @@ def made(tmp_path):
 
 
 def topics(node):
-    """Return how often a node listens to a topic, and publishes on one."""
+    """Return the numbers of a node's subscriptions and publishers, by topic."""
     listens = Counter(subscription.topic_name for subscription in node.subscriptions)
     return listens, Counter(publisher.topic_name for publisher in node.publishers)
 
@@ -65,7 +65,7 @@ def topics(node):
 )
 def test_a_node_configured_twice_has_each_topic_once(made, kind, names, topic):
     if kind in (ActuatorNode, DaqSensorsNode):
-        assert made(EmulatorNode).trigger_configure() is SUCCESS  # whose devices it reaches
+        assert made(EmulatorNode).trigger_configure() is SUCCESS  # of the node's devices
     node = made(kind, *names)
     assert node.trigger_configure() is SUCCESS
     once = topics(node)
@@ -77,7 +77,7 @@ def test_a_node_configured_twice_has_each_topic_once(made, kind, names, topic):
 
 
 def homed_by_itself(node, monkeypatch):
-    """Let a node start with a device that is not homed; return whether it homes it."""
+    """Start a node whose device is not homed; return whether the node homes it."""
     assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
     homed = []
     monkeypatch.setattr(node.driver, 'not_ready', lambda: 'not homed')
@@ -86,11 +86,11 @@ def homed_by_itself(node, monkeypatch):
     return bool(homed)
 
 
-def test_a_driver_started_again_does_not_take_an_arm_that_has_moved_to_be_at_rest(
+def test_restarted_driver_homes_by_itself_only_if_the_arm_has_not_moved(
     made, monkeypatch, tmp_path
 ):
     for device in ('servo', 'daq'):
-        (tmp_path / f'{device}.port').write_text('9')  # where nobody answers
+        (tmp_path / f'{device}.port').write_text('9')  # a port where nobody answers
     before = made(ActuatorNode, 'servo', home=True)
     assert homed_by_itself(before, monkeypatch)
     before.on_permit(allowed=False)
@@ -102,7 +102,7 @@ def test_a_driver_started_again_does_not_take_an_arm_that_has_moved_to_be_at_res
 
 
 class Device:
-    """In place of a device's driver: it counts what is done to it."""
+    """Stands in for a device's driver; counts how often it is started and closed."""
 
     def __init__(self, fails=None):
         self.fails, self.started, self.closed = fails, 0, 0
@@ -126,7 +126,7 @@ class Device:
 
 
 class Owner(DriverNode):
-    """A node with such a driver."""
+    """A node whose driver is a `Device`."""
 
     def __init__(self, fails=None, **options):
         super().__init__('daq', **options)
@@ -152,7 +152,7 @@ def state(node):
     return node._state_machine.current_state[1]
 
 
-def test_each_connection_is_released_once_whatever_ends_it(made):
+def test_device_is_closed_once_per_configuration_whatever_ends_it(made):
     node = owner(made)
     assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
     assert node.active
@@ -175,7 +175,7 @@ def test_each_connection_is_released_once_whatever_ends_it(made):
     assert state(node) == 'finalized' and not node.active
 
 
-def test_what_cannot_be_reached_is_released_and_said(made):
+def test_unreachable_device_is_closed_and_the_reason_is_reported(made):
     node = owner(made, DriverError('pymodbus is not installed'))
     assert node.trigger_configure() is TransitionCallbackReturn.FAILURE
     assert node.heartbeat.message == 'pymodbus is not installed'
@@ -184,7 +184,7 @@ def test_what_cannot_be_reached_is_released_and_said(made):
 
 
 @pytest.mark.parametrize('when', ['configure', 'activate'])
-def test_a_defect_leaves_no_device_and_an_unconfigured_node(made, when):
+def test_unexpected_exception_closes_the_device_and_leaves_the_node_unconfigured(made, when):
     node = owner(made, KeyError('a defect') if when == 'configure' else None)
     node.failing = 'a defect'
     if when == 'activate':
@@ -199,7 +199,7 @@ def test_a_defect_leaves_no_device_and_an_unconfigured_node(made, when):
     assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
 
 
-def test_it_starts_by_itself_once_devices_are_there(made, tmp_path):
+def test_autostart_waits_until_the_devices_exist(made, tmp_path):
     late = made(DaqSensorsNode, autostart=True)
     late.work()
     assert late.heartbeat.message.startswith('waiting: no emulated device in ')
@@ -213,13 +213,13 @@ def test_it_starts_by_itself_once_devices_are_there(made, tmp_path):
     assert not list(tmp_path.glob('*.part'))
 
 
-def test_a_start_by_itself_that_fails_ends_the_process_with_the_reason(made):
+def test_failed_autostart_raises_with_the_reason(made):
     node = owner(made, DriverError('pymodbus is not installed'), autostart=True)
     with pytest.raises(NodeFailedError, match='pymodbus is not installed'):
         node.work()
 
 
-def test_shut_down_while_it_waits_it_starts_no_more(made):
+def test_node_that_is_shut_down_while_it_waits_does_not_start(made):
     node = made(DaqSensorsNode, autostart=True)
     node.work()
     assert node.trigger_shutdown() is SUCCESS
@@ -228,7 +228,7 @@ def test_shut_down_while_it_waits_it_starts_no_more(made):
     assert state(node) == 'finalized'
 
 
-def test_emulated_devices_end_with_a_shutdown(made, tmp_path):
+def test_shutdown_of_the_emulator_removes_the_files_of_its_devices(made, tmp_path):
     node = made(EmulatorNode)
     assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
     found = sorted(path.name for path in tmp_path.iterdir())

@@ -1,4 +1,4 @@
-"""Several nodes in one process: each is there, a failure of one ends all, drivers notice."""
+"""Several nodes in one process: each has a heartbeat, and a failure of one ends all."""
 
 import pytest
 
@@ -25,13 +25,13 @@ def python():
         ),
     ],
 )
-def test_what_is_no_group_is_refused(python, names, expected):
+def test_node_group_refuses_invalid_arguments(python, names, expected):
     done = python.run('-m', 'softarm_ros.nodes.node_group', *names)
     assert done.returncode == 2
     assert expected in done.stderr
 
 
-def test_a_parameter_that_looks_like_one_is_told_with_the_node_that_has_that(python):
+def test_mistyped_parameter_is_refused_with_the_node_that_has_the_right_one(python):
     done = python.run(
         *('-m', 'softarm_ros.nodes.node_group', 'tracker_node', 'inverse_kinematics_node'),
         *('--ros-args', '-r', '__ns:=/cable_arm', '-p', 'rig:=cable_arm'),
@@ -54,7 +54,7 @@ def test_a_node_that_refuses_its_input_ends_the_group_with_its_name(python):
 
 
 @pytest.mark.graphs
-def test_a_whole_arm_in_one_process_is_late_as_a_whole_and_goes_on(tmp_path):
+def test_paused_control_process_causes_a_hold_and_the_arm_goes_on(tmp_path):
     from node_bench import circling
 
     with circling(tmp_path, speed=0.03) as bench:

@@ -1,4 +1,4 @@
-"""Values given to parameters that no node has: what looks like one that a node has is refused."""
+"""Values for unknown parameters: a name that resembles a declared one is refused."""
 
 import pytest
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.ros
 
 @pytest.fixture
 def group(context):
-    """Return two nodes; both are given a value of each, and the first has `laps` alone."""
+    """Return a function that gives two nodes overrides; only the first declares `laps`."""
     made = []
 
     def of(*given):
@@ -28,17 +28,17 @@ def group(context):
         node.destroy_node()
 
 
-def test_a_typing_error_is_refused(group):
+def test_mistyped_parameter_is_refused_with_a_suggestion(group):
     with pytest.raises(RefusedError, match=r"lasp is unknown \(did you mean 'laps'\?\)"):
         check_overrides(group('lasp'))
 
 
-def test_the_node_that_has_what_was_meant_is_named(group):
+def test_refusal_names_the_node_that_declares_the_suggested_parameter(group):
     with pytest.raises(RefusedError) as refusal:
         check_overrides(group('lasp'))
     assert refusal.value.node == 'tracker'  # not the last one built
 
 
-def test_what_another_node_of_the_process_has_and_what_is_for_others_is_not(group, capfd):
+def test_parameters_of_another_node_are_accepted_and_unknown_ones_logged(group, capfd):
     check_overrides(group('laps', 'fleet_colour', 'qos_overrides./tip.publisher.depth'))
     assert "ignored unknown parameters: 'fleet_colour'" in capfd.readouterr().err

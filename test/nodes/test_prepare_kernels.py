@@ -1,4 +1,4 @@
-"""What compiles kernels before nodes start: as a module, as `make kernels` calls it."""
+"""The module that compiles kernels before nodes start, run as `make kernels` does."""
 
 import subprocess
 import sys
@@ -13,7 +13,7 @@ import pytest
         (['cable_arm_singel'], 2, "did you mean 'cable_arm_single'"),
     ],
 )
-def test_a_rig_is_prepared_or_the_reason_is_given(arguments, status, said):
+def test_prepare_kernels_prepares_a_rig_or_reports_an_unknown_name(arguments, status, said):
     done = subprocess.run(
         [sys.executable, '-m', 'softarm_ros.nodes.prepare_kernels', *arguments],
         capture_output=True,

@@ -29,7 +29,7 @@ def said(process, word):
     assert process.stdout.readline().strip() == word
 
 
-def test_a_signal_while_it_starts_ends_it_at_once():
+def test_signal_during_startup_ends_the_process_at_once():
     process = start("""
         import time
         from softarm_ros.nodes.process import StopSignals
@@ -43,7 +43,7 @@ def test_a_signal_while_it_starts_ends_it_at_once():
     assert (process.returncode, out, err) == (0, '', '')
 
 
-def test_leaving_waits_for_threads_and_does_what_is_registered_for_the_end():
+def test_leave_waits_for_threads_and_runs_atexit_functions():
     process = start("""
         import atexit, threading
         from softarm_ros.nodes.process import leave
@@ -58,7 +58,7 @@ def test_leaving_waits_for_threads_and_does_what_is_registered_for_the_end():
     assert (process.returncode, out, err) == (7, 'main thread registered', '')
 
 
-def test_later_signals_do_not_break_into_what_is_closing():
+def test_further_signals_do_not_interrupt_closing():
     process = start("""
         import time
         from softarm_ros.nodes.process import StopSignals
@@ -99,8 +99,8 @@ print('watching', flush=True)
         ('lambda *_: sum(range(10**15))', False),
     ],
 )
-def test_it_ends_with_the_process_that_announced_itself(shell, on_term, tmp_path):
-    """A shell may be between the two; the node may be deaf to SIGTERM, or hang with the lock."""
+def test_node_process_ends_when_its_parent_is_killed(shell, on_term, tmp_path):
+    """A shell may be in between; the node may ignore SIGTERM, or hang while it holds the GIL."""
     then = f'import signal; signal.signal(signal.SIGTERM, {on_term}); time.sleep(60)'
     script = tmp_path / 'child.py'
     script.write_text(CHILD.format(then=then))
@@ -146,7 +146,7 @@ def python(pid):
 
 
 @pytest.mark.skipif(not hasattr(os, 'pidfd_open'), reason='needs Linux')
-def test_it_does_not_start_when_that_process_is_gone_already():
+def test_node_process_refuses_to_start_if_its_parent_has_ended():
     gone = start('')
     gone.communicate(timeout=20)
     process = start(CHILD.format(then=''), SOFTARM_PARENT_PID=str(gone.pid))
@@ -155,7 +155,7 @@ def test_it_does_not_start_when_that_process_is_gone_already():
     assert 'has ended' in err
 
 
-def test_a_held_process_goes_on_when_it_is_let_go_and_ends_when_it_will_not_be():
+def test_held_process_continues_when_released_and_exits_if_its_stdin_is_closed():
     held = """
         from softarm_ros.nodes.process import wait_for_release
         print('loaded', flush=True)
@@ -167,6 +167,6 @@ def test_a_held_process_goes_on_when_it_is_let_go_and_ends_when_it_will_not_be()
         said(process, 'loaded')
         out, err = process.communicate(answer, timeout=20)
         assert (process.returncode, out, err) == (status, output, '')
-    free = start(held, stdin=subprocess.DEVNULL)  # one that nobody holds waits for nothing
+    free = start(held, stdin=subprocess.DEVNULL)  # not held: it does not wait
     out, err = free.communicate(timeout=20)
     assert (free.returncode, out, err) == (0, 'loaded\nlet go\n', '')

@@ -1,4 +1,4 @@
-"""The recorder as a process: nothing lost, a kill, a disk that is full in mid-run."""
+"""The recorder as a process: no lost messages, a kill, a full or stuck disk."""
 
 import resource
 import subprocess
@@ -17,8 +17,8 @@ __all__ = ['started']
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(240)]
 
 
-def test_what_is_published_at_500_hz_is_recorded(tmp_path):
-    """For two seconds; a minute: `python -m softarm_reproduction.recorder_soak`."""
+def test_recorder_loses_no_message_at_500_hz(tmp_path):
+    """For two seconds; `python -m softarm_reproduction.recorder_soak` tests a minute."""
     from softarm_reproduction.recorder_soak import soak
 
     outcome = soak(tmp_path / 'bag', 2.0)
@@ -26,7 +26,7 @@ def test_what_is_published_at_500_hz_is_recorded(tmp_path):
     assert outcome.recorded == outcome.published
 
 
-def test_a_recorder_that_is_killed_leaves_all_but_the_last_second(tmp_path):
+def test_killed_recorder_loses_no_more_than_the_last_second(tmp_path):
     from softarm_reproduction.recorder_soak import soak
 
     outcome = soak(tmp_path / 'bag', 3.0, kill=True)
@@ -62,7 +62,7 @@ def test_a_full_disk_is_reported_and_the_arm_goes_on(circle, tmp_path, started):
     assert 'script.py' in about['command_line']
 
 
-def test_the_command_records_what_is_there_for_so_long(tmp_path):
+def test_record_command_records_heartbeats_and_ends_after_its_duration(tmp_path):
     from rosbags.highlevel import AnyReader
 
     bag = tmp_path / 'bag'
@@ -83,7 +83,7 @@ def test_the_command_records_what_is_there_for_so_long(tmp_path):
         assert sum(c.msgcount for c in heartbeats) >= 5
 
 
-def test_an_arm_is_recorded_once_at_a_time_and_is_not_called_running(context, tmp_path):
+def test_second_recorder_and_a_run_with_a_bag_are_refused_while_one_records(context, tmp_path):
     from rclpy.node import Node
     from rclpy.parameter import Parameter
     from rich.console import Console
@@ -105,7 +105,7 @@ def test_an_arm_is_recorded_once_at_a_time_and_is_not_called_running(context, tm
 
 
 class _Disk:
-    """A file on a disk that takes nothing while it is frozen."""
+    """A file on a disk that accepts no data while `taken` is cleared."""
 
     def __init__(self, file):
         self._file, self.taken = file, threading.Event()
@@ -119,7 +119,7 @@ class _Disk:
         return self._file.write(data)
 
 
-def test_a_disk_that_does_not_answer_is_told_while_that_lasts_and_after(
+def test_recorder_reports_a_stuck_disk_and_later_that_messages_may_be_missing(
     context, tmp_path, monkeypatch
 ):
     from rclpy.parameter import Parameter
@@ -166,7 +166,7 @@ def test_a_disk_that_does_not_answer_is_told_while_that_lasts_and_after(
     node.destroy_node()
 
 
-def test_a_recorder_that_hears_no_arm_says_so(tmp_path):
+def test_recorder_warns_once_if_no_message_of_the_arm_arrives(tmp_path):
     done = subprocess.run(
         [
             *(sys.executable, '-m', 'softarm_ros.cli', 'record', 'cable_arm'),

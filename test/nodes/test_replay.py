@@ -1,4 +1,4 @@
-"""A run over topics, complete and recorded; and again, with the same commands from its bag."""
+"""A recorded run over topics, and its replay from the bag with the same commands."""
 
 import os
 import subprocess
@@ -40,7 +40,7 @@ def recorded(whole_run):
     return bag
 
 
-def test_a_run_completes_with_record_latency_and_bag(whole_run):
+def test_run_over_topics_completes_with_record_timing_and_bag(whole_run):
     from rosbags.highlevel import AnyReader
 
     record, bag = whole_run
@@ -75,7 +75,7 @@ def test_a_run_completes_with_record_latency_and_bag(whole_run):
     assert counts['/diagnostics'] > 0
 
 
-def test_the_tracker_gives_the_same_commands_again(recorded):
+def test_direct_replay_reproduces_the_commands_of_the_tracker(recorded):
     replayed = replay_direct(recorded)
     assert replayed.moving > 200
     assert replayed.compared >= 0.99 * replayed.cycles
@@ -83,7 +83,7 @@ def test_the_tracker_gives_the_same_commands_again(recorded):
     assert len(list(describe(replayed))) == 2
 
 
-def test_sections_that_the_tracker_did_not_use_are_none_for_its_cycles_either(recorded, tmp_path):
+def test_section_poses_with_nan_do_not_change_the_number_of_replayed_cycles(recorded, tmp_path):
     from rosbags.typesys import Stores, get_typestore
 
     from softarm_ros.nodes.bag_messages import messages_of
@@ -156,7 +156,7 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
         end = time.monotonic() + 200.0
         while replay.poll() is None and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.1)
-            # All along: on a busy computer one node may be discovered long after another.
+            # In every turn: on a busy computer one node may be discovered long after another.
             for topic, _ in node.get_topic_names_and_types():
                 if topic.startswith('/cable_arm/'):
                     found = node.get_publishers_info_by_topic(topic)
@@ -171,7 +171,7 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
         node.destroy_node()
         rclpy.shutdown(context=context)
     both = {topic for topic, names in said_by.items() if {'player', 'tracker'} <= names}
-    assert both == {'/cable_arm/heartbeat'}  # what others said there is played
+    assert both == {'/cable_arm/heartbeat'}  # those of other nodes are played
     assert len(heard) > 0.9 * len(poses)
     assert {bytes(data) for data in heard} <= poses
     times = [c.clock.sec * 10**9 + c.clock.nanosec for c in clock]
@@ -181,7 +181,7 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
     assert moved.max() > 0.02, 'the live tracker did not move'
 
 
-def test_a_bag_is_not_played_beside_an_arm_that_would_follow_it(context, tmp_path):
+def test_player_is_refused_or_ends_beside_nodes_that_would_follow_the_bag(context, tmp_path):
     from diagnostic_msgs.msg import DiagnosticStatus
     from rclpy.node import Node
     from rclpy.parameter import Parameter
@@ -210,7 +210,7 @@ def test_a_bag_is_not_played_beside_an_arm_that_would_follow_it(context, tmp_pat
     with pytest.raises(RefusedError, match=r'\(nodes steppers\) and would follow'):
         player()
     steppers.destroy_node()
-    playing = player()  # a recorder looks on
+    playing = player()  # a recorder does not follow the bag
     playing.work()
     steppers = node('steppers')
     end = time.monotonic() + 10.0
@@ -233,7 +233,7 @@ ABOUT = {
 
 
 @pytest.mark.parametrize('about', ABOUT.values(), ids=ABOUT)
-def test_a_bag_whose_cycles_cannot_be_repeated_is_played_all_the_same(about, tmp_path):
+def test_bag_without_repeatable_cycles_is_played_but_not_replayed_directly(about, tmp_path):
     from softarm_ros.nodes.bag_about import about_run
     from softarm_ros.nodes.bag_messages import messages_of
     from softarm_ros.nodes.bag_writer import BagWriter

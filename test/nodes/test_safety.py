@@ -1,4 +1,4 @@
-"""The whole graph over real topics: whatever fails, the arm stands still within 200 ms."""
+"""The whole graph over real topics: after any failure the arm stops within 200 ms."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from softarm_ros.rigs.loader import load_rig
 
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(180)]
 HOLD_S = 0.2
-# What is noticed first when a node dies.
+# First reported reason when a node dies.
 REASONS = {
     'tracker': 'command stale',
     'inverse_kinematics': 'command stale',
@@ -37,7 +37,7 @@ def assert_held(bench, since, expected, source='supervisor'):
     assert min(delay for delay, message in reasons if expected in message) <= 0.5
 
 
-def test_runs_by_itself_and_drawing_stops_nothing(bench):
+def test_killed_markers_node_does_not_stop_the_arm(bench):
     bench.run()
     dead, began = bench.kill('markers')
     bench.until(lambda: bench.state_at > began + 1.5, 10.0, 'states')
@@ -66,7 +66,7 @@ def test_estop_holds_until_reset_and_start(bench):
     bench.until(lambda: bench.moved_at > started, 5.0, 'motion')
 
 
-def test_stop_and_start_go_on_where_the_arm_stood(bench):
+def test_stop_holds_the_arm_and_start_resumes_motion(bench):
     bench.run()
     assert bench.call('supervisor/stop').success
     bench.until(lambda: bench.state == 'stopped', 2.0, 'stopped')
@@ -77,7 +77,7 @@ def test_stop_and_start_go_on_where_the_arm_stood(bench):
     bench.until(lambda: bench.moved_at > stopped + 0.9, 5.0, 'motion')
 
 
-def test_lost_feedback_holds_and_recovers(bench):
+def test_lost_feedback_holds_the_arm_until_it_returns_and_a_reset(bench):
     from rcl_interfaces.msg import Parameter, ParameterType, ParameterValue
     from rcl_interfaces.srv import SetParameters
 
@@ -102,7 +102,7 @@ def test_lost_feedback_holds_and_recovers(bench):
     bench.run()
 
 
-def test_nan_in_feedback_holds_and_is_not_used(bench):
+def test_nan_in_a_pose_holds_the_arm_and_is_reported_by_the_tracker(bench):
     from builtin_interfaces.msg import Time
 
     from softarm_ros.nodes.conversions import position_message
@@ -121,7 +121,7 @@ def test_nan_in_feedback_holds_and_is_not_used(bench):
     bench.run()
 
 
-def test_a_command_beyond_the_limits_holds(bench):
+def test_command_beyond_the_limits_holds_the_arm(bench):
     from builtin_interfaces.msg import Time
     from sensor_msgs.msg import JointState
 
@@ -151,7 +151,7 @@ def test_killing_a_process_holds_the_arm_and_a_restart_recovers(bench, name):
     print(f'{dead} killed, held after {1e3 * held:.0f} ms')
     ended = bench.processes.ended()
     if name == 'supervisor':
-        # Nobody is left to say it but the plant, whose watchdog held the arm.
+        # Only the plant, whose watchdog held the arm, is left to report it.
         bench.until(
             lambda: 'supervisor silent' in bench.health['plant'].message, 2.0, 'what held the arm'
         )

@@ -1,4 +1,4 @@
-"""In processes of their own: what is raised here must not stay with the test runner."""
+"""Tested in separate processes: the test runner must not keep a raised priority."""
 
 import subprocess
 import sys
@@ -32,7 +32,7 @@ def run(priority, before='', after=''):
 
 
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='SCHED_FIFO is Linux')
-def test_all_threads_are_raised_or_the_refusal_is_told():
+def test_priority_of_all_threads_is_raised_or_the_refusal_reported():
     answer, policies, fifo, other = run(20)
     if answer == 'None':
         assert policies == f'[{fifo}, {fifo}]'
@@ -42,7 +42,7 @@ def test_all_threads_are_raised_or_the_refusal_is_told():
 
 
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='SCHED_FIFO is Linux')
-def test_without_the_right_the_reason_is_told():
+def test_missing_right_to_real_time_priority_is_reported():
     lose_right = (
         'resource.setrlimit(resource.RLIMIT_RTPRIO, (0, 0))\n'
         'if os.getuid() == 0: os.setgid(65534); os.setuid(65534)'
@@ -52,14 +52,14 @@ def test_without_the_right_the_reason_is_told():
     assert policies == f'[{other}, {other}]'
 
 
-def test_zero_leaves_everything_as_it_is():
+def test_priority_zero_leaves_the_scheduling_unchanged():
     answer, policies, _, other = run(0)
     assert answer == 'None'
     assert policies == f'[{other}, {other}]'
 
 
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='SCHED_FIFO is Linux')
-def test_what_was_raised_is_dropped_from_all_threads():
+def test_drop_priority_restores_ordinary_scheduling_of_all_threads():
     dropping = 'import softarm_ros.nodes.scheduling as s; s.drop_priority()'
     _, policies, _, other = run(20, after=dropping)
     assert policies == f'[{other}, {other}]'
@@ -90,7 +90,7 @@ def lock(before=''):
 
 
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='mlockall is Linux')
-def test_touched_pages_are_kept_and_others_cost_nothing():
+def test_memory_lock_holds_only_touched_pages_or_reports_the_refusal():
     answer, held_mb = lock()
     if answer != 'None':
         assert 'ulimit -l' in answer
@@ -100,7 +100,7 @@ def test_touched_pages_are_kept_and_others_cost_nothing():
 
 
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='mlockall is Linux')
-def test_without_the_right_to_lock_the_reason_is_told():
+def test_missing_right_to_lock_memory_is_reported():
     answer, held_mb = lock(
         'resource.setrlimit(resource.RLIMIT_MEMLOCK, (0, 0))\n'
         'if os.getuid() == 0: os.setgid(65534); os.setuid(65534)'

@@ -1,4 +1,4 @@
-"""Turns of events and of nodes' own work: what is done when, and that nothing waits for long."""
+"""`Turns` alternates between events and the work of nodes, so that neither waits for long."""
 
 import pytest
 
@@ -11,11 +11,11 @@ from softarm_ros.nodes.qos import make_executor
 from softarm_ros.nodes.self_paced import SelfPaced, Turns
 
 pytestmark = pytest.mark.ros
-CALL_S = 1e-5  # what an event takes
+CALL_S = 1e-5  # duration of an event
 
 
 class Ticking(SelfPaced):
-    """Work once a period, on a clock moved by hand; `events` are what comes in at set times."""
+    """Works once a period, on a clock moved by hand."""
 
     def __init__(self, clock, period_s=0.01):
         self._clock, self._period_s, self.worked = clock, period_s, []
@@ -26,7 +26,7 @@ class Ticking(SelfPaced):
 
 
 class ByHand:
-    """A clock, and an executor for whose events and waits it moves on."""
+    """A clock, and an executor whose timed events and waits advance it."""
 
     def __init__(self, events=()):
         self.now, self.calls = 100.0, 0
@@ -53,7 +53,7 @@ def turns_of(clock, *nodes):
     return Turns(clock, nodes, now_s=lambda: clock.now)
 
 
-def test_work_is_done_when_it_is_due_and_nothing_wakes_between():
+def test_work_is_done_when_due_without_wake_ups_in_between():
     clock = ByHand()
     node = Ticking(clock)
     turns = turns_of(clock, node)
@@ -71,7 +71,7 @@ def test_all_events_before_the_next_work_are_handled_in_one_call():
     assert len(seen) == 50 and clock.calls == 2  # before the first work, and before the second
 
 
-def test_what_an_event_makes_due_earlier_is_done_within_a_millisecond():
+def test_work_that_an_event_makes_due_is_done_within_a_millisecond():
     clock = ByHand()
     node = Ticking(clock, period_s=5.0)
     turns = turns_of(clock, node)
@@ -82,7 +82,7 @@ def test_what_an_event_makes_due_earlier_is_done_within_a_millisecond():
     assert node.worked[1] == pytest.approx(100.5, abs=1.2e-3)
 
 
-def test_what_an_event_puts_off_is_not_woken_for():
+def test_work_that_events_postpone_causes_no_wake_up():
     clock = ByHand()
     node = Ticking(clock, period_s=0.013)
     turns = turns_of(clock, node)
@@ -96,7 +96,7 @@ def test_what_an_event_puts_off_is_not_woken_for():
     assert clock.calls <= len(poses) + 1
 
 
-def test_overdue_work_leaves_events_a_millisecond_each_time():
+def test_overdue_work_leaves_a_millisecond_per_turn_for_events():
     seen = []
     clock = ByHand([(100.0 + 1e-4 * i, lambda: seen.append(clock.now)) for i in range(1000)])
 
@@ -113,7 +113,8 @@ def test_overdue_work_leaves_events_a_millisecond_each_time():
     assert len(seen) > 400  # all that came so far
 
 
-def test_without_work_signals_are_looked_at_five_times_a_second():
+def test_turn_without_work_takes_a_fifth_of_a_second():
+    """Signals are handled between turns."""
     clock = ByHand()
     turns = turns_of(clock)
     for _ in range(5):
@@ -121,7 +122,7 @@ def test_without_work_signals_are_looked_at_five_times_a_second():
     assert clock.now == pytest.approx(101.0)
 
 
-def test_the_executor_of_nodes_hands_over_to_work_that_a_message_makes_due(context):
+def test_node_executor_returns_for_work_that_a_message_makes_due(context):
     class Listener(SelfPaced, Node):
         def __init__(self):
             super().__init__('listener', context=context)

@@ -41,7 +41,7 @@ def started():
 
 
 @pytest.mark.parametrize('name', NODES)
-def test_a_wrong_rig_is_one_clear_message_and_exit_status_2(started, name):
+def test_unknown_rig_gives_one_clear_message_and_exit_status_2(started, name):
     code, output = started(name, 'rig:=cable_amr')
     assert code == 2
     assert 'cable_amr' in output
@@ -73,7 +73,7 @@ def test_bad_parameters_are_refused(started, name, parameters, expected):
 
 
 def processes_of(name, **extra):
-    """Return the process of one node of a plan, to be entered."""
+    """Return a context manager that runs one node of a plan in a process."""
     from softarm_ros.cli.node_processes import NodeProcesses
     from softarm_ros.rigs.graph import NodeSpec
 
@@ -86,13 +86,13 @@ def processes_of(name, **extra):
 
 @pytest.fixture(scope='module')
 def markers():
-    """Yield the process that draws, for visitors that come and go."""
+    """Yield the process of the markers node, shared by its tests."""
     with processes_of('markers') as running:
         yield running
 
 
 class Alone:
-    """One node of a plan in this process's reach; it ends with this unless it ran before."""
+    """One node of a plan and a visitor that talks to it; ends the node unless it ran before."""
 
     def __init__(self, name, running=None, **extra):
         from rclpy.context import Context
@@ -151,7 +151,7 @@ class Alone:
             self.spin(0.01)
 
 
-def test_inverse_kinematics_answers_with_the_same_stamp_and_refuses_nonsense():
+def test_inverse_kinematics_answers_with_the_same_stamp_and_refuses_invalid_commands():
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Bool
 
@@ -185,7 +185,7 @@ def test_inverse_kinematics_answers_with_the_same_stamp_and_refuses_nonsense():
         assert tuple(answer.name) == rig.actuator_names
         np.testing.assert_allclose(answer.position, model.actuation_of(bending), atol=1e-12)
 
-        # Cables are wound further once the arm may move, all alike.
+        # Once the arm may move, all cables get the same pretension.
         permit = alone.node.create_publisher(Bool, 'supervisor/permit', PERMIT)
 
         def pretension():
@@ -217,7 +217,7 @@ def test_inverse_kinematics_answers_with_the_same_stamp_and_refuses_nonsense():
             assert len(alone.received) == 1
 
 
-def test_plant_is_a_lifecycle_node_that_moves_only_while_active():
+def test_plant_publishes_states_only_while_active():
     from lifecycle_msgs.msg import Transition
     from lifecycle_msgs.srv import ChangeState
     from sensor_msgs.msg import JointState
@@ -254,13 +254,13 @@ def test_plant_is_a_lifecycle_node_that_moves_only_while_active():
             alone.spin(0.2)
             return not alone.received
 
-        alone.until(silent, 5.0)  # once what was on its way has arrived
+        alone.until(silent, 5.0)  # once states on their way have arrived
         assert change(Transition.TRANSITION_CLEANUP)
         assert not change(Transition.TRANSITION_ACTIVATE)  # not configured any more
 
 
 def test_tracker_is_not_ready_before_states_and_poses_reach_it():
-    """Somebody sends them, but discovery goes each way by itself: the arm must not start blind."""
+    """They may be sent, but not received yet, since discovery works in each direction alone."""
     from geometry_msgs.msg import PoseStamped
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Bool
@@ -297,7 +297,7 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
 
             alone.until(heard)
 
-        # What has come back is heard by each node in its own time.
+        # Each node receives inputs that have come back at its own time.
         permit = alone.node.create_publisher(Bool, 'supervisor/permit', PERMIT)
 
         def permit_and(*others):
@@ -311,13 +311,13 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
         unheard('', lambda: permit_and(state, pose))
         unheard('supervisor silent for', lambda: [state(), pose()])
 
-        # Whoever stops the arm may stand beside it when the supervisor has been restarted.
+        # Who stopped the arm may still be beside it when the supervisor is restarted.
         assert alone.health.values['touched'] == 'false'
         touched = alone.node.create_publisher(Bool, 'supervisor/touched', LATCHED)
         touched.publish(Bool(data=True))
         alone.until(lambda: alone.health.values['touched'] == 'true')
 
-        # A moving arm: without poses the command stands, whatever the supervisor hears.
+        # A moving arm: without poses the command is held, even if the supervisor permits motion.
         alone.listen(JointState, 'configuration/command', command_qos(1.0))
 
         def drive(*others):
@@ -340,7 +340,7 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
         alone.until(moves)
 
 
-def test_a_supervisor_that_starts_by_itself_does_not_after_an_emergency_stop_and_a_reset():
+def test_supervisor_does_not_autostart_after_an_emergency_stop_and_a_reset():
     from sensor_msgs.msg import JointState
     from std_srvs.srv import Trigger
 
@@ -366,7 +366,7 @@ def test_a_supervisor_that_starts_by_itself_does_not_after_an_emergency_stop_and
             commands.publish(conversions.joint_message(names, np.zeros(len(names)), now))
 
         assert ask('estop')  # before it was ready
-        # A button is no sign of a slow computer, which this one is while the node starts.
+        # The message does not blame a slow computer, although this one is slow during a start.
         alone.until(lambda: alone.health.values['state'] == 'fault')
         assert alone.health.message == 'emergency stop'
 
@@ -384,7 +384,7 @@ def test_a_supervisor_that_starts_by_itself_does_not_after_an_emergency_stop_and
         assert 'running' not in seen
 
 
-def test_a_restarted_supervisor_starts_no_arm_that_was_stopped_before_its_first_motion(context):
+def test_restarted_supervisor_does_not_autostart_an_arm_that_a_driver_reports_touched(context):
     from diagnostic_msgs.msg import DiagnosticStatus
     from rclpy.executors import SingleThreadedExecutor
     from rclpy.node import Node
@@ -409,7 +409,7 @@ def test_a_restarted_supervisor_starts_no_arm_that_was_stopped_before_its_first_
     beats = peer.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
     commands = peer.create_publisher(JointState, 'actuators/command', command_qos(1.0))
     peer.create_subscription(Bool, 'supervisor/touched', told.append, LATCHED)
-    # The tracker has ended with the supervisor that was there before; a driver lives on.
+    # The tracker ended with the previous supervisor; a driver still runs.
     said = {'tracker': {'phase': 'idle', 'touched': 'false'}, 'steppers': {'touched': 'true'}}
     others = [conversions.Health(name, 0, '', values) for name, values in said.items()]
     executor = SingleThreadedExecutor(context=context)
@@ -430,7 +430,7 @@ def test_a_restarted_supervisor_starts_no_arm_that_was_stopped_before_its_first_
         node.destroy_node()
 
 
-def test_a_fault_names_all_who_publish_the_tip_and_what_a_sensor_says_a_little_later(context):
+def test_fault_names_all_publishers_of_the_tip_and_a_later_sensor_error(context):
     from diagnostic_msgs.msg import DiagnosticStatus
     from geometry_msgs.msg import PoseStamped
     from rclpy.executors import SingleThreadedExecutor
@@ -445,7 +445,7 @@ def test_a_fault_names_all_who_publish_the_tip_and_what_a_sensor_says_a_little_l
     wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['supervisor']}
     overrides = [Parameter(name, value=value) for name, value in wants.items()]
     supervisor = SupervisorNode(**there, parameter_overrides=overrides)
-    # The sensor of the rig was killed and started again: DDS still lists the one before.
+    # The sensor of the rig was killed and restarted: DDS still lists the old one.
     peers = [Node(name, **there) for name in ('cameras', 'old_script', 'natnet', 'natnet')]
     tips = [peer.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT) for peer in peers]
     commands = peers[0].create_publisher(JointState, 'actuators/command', command_qos(1.0))
@@ -489,7 +489,7 @@ def test_a_fault_names_all_who_publish_the_tip_and_what_a_sensor_says_a_little_l
         node.destroy_node()
 
 
-def test_the_clock_of_a_node_that_runs_is_kept(context):
+def test_running_node_refuses_a_change_of_use_sim_time(context):
     from rclpy.clock import ROSClock
     from rclpy.node import Node
     from rclpy.parameter import Parameter
@@ -509,8 +509,8 @@ def test_the_clock_of_a_node_that_runs_is_kept(context):
     node.destroy_node()
 
 
-def test_plant_follows_nobody_without_a_permit_and_says_what_does_not_arrive():
-    """The supervisor may hear a node that has come back before the plant does."""
+def test_plant_ignores_commands_without_a_permit_and_reports_missing_inputs():
+    """The supervisor may receive from a restarted node before the plant does."""
     from sensor_msgs.msg import JointState
     from std_msgs.msg import Bool
 
@@ -560,7 +560,7 @@ def test_plant_follows_nobody_without_a_permit_and_says_what_does_not_arrive():
         unheard('supervisor silent', commanding=True, forbidding=False)
 
 
-def test_markers_describe_the_robot_for_late_comers(markers):
+def test_markers_node_latches_a_robot_description_of_its_joints(markers):
     from sensor_msgs.msg import JointState
     from std_msgs.msg import String
 
@@ -578,7 +578,7 @@ def test_markers_describe_the_robot_for_late_comers(markers):
             assert f'"{name}"' in description
 
 
-def test_links_are_transforms_from_the_base_to_the_tip(markers):
+def test_transforms_of_links_place_the_tip_as_the_model_does(markers):
     TFMessage = pytest.importorskip('tf2_msgs.msg', reason='not in the ROS wheels').TFMessage
     from sensor_msgs.msg import JointState
 
@@ -595,7 +595,7 @@ def test_links_are_transforms_from_the_base_to_the_tip(markers):
         alone.listen(TFMessage, '/tf_static', LATCHED)
 
         def apart():
-            """Return how far the tip is from where the model has it."""
+            """Return the distance of the tip from that of the model."""
             states.publish(JointState(name=names, position=bent.tolist()))
             seen = transforms_of(t for message in alone.received for t in message.transforms)
             links = {transform.child: transform.link() for transform in seen}
@@ -607,7 +607,7 @@ def test_links_are_transforms_from_the_base_to_the_tip(markers):
         alone.until(lambda: apart() < 1e-4)
 
 
-def test_markers_publish_the_path_of_the_tip_to_who_listens(markers):
+def test_markers_node_publishes_the_path_of_the_tip(markers):
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
 
@@ -633,7 +633,7 @@ def test_markers_publish_the_path_of_the_tip_to_who_listens(markers):
         np.testing.assert_allclose(points[:, 1:], [[0.0, 0.2]] * len(points))
 
 
-def test_markers_rest_while_nobody_looks(markers):
+def test_markers_node_draws_nothing_while_nobody_subscribes(markers):
     from sensor_msgs.msg import JointState
     from visualization_msgs.msg import MarkerArray
 
@@ -660,10 +660,10 @@ def test_markers_rest_while_nobody_looks(markers):
         alone.node.destroy_subscription(looking)
         alone.until(lambda: not listened_to())
         first = alone.beats
-        alone.until(lambda: alone.beats > first + 2)  # it says how many it drew until it rested
+        alone.until(lambda: alone.beats > first + 2)  # with the count until it paused
         before, first = drawn(), alone.beats
         alone.until(lambda: alone.beats > first + 5)
-        assert drawn() <= before + 3  # those on their way when it rested
+        assert drawn() <= before + 3  # those in progress when it paused
 
 
 def test_ctrl_c_twice_ends_a_node_cleanly():
@@ -674,7 +674,7 @@ def test_ctrl_c_twice_ends_a_node_cleanly():
         text=True,
     )
     try:
-        said = next(line for line in process.stdout if 'waiting for' in line)  # so it turns
+        said = next(line for line in process.stdout if 'waiting for' in line)  # so it spins
         process.send_signal(signal.SIGINT)
         process.send_signal(signal.SIGINT)
         output, _ = process.communicate(timeout=120)
@@ -685,7 +685,7 @@ def test_ctrl_c_twice_ends_a_node_cleanly():
     assert 'Traceback' not in output
 
 
-def test_a_second_node_of_the_same_name_refuses(started):
+def test_second_node_of_the_same_name_refuses_to_start(started):
     with Alone('supervisor'):
         code, output = started('supervisor', 'rig:=cable_arm', 'twin_check_s:=20.0')
     assert code == 2

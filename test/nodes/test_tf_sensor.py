@@ -1,4 +1,4 @@
-"""The sensor of frames on /tf as a node: what other programs publish becomes tip/pose."""
+"""The tf sensor as a node: frames that other programs publish on /tf become tip/pose."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def sensor_node() -> NodeProcesses:
 
 
 @pytest.mark.skipif(find_spec('tf2_msgs') is not None, reason='tf2_msgs is installed')
-def test_without_its_messages_it_says_what_to_install():
+def test_tf_sensor_without_tf2_msgs_names_the_package_to_install():
     with sensor_node() as processes:
         end = time.monotonic() + 60.0
         while not (ended := processes.ended()):
@@ -55,7 +55,7 @@ def transform(
 
 
 @pytest.mark.skipif(find_spec('tf2_msgs') is None, reason='tf2_msgs is not in the ROS wheels')
-def test_frames_in_the_room_become_poses_in_the_base_frame():
+def test_tf_frames_become_tip_poses_in_the_base_frame():
     from tf2_msgs.msg import TFMessage
 
     context = Context()
@@ -92,6 +92,6 @@ def test_frames_in_the_room_become_poses_in_the_base_frame():
         p, stamp = pose.pose.position, pose.header.stamp
         assert pose.header.frame_id == 'cable_arm/base'
         assert (p.x, p.y, p.z) == pytest.approx(TIP, abs=1e-9)
-        # Both clocks are this computer's: a stamp is that of a transform.
+        # Both sides use this computer's clock: the stamp is that of a transform.
         stamp_ns = stamp.sec * 10**9 + stamp.nanosec
         assert min(abs(stamp_ns - one) for one in sent) < 2e6

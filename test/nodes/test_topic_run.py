@@ -1,4 +1,4 @@
-"""`run_topics`: runs off real time, refusals, and that nothing is left behind."""
+"""`run_topics`: runs faster than real time, refusals, and no process left behind."""
 
 import os
 import signal
@@ -86,7 +86,7 @@ def wait_until(condition, timeout):
 
 @pytest.fixture
 def started(tmp_path):
-    """Return a function that starts the script in a process of its own; all are ended."""
+    """Return a function that starts the script in its own process; kill all at the end."""
     script = tmp_path / 'script.py'
     script.write_text(textwrap.dedent(SCRIPT))
     processes = []
@@ -103,7 +103,7 @@ def started(tmp_path):
 
 
 class Started:
-    """A run in a process of its own, and what it has said so far."""
+    """A run in its own process, and its output so far."""
 
     def __init__(self, command, log):
         self.command, self.log = command, log
@@ -122,12 +122,12 @@ class Started:
         assert moving, self.said()
 
     def end(self, timeout=60):
-        """Wait for the end; return all that was said."""
+        """Wait for the end; return the whole output."""
         self.process.wait(timeout)
         return self.said()
 
 
-def test_a_loop_faster_than_its_cameras_runs_off_real_time(tmp_path):
+def test_loop_faster_than_its_cameras_misses_no_cycle_at_twice_real_time(tmp_path):
     from softarm_ros.cli.run_command import RunOptions
     from softarm_ros.cli.topic_run import run_topics
 
@@ -141,7 +141,7 @@ def test_a_loop_faster_than_its_cameras_runs_off_real_time(tmp_path):
 
 
 @pytest.mark.long
-def test_a_loop_with_a_pose_each_cycle_runs_off_real_time(circle):
+def test_loop_with_a_pose_per_cycle_misses_no_cycle_at_four_times_real_time(circle):
     from softarm_ros.cli.run_command import RunOptions
 
     record = run(RunOptions(trajectory=circle(speed=0.06, laps=1), rate=4.0))
@@ -149,7 +149,7 @@ def test_a_loop_with_a_pose_each_cycle_runs_off_real_time(circle):
 
 
 def assert_same_periods(record, rig):
-    """Check that a run off real time missed nothing and had the periods of one on it."""
+    """Check that a faster run missed nothing and had the same periods as in real time."""
     assert record.completed, record.events
     assert (record.timing.missed, record.timing.holds) == (0, 0), record.events
     assert record.timing.latency_p50_ms is None
@@ -159,14 +159,14 @@ def assert_same_periods(record, rig):
     assert record.error().mean < 0.02
 
 
-def test_the_lock_is_freed_by_the_end_of_its_block():
+def test_instance_lock_is_freed_at_the_end_of_its_block():
     with instance_lock('some_rig'):
         pass
     with instance_lock('some_rig'), instance_lock('other_rig'):
         pass
 
 
-def test_a_second_run_is_refused_and_ctrl_c_stops_the_first_and_completes_its_bag(
+def test_second_run_is_refused_and_ctrl_c_ends_the_first_with_a_complete_bag(
     circle, started, tmp_path
 ):
     pytest.importorskip('rosbags', reason='needs rosbags')
@@ -177,7 +177,7 @@ def test_a_second_run_is_refused_and_ctrl_c_stops_the_first_and_completes_its_ba
     bag = tmp_path / 'bag'
     first = started(circle(laps=100), 'one', bag)
     first.wait_for_motion()
-    # By the lock, and by the graph as from another machine, where the lock is not seen.
+    # By the lock, and by the graph, as from another machine that does not see the lock.
     with pytest.raises(AlreadyRunningError, match=r'cable_arm is already running .*process'):
         run(RunOptions(trajectory=circle(laps=100)))
     second = subprocess.run(
@@ -202,7 +202,7 @@ def test_a_second_run_is_refused_and_ctrl_c_stops_the_first_and_completes_its_ba
     assert counts['/cable_arm/actuators/command'] > 100
 
 
-def test_a_killed_command_line_leaves_no_node(circle, started):
+def test_killed_run_command_leaves_no_node_process(circle, started):
     run_of = started(circle(laps=100), 'one')
     run_of.wait_for_motion()
     run_of.process.kill()
@@ -231,7 +231,7 @@ def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started
     assert nodes_of(run_of.pid) == []
 
 
-def test_an_arm_that_somebody_has_stopped_moves_only_when_they_say_so(circle, started):
+def test_stopped_arm_does_not_restart_by_itself_after_a_node_was_paused(circle, started):
     from softarm_ros.nodes.graph_listener import GraphListener
 
     run_of = started(circle(laps=100), 'each')

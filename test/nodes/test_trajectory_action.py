@@ -1,4 +1,4 @@
-"""The action FollowJointTrajectory on a running arm, by a client as any program has one."""
+"""The action FollowJointTrajectory on a running arm, with an ordinary action client."""
 
 import subprocess
 import sys
@@ -34,7 +34,7 @@ def bench(rig):
 def client(bench, rig):
     from softarm_ros.nodes.goal_client import GoalClient
 
-    bench.spin(0.2)  # nobody has looked since the last test
+    bench.spin(0.2)  # the bench has not spun since the last test
     if bench.state != 'running':
         bench.call('supervisor/reset')
         bench.call('supervisor/start')
@@ -51,7 +51,7 @@ def arm(client, rig):
     arm.action.destroy()
 
 
-def test_a_trajectory_is_followed_with_feedback_to_its_end(arm):
+def test_trajectory_is_followed_to_its_end_with_measured_feedback(arm):
     wide = [tolerance(name, 0.05) for name in arm.names]
     goal = arm.goal((4.0, BENT), (8.0, STRAIGHT), path_tolerance=wide, goal_tolerance=wide)
     _, future, heard = arm.send(goal)
@@ -65,7 +65,7 @@ def test_a_trajectory_is_followed_with_feedback_to_its_end(arm):
     error = np.array([f.error.positions for f in feedback])
     np.testing.assert_allclose(error, desired - actual, atol=1e-12)
     assert 0.35 < desired[:, 0].max() <= 0.4 + 1e-9
-    assert 1e-4 < np.abs(error).max() < 0.05  # measured, and no copy of the command
+    assert 1e-4 < np.abs(error).max() < 0.05  # measured, not a copy of the command
     if hasattr(feedback[0], 'index'):
         assert [f.index for f in feedback] == sorted(f.index for f in feedback)
         assert feedback[-1].index == 1
@@ -74,7 +74,7 @@ def test_a_trajectory_is_followed_with_feedback_to_its_end(arm):
 
 
 def invalid_goals(arm):
-    """Return goals that cannot be, each with its code and words of the reason."""
+    """Return invalid goals, each with its error code and a part of the reason."""
     from builtin_interfaces.msg import Duration
     from control_msgs.msg import JointComponentTolerance
 
@@ -117,7 +117,7 @@ def invalid_goals(arm):
     ]
 
 
-def test_what_cannot_be_is_aborted_with_field_value_and_limit_and_changes_nothing(arm):
+def test_invalid_goals_are_aborted_with_the_reason_and_the_active_goal_goes_on(arm):
     _, going, _ = arm.send(arm.goal((4.0, BENT), (40.0, STRAIGHT)))
     arm.until('active')
     for goal, code, words in invalid_goals(arm):
@@ -130,11 +130,11 @@ def test_what_cannot_be_is_aborted_with_field_value_and_limit_and_changes_nothin
     assert not going.done()
     assert arm.client.call('goal/cancel', 5.0)[0]
     status, code, text = arm.end(going)
-    assert (status, code) == (ABORTED, -1)  # not by the one who sent it
+    assert (status, code) == (ABORTED, -1)  # not cancelled by its own client
     assert 'on request' in text
 
 
-def test_another_goal_of_the_action_or_a_topic_replaces_it(arm, bench):
+def test_new_goal_of_the_action_or_a_topic_preempts_the_active_one(arm, bench):
     _, first, _ = arm.send(arm.goal((20.0, BENT)))
     arm.until('active')
     _, second, _ = arm.send(arm.goal((20.0, STRAIGHT)))
@@ -164,13 +164,13 @@ def test_cancel_brings_the_arm_to_rest(arm, bench):
     assert arm.states()[-1] == 'cancelled'
     began = bench.now_s()
     bench.spin(3.0)
-    assert bench.moved_at < began + 2.0  # the windows of the reference, and the body's swing
+    assert bench.moved_at < began + 2.0  # filter windows of the reference, swing of the body
     again = handle.cancel_goal_async()
     client_until(arm.client, again.done, 5.0, 'an answer')
     assert again.result().goals_canceling == []
 
 
-def test_a_cable_that_slips_drives_it_out_of_its_tolerance(arm, bench):
+def test_slipped_cable_aborts_the_goal_by_its_path_tolerance(arm, bench):
     narrow = [tolerance(name, 0.03) for name in arm.names]
     goal = arm.goal((5.0, BENT), (30.0, STRAIGHT), path_tolerance=narrow)
     _, future, _ = arm.send(goal)
@@ -186,7 +186,7 @@ def test_a_cable_that_slips_drives_it_out_of_its_tolerance(arm, bench):
     assert arm.states()[-1] == 'strayed'
 
 
-def test_an_end_that_is_not_reached_in_time_is_said(arm):
+def test_goal_is_aborted_if_its_goal_tolerance_is_not_met_in_time(arm):
     from builtin_interfaces.msg import Duration
 
     narrow = [tolerance(name, 1e-6) for name in arm.names]
@@ -198,7 +198,7 @@ def test_an_end_that_is_not_reached_in_time_is_said(arm):
     assert arm.states()[-1] == 'missed'
 
 
-def test_a_stop_aborts_it_with_the_reason_and_none_is_taken(arm, bench):
+def test_emergency_stop_aborts_the_goal_and_new_goals(arm, bench):
     _, future, _ = arm.send(arm.goal((10.0, BENT)))
     arm.until('active')
     bench.spin(0.1)
@@ -211,8 +211,8 @@ def test_a_stop_aborts_it_with_the_reason_and_none_is_taken(arm, bench):
     assert 'may not move' in text
 
 
-def test_a_client_that_is_killed_leaves_the_arm_on_its_way(arm, bench, rig):
-    """As joint_trajectory_controller has it: the goal is the arm's, and goes on to its end."""
+def test_goal_of_a_killed_client_goes_on_to_its_end(arm, bench, rig):
+    """joint_trajectory_controller does the same."""
     script = f"""
 import rclpy
 from builtin_interfaces.msg import Duration
@@ -246,12 +246,12 @@ rclpy.spin(node)
         other.wait()
         other.stdout.close()
     arm.until('reached')
-    # The server takes the next goal as ever.
+    # The server still accepts the next goal.
     assert arm.end(arm.send(arm.goal((0.0, STRAIGHT)))[1])[:2] == (SUCCEEDED, 0)
     assert bench.processes.ended() == []
 
 
-def test_what_an_action_is_made_of_is_not_recorded(arm, tmp_path):
+def test_internal_topics_of_the_action_are_not_recorded(arm, tmp_path):
     from rosbags.highlevel import AnyReader
 
     bag = tmp_path / 'bag'

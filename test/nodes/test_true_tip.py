@@ -1,4 +1,4 @@
-"""The true tip goes to the record of a run over a topic of its own, and to nobody else."""
+"""The true tip reaches the record of a run over its own topic, and no other listener."""
 
 import time
 
@@ -39,7 +39,7 @@ def wait_until(monitor, holds):
         monitor.spin(0.02)
 
 
-def test_a_record_over_topics_has_the_truth_beside_what_was_measured(node):
+def test_record_over_topics_contains_true_and_measured_tips(node):
     plant = build_plant(RIG, 0)
     poses, truth = PosePublisher(node, RIG), TrueTipPublisher(node, RIG)
     references = node.create_publisher(PoseStamped, 'reference/pose', VISUAL)
@@ -66,7 +66,7 @@ def test_a_record_over_topics_has_the_truth_beside_what_was_measured(node):
                 references.publish(pose_bytes(stamp_ns, 'base', np.zeros(7)))
             truth.publish(plant, origin_s)
 
-        # The monitor's record begins with the motion, of which no tracker has said anything here.
+        # The monitor's record begins with the tracking phase; no tracker reports one here.
         monitor._phases.append((origin_s, 'track', 0))
 
         def enough():

@@ -1,4 +1,4 @@
-"""The action on an arm whose configuration no pose shows: tensions of opposed cables."""
+"""The action on an arm whose configuration poses cannot show: tensions of opposed cables."""
 
 import pytest
 
@@ -11,7 +11,7 @@ from trajectory_client import ABORTED, SUCCEEDED, Trajectories, tolerance
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
 
 
-def test_it_is_driven_by_the_model_and_a_tolerance_is_refused():
+def test_arm_without_measured_configuration_follows_goals_but_refuses_tolerances():
     from softarm_ros.nodes.goal_client import GoalClient
     from softarm_ros.rigs.loader import load_rig
 

@@ -1,4 +1,4 @@
-"""What a viewer knows of a graph that ended and of the one that came after it."""
+"""The viewer's state of a graph that has ended and of the one that follows it."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ pytestmark = pytest.mark.ros
 NONE = np.zeros(0)
 
 
-def test_a_graph_that_begins_again_is_not_shown_with_what_the_last_one_said():
+def test_restarted_graph_is_not_shown_with_values_of_the_previous_one():
     rig = load_rig('cable_arm')
     names = rig.model().configuration_names
 
@@ -31,9 +31,9 @@ def test_a_graph_that_begins_again_is_not_shown_with_what_the_last_one_said():
         feed._on_reference(StampedPoses(5, 'base', np.zeros((1, 7))), 5)
         before = feed.state()
         assert before.measured and before.error_m is not None
-        feed._listened_s += 2.0  # nothing is heard
+        feed._listened_s += 2.0  # of silence
         ended = feed.state()
-        assert ended.state == '' and ended.measured  # the end of a run stays in sight
+        assert ended.state == '' and ended.measured  # the end of a run stays visible
         assert {node.message for node in ended.nodes} == {'silent'}
         hear('supervisor')
         feed.state()
@@ -44,14 +44,14 @@ def test_a_graph_that_begins_again_is_not_shown_with_what_the_last_one_said():
         assert [node.name for node in again.nodes] == ['supervisor']
 
 
-def test_a_graph_without_its_supervisor_is_no_absent_one_and_takes_no_goals():
+def test_graph_without_its_supervisor_is_reported_as_such_and_takes_no_goals():
     def hear(**states):
         for node, state in states.items():
             values = {'state': state, 'takes_goals': 'true'}
             feed._on_heartbeat(Health(node, 0, 'well', values))
 
     with ViewFeed(load_rig('cable_arm')) as feed:
-        hear(recorder='', markers='')  # they live where no arm runs, too
+        hear(recorder='', markers='')  # these also run without an arm
         assert feed.state().state == ''
         hear(supervisor='running', tracker='')
         assert feed.state().state == 'running' and feed.takes_goals
@@ -62,7 +62,7 @@ def test_a_graph_without_its_supervisor_is_no_absent_one_and_takes_no_goals():
         assert feed.state().state == 'ready'
 
 
-def test_poses_in_another_frame_are_not_drawn_as_those_of_the_base():
+def test_poses_in_a_foreign_frame_are_not_shown():
     with ViewFeed(load_rig('cable_arm')) as feed:
         for frame in ('base', 'cable_arm/base', 'room'):
             feed._on_tip(StampedPoses(len(frame), frame, np.full((1, 7), len(frame))), 5)
@@ -72,7 +72,7 @@ def test_poses_in_another_frame_are_not_drawn_as_those_of_the_base():
             assert (state.sections is None) == (frame == 'room')
 
 
-def test_time_goes_on_with_commands_where_no_tip_is_measured():
+def test_commands_advance_the_time_if_no_tip_is_measured():
     rig = load_rig('cable_arm')
     with ViewFeed(rig) as feed:
         for second in (5, 6):

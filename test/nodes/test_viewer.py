@@ -1,4 +1,4 @@
-"""The viewer beside a running arm, in a real browser: looked at, stopped, and no burden."""
+"""The viewer beside a running arm, in a real browser that shows and stops the arm."""
 
 import time
 
@@ -52,7 +52,7 @@ def test_the_arm_is_shown_and_stopped_from_the_browser(bench, browser):
     until_shown(bench, browser, 'cable_arm: running')
 
 
-def test_three_tabs_show_the_arm_at_once_and_each_may_stop_it(bench, browser, address):
+def test_three_tabs_show_the_arm_and_one_stops_it_in_all(bench, browser, address):
     bench.run()
     for _ in range(2):
         browser.switch_to.new_window('tab')
@@ -64,14 +64,14 @@ def test_three_tabs_show_the_arm_at_once_and_each_may_stop_it(bench, browser, ad
     cycles = int(bench.values('tracker')['cycles'])
     bench.until(lambda: int(bench.values('tracker')['cycles']) > cycles + 300, 10.0, 'cycles')
     print(f'{int(bench.values("tracker").get("missed", "0")) - missed} cycles of 300 missed')
-    press(browser, 'EMERGENCY STOP')  # in the last one
+    press(browser, 'EMERGENCY STOP')  # in the last tab
     bench.until(lambda: bench.state == 'fault', 5.0, 'emergency stop')
     for tab in browser.window_handles:
         browser.switch_to.window(tab)
         until_shown(bench, browser, 'emergency stop')
 
 
-def test_a_tab_that_is_closed_changes_nothing(bench, browser, address):
+def test_closed_tab_does_not_disturb_the_loop(bench, browser, address):
     bench.run()
     until_shown(bench, browser, 'running')
     browser.switch_to.new_window('tab')

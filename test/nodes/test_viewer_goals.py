@@ -1,4 +1,4 @@
-"""The target in the browser: dragged, stopped by the emergency stop; and who may not open it."""
+"""The draggable target in the browser, its emergency stop, and refused requests."""
 
 import contextlib
 import http.client
@@ -48,7 +48,7 @@ def client(bench, rig):
 
 
 def pixel(browser, rig, point):
-    """Return where a point (3,) [m] is in the window, with the camera the viewer begins with."""
+    """Return the window position of a point (3,) [m] for the initial camera of the viewer."""
     where = standpoint(rig.gravity_m_s2, rig.model().rest_length_m)
     eye, up = where.eye, where.up
     ahead = where.looks_at - eye
@@ -71,10 +71,12 @@ def pixel(browser, rig, point):
     )
 
 
-FIELD_OF_VIEW_DEG = 75.0  # viser's own, vertical
+FIELD_OF_VIEW_DEG = 75.0  # viser's default, vertical
 
 
-def test_the_target_is_dragged_and_the_emergency_stop_ends_it(bench, browser, client, rig):
+def test_dragged_target_moves_the_reference_and_the_emergency_stop_cancels_its_goal(
+    bench, browser, client, rig
+):
     from selenium.webdriver.common.action_chains import ActionChains
     from selenium.webdriver.common.actions.action_builder import ActionBuilder
 
@@ -130,7 +132,7 @@ UPGRADE = {
 
 
 def status(address, path, headers):
-    """Return how a request for the page, or for the connection behind it, is answered."""
+    """Return the HTTP status of a request for the page or its WebSocket."""
     host, port = address.split('/')[2].split(':')
     with contextlib.closing(http.client.HTTPConnection(host, int(port), timeout=20.0)) as link:
         link.request('GET', f'/{path}', headers=headers)
@@ -138,7 +140,7 @@ def status(address, path, headers):
 
 
 @pytest.mark.parametrize('upgrade', [{}, UPGRADE])
-def test_nobody_enters_without_the_token_or_from_another_page(address, upgrade):
+def test_requests_without_the_token_or_from_another_origin_are_refused(address, upgrade):
     token = address.rsplit('/', 1)[1]
     for path, headers in (
         ('', {}),

@@ -1,4 +1,4 @@
-"""A run begun in the browser, led by its sliders and pickers, stopped and ended there."""
+"""A run started, controlled by sliders and lists, stopped and ended in the browser."""
 
 import numpy as np
 import pytest
@@ -19,7 +19,7 @@ def rig():
 
 @pytest.fixture(scope='module')
 def bench(rig):
-    """Return what watches; the arm is begun from the browser."""
+    """Return a bench without nodes; the browser starts the arm."""
     with Bench(rig, []) as running:
         yield running
 
@@ -32,7 +32,7 @@ def browser():
 
 @pytest.fixture(scope='module')
 def client(bench, browser, rig):
-    """Begin a run that waits for goals; return a client beside it."""
+    """Start a run that waits for goals in the browser; return a client beside it."""
     from softarm_ros.nodes.goal_client import GoalClient
 
     bench.until(lambda: 'simulated run' in text(browser), 60.0, 'pickers')
@@ -48,7 +48,7 @@ def client(bench, browser, rig):
 
 
 def last(client, kind):
-    """Return the state that was reported last of a goal of a kind."""
+    """Return the last reported state of a goal of a kind."""
     said = [report.values['state'] for report in client.reports if report.values['kind'] == kind]
     return said[-1] if said else ''
 
@@ -69,7 +69,7 @@ def test_a_slider_sets_the_configuration(client, browser, bench, rig):
     assert bench.state == 'running'
 
 
-def test_a_picked_trajectory_is_driven_and_the_emergency_stop_ends_it_in_time(
+def test_selected_trajectory_is_followed_and_the_emergency_stop_holds_the_arm_in_time(
     client, browser, bench
 ):
     client.reports.clear()
@@ -86,12 +86,12 @@ def test_a_picked_trajectory_is_driven_and_the_emergency_stop_ends_it_in_time(
     bench.until(lambda: 'the run has ended' in text(browser), 30.0, 'the end of a run at fault')
 
 
-def test_the_run_ends_where_it_was_begun(client, browser, bench):
+def test_browser_starts_and_ends_a_run(client, browser, bench):
     press(browser, 'Run')
     bench.until(lambda: bench.state == 'running', READY_S, 'another run')
     press(browser, 'End run')
     bench.until(lambda: 'the run has ended' in text(browser), 30.0, 'the end of the run')
     ended = bench.now_s()
     bench.spin(1.5)
-    assert bench.state_at < ended + 0.5  # no node of it says anything any more
+    assert bench.state_at < ended + 0.5  # its nodes are silent
     bench.until(lambda: 'no graph is running' in text(browser), 20.0, 'its absence')

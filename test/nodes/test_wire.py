@@ -1,4 +1,4 @@
-"""What is read from bytes and written as bytes is what rclpy makes of them."""
+"""Messages read from bytes and written as bytes agree with those of rclpy."""
 
 import struct
 
@@ -57,7 +57,7 @@ def assert_stamped(message, stamp_ns, frame_id):
 
 
 @given(STAMPS, TEXTS, st.lists(NUMBERS, min_size=7, max_size=7))
-def test_a_pose(stamp_ns, frame_id, row):
+def test_pose_bytes_agree_with_rclpy(stamp_ns, frame_id, row):
     message = stamped(PoseStamped, stamp_ns, frame_id, pose=pose_of(row))
     read = wire.read_pose(bytes(serialize_message(message)))
     assert read[:2] == (stamp_ns, frame_id)
@@ -68,7 +68,7 @@ def test_a_pose(stamp_ns, frame_id, row):
 
 
 @given(STAMPS, TEXTS, NUMBERS)
-def test_a_pressure(stamp_ns, name, pressure_Pa):
+def test_pressure_bytes_agree_with_rclpy(stamp_ns, name, pressure_Pa):
     message = stamped(FluidPressure, stamp_ns, name, fluid_pressure=pressure_Pa, variance=2.0)
     read = wire.read_pressure(bytes(serialize_message(message)))
     np.testing.assert_equal(read, (stamp_ns, name, pressure_Pa))
@@ -78,7 +78,7 @@ def test_a_pressure(stamp_ns, name, pressure_Pa):
 
 
 @given(st.integers(0, 3), TEXTS, TEXTS, TEXTS, st.dictionaries(TEXTS, TEXTS, max_size=5))
-def test_a_heartbeat(level, name, text, arm, values):
+def test_status_bytes_agree_with_rclpy_and_truncated_ones_raise(level, name, text, arm, values):
     health = conversions.Health(name, level, text, values)
     data = bytes(serialize_message(conversions.status_message(health, arm)))
     assert wire.read_status(data) == health
@@ -86,14 +86,14 @@ def test_a_heartbeat(level, name, text, arm, values):
     back = deserialize_message(written, DiagnosticStatus)
     assert conversions.health_of(back) == health
     assert back.hardware_id == arm
-    assert len(written) <= len(data)  # nothing behind the last text
+    assert len(written) <= len(data)  # no bytes after the last text
     for end in range(4, len(written)):
         with pytest.raises(struct.error):
             wire.read_status(written[:end])
 
 
 @given(STAMPS, TEXTS, ROWS)
-def test_poses(stamp_ns, frame_id, rows):
+def test_pose_array_bytes_agree_with_rclpy(stamp_ns, frame_id, rows):
     message = stamped(PoseArray, stamp_ns, frame_id, poses=[pose_of(row) for row in rows])
     expected = np.reshape(rows, (-1, 7))
     read = wire.read_poses(bytes(serialize_message(message)))
@@ -105,7 +105,7 @@ def test_poses(stamp_ns, frame_id, rows):
 
 
 @given(STAMPS, st.lists(TEXTS, max_size=7), COLUMNS, COLUMNS, COLUMNS)
-def test_joints(stamp_ns, names, position, velocity, effort):
+def test_joint_state_bytes_agree_with_rclpy(stamp_ns, names, position, velocity, effort):
     columns = {'position': position, 'velocity': velocity, 'effort': effort}
     message = stamped(JointState, stamp_ns, 'frame', name=names, **columns)
     read = wire.read_joints(bytes(serialize_message(message)))
@@ -120,7 +120,7 @@ def test_joints(stamp_ns, names, position, velocity, effort):
 
 
 @given(STAMPS, TEXTS, st.lists(st.tuples(TEXTS, st.lists(NUMBERS, min_size=7, max_size=7))))
-def test_a_path(stamp_ns, frame_id, poses):
+def test_path_is_read_from_bytes_of_rclpy(stamp_ns, frame_id, poses):
     message = stamped(Path, stamp_ns, frame_id)
     message.poses = [stamped(PoseStamped, 5, frame, pose=pose_of(row)) for frame, row in poses]
     read = wire.read_path(bytes(serialize_message(message)))
@@ -134,7 +134,7 @@ POINTS = st.lists(st.tuples(COLUMNS, COLUMNS, COLUMNS, COLUMNS, st.integers(-9, 
 
 
 @given(STAMPS, TEXTS, st.lists(TEXTS, max_size=4), POINTS)
-def test_a_trajectory(stamp_ns, frame_id, names, points):
+def test_trajectory_is_read_from_bytes_of_rclpy(stamp_ns, frame_id, names, points):
     message = stamped(JointTrajectory, stamp_ns, frame_id, joint_names=names)
     for position, velocity, acceleration, effort, time_ns in points:
         point = JointTrajectoryPoint(
@@ -150,7 +150,7 @@ def test_a_trajectory(stamp_ns, frame_id, names, points):
         assert read.times_s[k] == pytest.approx(1e-9 * time_ns, abs=1e-9)
 
 
-def test_of_more_points_than_anybody_takes_none_is_read():
+def test_no_point_of_a_message_with_too_many_points_is_read():
     path = Path(poses=[PoseStamped()] * (MAX_POINTS + 1))
     read = wire.read_path(bytes(serialize_message(path)))
     assert (read.size, len(read.positions)) == (MAX_POINTS + 1, 0)
@@ -159,14 +159,14 @@ def test_of_more_points_than_anybody_takes_none_is_read():
     assert (read.size, len(read.positions)) == (MAX_POINTS + 1, 0)
 
 
-def test_arrays_are_as_compiled_code_takes_them():
+def test_read_arrays_are_writeable_aligned_and_contiguous_for_compiled_code():
     read = wire.read_joints(wire.joint_bytes(['a', 'bc'], 0, [1.0, 2.0]))
     assert read.position.dtype == np.float64
     for flag in ('WRITEABLE', 'ALIGNED', 'C_CONTIGUOUS'):
         assert read.position.flags[flag]
 
 
-def test_a_message_of_a_machine_of_the_other_kind_is_read_too():
+def test_big_endian_message_is_read():
     text = b'base\x00'
     front = struct.pack('>iII', 3, 5, len(text)) + text
     row = np.arange(7.0)
@@ -182,7 +182,7 @@ def test_a_message_of_a_machine_of_the_other_kind_is_read_too():
         (wire.read_pose, wire.pose_bytes(1, 'base', np.zeros(7))),
         (wire.read_poses, wire.poses_bytes(1, 'base', np.zeros((2, 7)))),
         (wire.read_joints, wire.joint_bytes(['one', 'two'], 1, [0.1, 0.2])),
-        # rclpy leaves some bytes behind a message; these end after 172 and 132.
+        # rclpy leaves some bytes after a message; these end after 172 and 132 bytes.
         (
             wire.read_path,
             bytes(serialize_message(Path(poses=[PoseStamped()] * 2)))[:172] + bytes(8),
@@ -190,14 +190,14 @@ def test_a_message_of_a_machine_of_the_other_kind_is_read_too():
         (wire.read_trajectory, bytes(serialize_message(A_TRAJECTORY))[:132] + bytes(8)),
     ],
 )
-def test_a_message_that_is_cut_off_is_an_error_wherever_it_is_cut(read, data):
+def test_truncated_message_raises_wherever_it_is_cut(read, data):
     for length in range(2, len(data) - 8):
         with pytest.raises(struct.error):
             read(data[:length])
 
 
 @given(STAMPS, STAMPS, TEXTS)
-def test_a_time_reference(stamp_ns, time_ns, source):
+def test_time_reference_bytes_agree_with_rclpy(stamp_ns, time_ns, source):
     data = wire.time_reference_bytes(stamp_ns, time_ns, source)
     back = deserialize_message(data, TimeReference)
     assert_stamped(back, stamp_ns, '')
