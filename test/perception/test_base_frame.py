@@ -25,7 +25,7 @@ def errors(estimate: np.ndarray) -> np.ndarray:
     return np.concatenate([estimate[:3, 3] - X_SB[:3, 3], turn])
 
 
-def test_the_average_is_ten_times_better_than_a_frame() -> None:
+def test_averaged_base_pose_has_the_error_of_200_averaged_frames() -> None:
     rng = np.random.default_rng(0)
     base = BaseFollower()
     for k in range(400):
@@ -51,7 +51,7 @@ def test_flips_of_the_base_are_rejected() -> None:
     assert np.abs(errors(base.pose)[3:]).max() < 1e-3
 
 
-def test_a_base_that_was_moved_is_followed_and_said() -> None:
+def test_moved_base_is_reported_once_and_followed() -> None:
     base = BaseFollower()
     elsewhere = moved(X_SB, [0.05, 0, 0, 0, 0, 0])
     for k in range(100):
@@ -63,7 +63,7 @@ def test_a_base_that_was_moved_is_followed_and_said() -> None:
     np.testing.assert_allclose(base.pose, elsewhere, atol=1e-12)
 
 
-def test_points_give_the_base_within_their_own_covariance() -> None:
+def test_base_from_points_errs_within_its_covariance() -> None:
     known = np.array([[0.05, 0, 0], [0, 0.05, 0], [-0.05, 0, 0], [0, -0.05, 0], [0, 0, 0.01]])
     exact = base_from_points(known @ X_SB[:3, :3].T + X_SB[:3, 3], known)
     np.testing.assert_allclose(exact.pose, X_SB, atol=1e-12)
@@ -74,7 +74,7 @@ def test_points_give_the_base_within_their_own_covariance() -> None:
         found = base_from_points(seen, known)
         off = errors(found.pose)
         scores.append(off @ np.linalg.solve(found.covariance, off))
-    # With 9 degrees of freedom left for the noise: 6 F(6, 9), of mean 6 * 9 / 7 and sd 7.3.
+    # 9 degrees of freedom are left for the noise: 6 F(6, 9), mean 6 * 9 / 7, sd 7.3.
     assert np.mean(scores) == pytest.approx(6 * 9 / 7, abs=4 * 7.3 / np.sqrt(400))
 
 
@@ -86,12 +86,12 @@ def test_points_give_the_base_within_their_own_covariance() -> None:
         (np.full((4, 3), np.nan), 'not finite'),
     ],
 )
-def test_points_that_tell_no_frame_are_refused(seen: np.ndarray, what: str) -> None:
+def test_points_that_define_no_frame_are_refused(seen: np.ndarray, what: str) -> None:
     with pytest.raises(ValueError, match=what):
         base_from_points(seen, seen)
 
 
-def test_the_error_of_a_pose_is_along_the_axes_of_the_sensor() -> None:
+def test_pose_is_moved_along_the_axes_of_the_sensor() -> None:
     off = moved(X_SB, [0.1, 0, 0, 0, 0, 0.2])
     np.testing.assert_allclose(off[:3, 3] - X_SB[:3, 3], [0.1, 0, 0], atol=1e-15)
     np.testing.assert_allclose(off[:3, :3], exp_so3([0, 0, 0.2]) @ X_SB[:3, :3])

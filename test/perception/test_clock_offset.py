@@ -1,4 +1,4 @@
-"""Offset and drift of a device's clock from what its stream says."""
+"""Offset and drift of a device's clock, estimated from the times of its packets."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ RATE_HZ = 100.0
 def stream(
     rng: np.random.Generator, duration_s: float, *, offset_s: float, drift: float, jitter_s: float
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Return when packets were sent, on the device's clock, and when they came, on ours [s]."""
+    """Return send times on the device's clock and arrival times on ours [s]."""
     true_s = np.arange(0.0, duration_s, 1.0 / RATE_HZ)
     sent_s = (1.0 - drift) * true_s - offset_s
     return sent_s, true_s + rng.exponential(jitter_s, len(true_s))
@@ -28,7 +28,7 @@ def stream(
     jitter_s=st.floats(1.0e-5, 5.0e-3),
     seed=st.integers(0, 2**31),
 )
-def test_times_are_right_whatever_offset_drift_and_jitter(
+def test_mapped_times_are_right_for_any_offset_drift_and_jitter(
     offset_s: float, drift: float, jitter_s: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -43,7 +43,7 @@ def test_times_are_right_whatever_offset_drift_and_jitter(
     assert clock.jumps == 0
 
 
-def test_drift_is_found() -> None:
+def test_clock_drift_is_estimated() -> None:
     rng = np.random.default_rng(0)
     sent_s, arrived_s = stream(rng, 60.0, offset_s=-3.0, drift=5.0e-5, jitter_s=1.0e-3)
     clock = ClockOffset()
@@ -58,7 +58,7 @@ def test_drift_is_found() -> None:
     jitter_s=st.floats(1.0e-5, 2.0e-3),
     seed=st.integers(0, 2**31),
 )
-def test_a_clock_that_was_set_is_noticed_and_followed(
+def test_jump_of_the_device_clock_is_detected_and_followed(
     jump_s: float, jitter_s: float, seed: int
 ) -> None:
     rng = np.random.default_rng(seed)
@@ -72,12 +72,12 @@ def test_a_clock_that_was_set_is_noticed_and_followed(
     assert clock.jumps == 1
     assert clock.last_jump_s == pytest.approx(-jump_s, abs=20.0 * jitter_s + 1.0e-3)
     assert trusted[530:].all()
-    # What is trusted is right: at once, or after the quarter of a second it takes to be sure.
+    # Trusted times are right: at once, or after the quarter of a second that detection takes.
     late = 20.0 * jitter_s + 1.0e-3
     assert np.abs(error_s[trusted]).max() < late
 
 
-def test_a_stall_of_the_network_is_no_jump() -> None:
+def test_network_stall_is_not_taken_for_a_clock_jump() -> None:
     rng = np.random.default_rng(1)
     sent_s, arrived_s = stream(rng, 10.0, offset_s=0.0, drift=0.0, jitter_s=2.0e-4)
     held = (arrived_s > 5.0) & (arrived_s < 5.8)
@@ -86,11 +86,11 @@ def test_a_stall_of_the_network_is_no_jump() -> None:
     mapped = [clock.update(s, a) for s, a in zip(sent_s, arrived_s)]
     assert clock.jumps == 0
     error_s = np.array([m.time_s for m in mapped]) - np.arange(len(sent_s)) / RATE_HZ
-    assert np.abs(error_s[200:]).max() < 1.0e-4  # old, and said to be so
+    assert np.abs(error_s[200:]).max() < 1.0e-4  # right, though old
     assert not any(m.trusted for m, late in zip(mapped, held) if late and m.delay_s > 0.05)
 
 
-def test_the_exposure_lies_before_the_sending() -> None:
+def test_mapped_time_is_that_of_the_exposure() -> None:
     clock = ClockOffset()
     for k in range(300):
         mapped = clock.update(100.0 + 0.01 * k, 0.01 * k + 0.0002, 100.0 + 0.01 * k - 0.006)

@@ -61,11 +61,11 @@ def streaming() -> Iterator[Bench]:
 
 
 def settle(running: Bench) -> None:
-    """Read until frames come and the base is known."""
+    """Read until frames arrive and the base is known."""
     running.wait_for(lambda: len(running.sightings) > 50, 30.0)
 
 
-def test_poses_are_where_the_arm_was_when_it_was_exposed() -> None:
+def test_poses_match_the_arm_at_the_exposure() -> None:
     with streaming() as running:
         settle(running)
         found = running.read(1.0)
@@ -87,7 +87,7 @@ def test_poses_are_where_the_arm_was_when_it_was_exposed() -> None:
         ('blind', 'no-frames', 'device'),
     ],
 )
-def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
+def test_fault_is_reported_with_advice_and_gives_no_wrong_pose(
     fault: str, code: str, subject: str
 ) -> None:
     with streaming() as running:
@@ -99,11 +99,11 @@ def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
         running.device.inject('mend')
         running.wait_for(lambda: code not in running.codes() and running.sensor.health().connected)
     assert len(problems[subject].advice) > 10
-    # The check sum of a reply leaves nothing garbled through.
+    # The checksum of a reply lets no corrupted one through.
     assert max(running.errors_m(during), default=0.0) < 8e-3
 
 
-def test_a_device_that_is_switched_off_is_found_again_in_another_process() -> None:
+def test_device_is_found_again_after_it_was_switched_off() -> None:
     with streaming() as running:
         settle(running)
         running.device.inject('die')
@@ -114,7 +114,7 @@ def test_a_device_that_is_switched_off_is_found_again_in_another_process() -> No
         assert int(running.sensor.health().values['starts']) >= 1
 
 
-def test_the_process_of_the_library_may_die() -> None:
+def test_killed_library_process_is_restarted() -> None:
     with streaming() as running:
         settle(running)
         running.sensor._process.kill()
@@ -123,7 +123,7 @@ def test_the_process_of_the_library_may_die() -> None:
         running.wait_for(lambda: len(running.sightings) > seen + 10, 30.0)
 
 
-def test_a_port_that_another_program_has_is_said_to_be_in_use() -> None:
+def test_port_used_by_another_program_is_reported_as_in_use() -> None:
     line, port = pty.openpty()
     fcntl.flock(port, fcntl.LOCK_EX)
     done = subprocess.run(
@@ -136,13 +136,13 @@ def test_a_port_that_another_program_has_is_said_to_be_in_use() -> None:
     given = {'port': '/dev/none', 'rate_hz': 40.0, 'bodies': COILS}
     sensor = EmTrackerSensor(EmTrackerConfig.model_validate(given), FRAME_ID)
     assert sensor._take(done.stdout.rstrip()) is None
-    # No reply was corrupt: there was none.
+    # There was no reply, so none is reported as corrupt.
     assert [p.code for p in sensor.health().problems] == ['no-server']
     assert '(in use by another program)' in sensor.health().problems[0].text
 
 
-def test_a_device_that_is_slower_than_the_simulated_cameras_counts_its_own_frames() -> None:
-    """Each frame has the time of its number, however often the arm is measured meanwhile."""
+def test_emulated_device_numbers_its_frames_at_its_own_rate() -> None:
+    """Each frame shows the arm at the time of its number, even if measured more often."""
     config = EmTrackerConfig.model_validate(
         {'port': '/dev/none', 'rate_hz': 40.0, 'base_from': 'sensor', 'bodies': COILS[1:]}
     )
@@ -153,7 +153,7 @@ def test_a_device_that_is_slower_than_the_simulated_cameras_counts_its_own_frame
     numbers = []
     for exposure in range(80):
         tips = np.tile(np.eye(4), (2, 1, 1))
-        tips[0, 0, 3] = 1e-3 * exposure / 2  # a millimetre a period of the device
+        tips[0, 0, 3] = 1e-3 * exposure / 2  # 1 mm per period of the device
         device.deliver([PoseMeasurement(exposure / 80.0, tips)], exposure / 80.0 + 0.01)
         reply = device._text(query)
         x_mm = int(reply[4 + 4 * 6 : 4 + 4 * 6 + 7]) / 100.0
@@ -162,12 +162,12 @@ def test_a_device_that_is_slower_than_the_simulated_cameras_counts_its_own_frame
     assert sorted(set(numbers)) == list(range(40))
 
 
-def test_the_check_sum_is_that_of_the_manual() -> None:
+def test_checksum_matches_the_examples_of_the_manual() -> None:
     assert crc16(b'INIT:') == 0xE3A5
     assert crc16(b'OKAY') == 0xA896
 
 
-def test_a_base_by_calibration_is_off_by_what_the_calibration_admits(tmp_path: Path) -> None:
+def test_emulated_base_calibration_errs_by_its_stated_covariance(tmp_path: Path) -> None:
     calibration = BaseCalibration(X_RB, np.diag([1e-6] * 3 + [4e-6] * 3), 1e-3)
     write_base(tmp_path / 'base.yaml', calibration)
     config = EmTrackerConfig.model_validate(
@@ -191,8 +191,8 @@ def test_a_base_by_calibration_is_off_by_what_the_calibration_admits(tmp_path: P
         TrackedScene(missing, SECTIONS, 0)
 
 
-def test_a_simulated_tracker_is_calibrated_as_wrongly_as_the_emulated_one() -> None:
-    """Where the driver has the coil is where the simulated sensor of `softarm compare` has it."""
+def test_simulated_tracker_has_the_calibration_error_of_the_emulated_one() -> None:
+    """The driver and the simulated sensor of `softarm compare` measure the same coil pose."""
     rig = load_rig('pam_arm')
     config = sensor_config(rig, 'em_tracker')
     tip = pose(exp_so3([0.3, -0.2, 0.1]), [0.2, -0.1, 0.9])

@@ -1,4 +1,4 @@
-"""Frames of a tracker to sightings, without a network: order, base, names, impossible values."""
+"""From tracker frames to sightings, without a network: order, base, names, invalid values."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def config(**fields: object) -> PoseSensorConfig:
 
 
 def frame(number: int, *, without: str = '', lost: tuple[str, ...] = ()) -> CapturedFrame:
-    """Return what a tracker sends of the swinging arm; it takes 5 ms, and the network 1 ms."""
+    """Return a tracker's frame of the swinging arm, sent after 5 ms and received 1 ms later."""
     places = config().places(SECTIONS)
     time_s = 0.01 * number
     tips = section_tips(time_s)
@@ -73,7 +73,7 @@ def fed(intake: FrameIntake, clock: ManualTime, frames: list[CapturedFrame]) -> 
     return found
 
 
-def test_bodies_are_where_the_arm_was_in_the_frame_of_its_base(
+def test_bodies_match_the_arm_at_the_exposure_in_its_base_frame(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     clock = ManualTime()
@@ -110,7 +110,7 @@ def test_older_frames_after_newer_ones_are_not_used() -> None:
     assert {p.code for p in intake.health().problems} == {'out-of-order'}
 
 
-def test_a_device_that_began_anew_is_followed() -> None:
+def test_restarted_device_is_followed_after_one_clock_jump() -> None:
     clock = ManualTime()
     intake = FrameIntake(config(), FRAME_ID, clock)
     fed(intake, clock, [frame(k) for k in range(200)])
@@ -135,12 +135,12 @@ def test_a_device_that_began_anew_is_followed() -> None:
         ({'bodies': (CapturedBody('tip', (0, 0, 0), (0, math.nan, 0, 1)),)}, 'quaternion of norm'),
     ],
 )
-def test_values_that_no_device_measures_are_refused(wrong: dict, what: str) -> None:
+def test_impossible_values_in_a_frame_are_refused(wrong: dict, what: str) -> None:
     with pytest.raises(CorruptFrameError, match=what):
         replace(frame(0), **wrong).check()
 
 
-def test_a_calibrated_base_stands_for_a_body_on_it(tmp_path: Path) -> None:
+def test_base_calibration_replaces_a_body_on_the_base(tmp_path: Path) -> None:
     file = tmp_path / 'base.yaml'
     write_base(file, BaseCalibration(X_SB, 1e-8 * np.eye(6), 1e-4))
     found = read_base(file)
@@ -154,8 +154,8 @@ def test_a_calibrated_base_stands_for_a_body_on_it(tmp_path: Path) -> None:
     np.testing.assert_allclose(tip, section_tips(0.04)[1], atol=1e-9)
 
 
-def test_single_markers_are_believed_no_more_than_bodies() -> None:
-    """A marker that takes the name of another must not move an arm that is steered by it."""
+def test_implausible_single_markers_are_rejected_like_bodies() -> None:
+    """A marker that takes the name of another must not move an arm that is controlled by it."""
     clock = ManualTime()
     points = [{'name': '5', 'section': 'proximal'}, {'name': '7', 'section': 'distal'}]
     intake = FrameIntake(config(points=points, plausibility={'reach_m': 0.5}), FRAME_ID, clock)
@@ -180,7 +180,7 @@ def test_single_markers_are_believed_no_more_than_bodies() -> None:
     assert codes == {('swap', '5'), ('swap', '7'), ('jump', '7'), ('reach', '7')}
 
 
-def test_a_calibration_that_mirrors_is_refused(tmp_path: Path) -> None:
+def test_mirrored_base_calibration_is_refused(tmp_path: Path) -> None:
     """A left-handed base frame moves the arm the wrong way along one axis."""
     file = tmp_path / 'base.yaml'
     mirrored = X_SB @ np.diag([1.0, 1.0, -1.0, 1.0])
@@ -199,7 +199,7 @@ def test_a_calibration_that_mirrors_is_refused(tmp_path: Path) -> None:
         ('[', 'base_calibration'),
     ],
 )
-def test_a_calibration_that_is_none_is_refused_by_name(
+def test_invalid_base_calibration_is_refused_in_one_line(
     tmp_path: Path, text: str | None, what: str
 ) -> None:
     file = tmp_path / 'base.yaml'
@@ -211,7 +211,7 @@ def test_a_calibration_that_is_none_is_refused_by_name(
 
 
 @pytest.mark.parametrize('step_s', [0.7, -0.7])
-def test_a_clock_that_was_set_is_told_as_nothing_else(step_s: float) -> None:
+def test_clock_jump_is_reported_only_as_wrong_time_and_clock_jump(step_s: float) -> None:
     clock = ManualTime()
     intake = FrameIntake(config(), FRAME_ID, clock)
     told: list[set[str]] = []
@@ -221,7 +221,7 @@ def test_a_clock_that_was_set_is_told_as_nothing_else(step_s: float) -> None:
         fed(intake, clock, [one])
         told.append({problem.code for problem in intake.problems.now(clock.time_s)})
     assert not any(told[:100])
-    # Nothing is late here; that the clock was set is known after a few frames.
+    # No frame is late here; the clock jump is known after a few frames.
     assert told[100] == {'wrong-time'}
     assert told[-1] == {'clock-jump'}
     assert set().union(*told) == {'wrong-time', 'clock-jump'}
@@ -231,7 +231,7 @@ def test_a_clock_that_was_set_is_told_as_nothing_else(step_s: float) -> None:
     ('wrong_s', 'what'),
     [(0.7, 'dated 0.700 s after its arrival'), (-3.0e6, 's before the previous frame')],
 )
-def test_a_garbled_time_is_not_told_as_a_slow_network(wrong_s: float, what: str) -> None:
+def test_corrupt_time_of_a_frame_is_reported_as_wrong_time_only(wrong_s: float, what: str) -> None:
     clock = ManualTime()
     intake = FrameIntake(config(), FRAME_ID, clock)
     frames = [frame(k) for k in range(60)]
@@ -244,8 +244,8 @@ def test_a_garbled_time_is_not_told_as_a_slow_network(wrong_s: float, what: str)
     assert what in problem.text
 
 
-def test_a_frame_that_comes_again_after_a_pause_is_not_used_and_no_fault() -> None:
-    """A reader that was begun anew asks again for what the device sent last."""
+def test_frame_repeated_after_a_pause_is_not_used_and_is_no_fault() -> None:
+    """A restarted reader requests the last frame of the device again."""
     clock = ManualTime()
     intake = FrameIntake(config(), FRAME_ID, clock)
     frames = [frame(k) for k in range(30)]
@@ -253,7 +253,7 @@ def test_a_frame_that_comes_again_after_a_pause_is_not_used_and_no_fault() -> No
     assert not intake.problems.now(clock.time_s)
 
 
-def test_frames_that_a_network_kept_back_are_late() -> None:
+def test_frames_delayed_by_the_network_are_reported_as_late() -> None:
     clock = ManualTime()
     intake = FrameIntake(config(), FRAME_ID, clock)
     frames = [frame(k) for k in range(80)]
@@ -267,7 +267,7 @@ def test_frames_that_a_network_kept_back_are_late() -> None:
 
 
 def seen_by_tracker(scene: TrackedScene, number: int) -> CapturedFrame:
-    """Return what a tracker sends of the swinging arm, with the faults of a scene."""
+    """Return a tracker's frame of the swinging arm, with the faults of a scene."""
     now_s = 0.01 * number
     (sent,) = scene.passing([PoseMeasurement(now_s - 0.005, section_tips(now_s))], now_s)
     bodies = tuple(
@@ -288,7 +288,7 @@ def seen_by_tracker(scene: TrackedScene, number: int) -> CapturedFrame:
         (('clock', 'swap'), {('clock-jump', 'clock'), ('swap', 'tip'), ('swap', 'middle')}),
     ],
 )
-def test_two_faults_at_once_are_both_named(
+def test_two_simultaneous_faults_are_both_reported_until_mended(
     faults: tuple[str, ...], told: set[tuple[str, str]]
 ) -> None:
     clock, scene = ManualTime(), TrackedScene(config(), SECTIONS, 0)
@@ -299,7 +299,7 @@ def test_two_faults_at_once_are_both_named(
     fed(intake, clock, [seen_by_tracker(scene, k) for k in range(50, 150)])
     problems = intake.problems.now(clock.time_s)
     assert {(p.code, p.subject) for p in problems} == told
-    assert problems[0].code == 'clock-jump'  # the gravest
+    assert problems[0].code == 'clock-jump'  # the most severe
     scene.inject('mend')
     assert scene.told_faults() == 'none'
     fed(intake, clock, [seen_by_tracker(scene, k) for k in range(150, 500)])
@@ -307,7 +307,7 @@ def test_two_faults_at_once_are_both_named(
     assert intake.health().seen == ('middle', 'tip')
 
 
-def test_a_problem_that_lasted_is_over_soon_after_it_was_mended() -> None:
+def test_single_problem_is_reported_for_3_s_and_a_lasting_one_1_s_after_its_end() -> None:
     log, problem = ProblemLog(), SensorProblem('body-lost', 'tip', 'not seen', 'look')
     log.report(0.0, 1, problem)
     assert log.now(2.9) == (problem,)
@@ -318,7 +318,7 @@ def test_a_problem_that_lasted_is_over_soon_after_it_was_mended() -> None:
     assert log.now(21.0) == ()
 
 
-def test_frames_that_do_not_come_now_are_no_low_rate_and_have_one_reason() -> None:
+def test_missing_frames_are_reported_with_one_reason_and_no_low_rate() -> None:
     clock = ManualTime()
     intake = FrameIntake(config(timeout_s=0.5), FRAME_ID, clock)
     fed(intake, clock, [frame(k) for k in range(300)])

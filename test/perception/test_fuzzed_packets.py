@@ -1,4 +1,4 @@
-"""Garbled packets crash nothing, and what no device measures is no pose; `make fuzz` goes on."""
+"""Corrupted packets cause no crash and no impossible pose; `make fuzz` tests many more."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ LIBRARY = {'natnet': 'natnet', 'qtm': 'qtm_rt', 'vrpn': 'struct', 'ndi': 'json'}
 
 
 @pytest.mark.parametrize('name', CASES)
-def test_garbled_packets_are_refused_or_hold_what_can_be(name: str) -> None:
+def test_corrupted_packets_are_refused_or_give_possible_values(name: str) -> None:
     try:
         importlib.import_module(LIBRARY[name])
     except ImportError:
@@ -20,5 +20,5 @@ def test_garbled_packets_are_refused_or_hold_what_can_be(name: str) -> None:
     packets, read = CASES[name]()
     made = fuzz(packets, read, 5000, seed=1)
     assert made['refused'] > 2500
-    # Not all is refused: the mutations reach behind the checks of length.
+    # Some are accepted: the corruptions reach beyond the checks of length.
     assert made['frame'] > 10

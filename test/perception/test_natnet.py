@@ -51,16 +51,14 @@ def streaming(version: tuple[int, int] = (4, 1), **fields: object) -> Iterator[B
 
 @pytest.mark.parametrize(
     ('version', 'fields'),
-    [  # what a version changes is over before axes, units and bases are looked at
+    [  # versions differ only in steps before axes, units and bases are handled
         ((3, 1), {}),
         ((4, 0), {'up_axis': 'z', 'unit': 'mm'}),
         ((4, 1), {'base_from': 'sensor', 'up_axis': 'y'}),
         ((4, 2), {}),
     ],
 )
-def test_poses_are_where_the_arm_was_when_it_was_exposed(
-    version: tuple[int, int], fields: dict
-) -> None:
+def test_poses_match_the_arm_at_the_exposure(version: tuple[int, int], fields: dict) -> None:
     with streaming(version, **fields) as running:
         settle(running)
         found = running.read(1.0)
@@ -77,7 +75,7 @@ def test_poses_are_where_the_arm_was_when_it_was_exposed(
     assert 'NatNet ' + '.'.join(map(str, version)) in health.values['server']
 
 
-def test_single_markers_are_points() -> None:
+def test_single_markers_are_delivered_as_points() -> None:
     check_that_single_markers_are_points(streaming)
 
 
@@ -85,14 +83,14 @@ def test_single_markers_are_points() -> None:
     ('fault', 'code', 'subject', 'tip'),
     (*FAULTS, RENAMED, ('second', 'second-sender', 'network', 'pose'), GARBLED),
 )
-def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
+def test_fault_is_reported_with_advice_and_gives_no_wrong_pose(
     fault: str, code: str, subject: str, tip: str
 ) -> None:
     check_that_a_fault_moves_nothing(streaming, fault, code, subject, tip)
 
 
 @pytest.mark.parametrize('fault', ['clock', 'clock-back'])
-def test_a_clock_that_is_set_is_noticed_and_stamps_stay_right(fault: str) -> None:
+def test_jump_of_the_server_clock_is_reported_and_stamps_stay_right(fault: str) -> None:
     check_that_a_set_clock_is_noticed(streaming, fault)
 
 
@@ -100,11 +98,11 @@ def test_jitter_of_the_network_does_not_shift_the_stamps() -> None:
     check_that_jitter_shifts_no_stamp(streaming)
 
 
-def test_a_server_that_starts_late_or_again_is_found() -> None:
+def test_late_server_is_found_and_found_again_by_a_reopened_sensor() -> None:
     check_that_a_late_server_is_found(streaming)
 
 
-def test_a_server_that_starts_anew_may_number_its_bodies_otherwise() -> None:
+def test_restarted_server_may_renumber_its_bodies() -> None:
     with streaming(timeout_s=0.2) as running:
         settle(running)
         running.device.inject('die')
@@ -118,13 +116,13 @@ def test_a_server_that_starts_anew_may_number_its_bodies_otherwise() -> None:
     assert max(running.errors_m(found)) < 8e-3
 
 
-def test_a_lost_frame_may_have_reported_that_bodies_are_numbered_otherwise() -> None:
+def test_renumbered_bodies_are_noticed_if_the_frame_that_reports_it_is_lost() -> None:
     with streaming() as running:
         settle(running)
         base, middle, tip = running.sensor.config.bodies
         settings = running.sensor.config.model_copy(update={'bodies': (tip, middle, base)})
         scene = TrackedScene(settings, SECTIONS, 0, OWN_FAULTS)
-        running.device._names = list(scene.names)  # as if the frame that says so had been sent
+        running.device._names = list(scene.names)  # as if the frame that reports it had been sent
         running.device.scene = scene
         running.read(0.2)
         found = running.read(0.3)
@@ -132,7 +130,7 @@ def test_a_lost_frame_may_have_reported_that_bodies_are_numbered_otherwise() -> 
     assert max(running.errors_m(found)) < 8e-3
 
 
-def test_a_program_that_takes_over_a_stream_that_stopped_is_told() -> None:
+def test_stream_taken_over_by_another_program_is_reported() -> None:
     with streaming(timeout_s=0.2) as running:
         settle(running)
         first = running.device
@@ -148,7 +146,7 @@ def test_a_program_that_takes_over_a_stream_that_stopped_is_told() -> None:
             second.close()
 
 
-def test_an_old_version_is_refused_with_what_to_do() -> None:
+def test_old_natnet_version_is_reported() -> None:
     with streaming((2, 9)) as running:
         running.wait_for(lambda: 'version' in running.codes())
         assert 'NatNet 2.9' in str(running.sensor.health().problems[0])
@@ -157,7 +155,7 @@ def test_an_old_version_is_refused_with_what_to_do() -> None:
 @pytest.mark.parametrize(
     ('field', 'value'), [('local', '203.0.113.7'), ('server', 'motive.invalid')]
 )
-def test_what_the_network_does_not_have_is_named_and_tried_again(field: str, value: str) -> None:
+def test_unreachable_address_is_reported_and_tried_again(field: str, value: str) -> None:
     with streaming() as running:
         reachable = running.sensor.config
         running.sensor.config = reachable.model_copy(update={field: value})
@@ -166,5 +164,5 @@ def test_what_the_network_does_not_have_is_named_and_tried_again(field: str, val
         problem = running.sensor.health().problems[0]
         assert problem.code == 'no-server'
         assert problem.text.startswith(f'{field} = {value!r}')
-        running.sensor.config = reachable  # the network has come up
+        running.sensor.config = reachable  # the network is up
         running.wait_for(lambda: running.sensor.health().connected)

@@ -1,4 +1,4 @@
-"""Poses that cannot be are not used, whatever the sensor says."""
+"""Impossible poses are not used, even if the sensor reports them."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ def judged(change, frames: int = 300) -> list:
     return found
 
 
-def test_an_arm_that_swings_is_believed() -> None:
+def test_poses_of_a_swinging_arm_are_accepted() -> None:
     for verdicts in judged(lambda k, poses: poses):
         assert all(not v.fault and v.position and v.orientation for v in verdicts.values())
 
 
 @pytest.mark.parametrize('first', [0, 1, 100])
-def test_flips_keep_their_position_and_lose_their_orientation(first: int) -> None:
+def test_flipped_body_keeps_its_position_and_loses_its_orientation(first: int) -> None:
     def change(k, poses):
         return {**poses, 'tip': poses['tip'] @ FLIP} if first <= k < 200 else poses
 
@@ -50,8 +50,8 @@ def test_flips_keep_their_position_and_lose_their_orientation(first: int) -> Non
 
 
 @pytest.mark.parametrize('axis', [rotation_x, rotation_y, rotation_z])
-def test_a_flip_about_any_axis_lasts_until_the_body_is_seen_as_it_was(axis) -> None:
-    """The arm turns by far more than the limit between neighbours meanwhile."""
+def test_flip_about_any_axis_is_rejected_until_it_ends(axis) -> None:
+    """Meanwhile the arm turns by far more than the limit between consecutive frames."""
     flip = pose(axis(np.radians(170.0)), np.zeros(3))
 
     def change(k, poses):
@@ -62,7 +62,7 @@ def test_a_flip_about_any_axis_lasts_until_the_body_is_seen_as_it_was(axis) -> N
         assert verdicts['tip'].orientation != (30 <= k < 130)
 
 
-def test_a_body_that_was_hidden_may_have_turned() -> None:
+def test_body_may_have_turned_while_it_was_hidden() -> None:
     def change(k, poses):
         return {'middle': poses['middle']} if 30 <= k < 130 else poses
 
@@ -71,7 +71,7 @@ def test_a_body_that_was_hidden_may_have_turned() -> None:
         assert ('tip' in verdicts) != (30 <= k < 130)
 
 
-def test_bends_that_an_arm_cannot_make_are_rejected_where_that_is_stated() -> None:
+def test_bend_beyond_max_bend_deg_is_rejected() -> None:
     plausibility = Plausibility(PlausibilityConfig(max_bend_deg=90.0))
     verdict = plausibility.judge(0.0, {'tip': pose(rotation_x(1.7), [0, 0, 0.1])})['tip']
     assert (verdict.fault, verdict.position, verdict.orientation) == ('flip', True, False)
@@ -92,8 +92,8 @@ def test_bodies_that_swap_names_are_both_rejected_until_they_swap_back() -> None
             assert verdict.orientation != swapped
 
 
-def test_bodies_that_swap_names_while_nothing_is_seen_are_both_rejected() -> None:
-    """After 0.2 s without a frame each could have got to where the other was."""
+def test_bodies_that_swap_names_during_a_gap_are_both_rejected() -> None:
+    """After 0.2 s without a frame each could have moved to the place of the other."""
 
     def change(k, poses):
         if 80 <= k < 100:
@@ -104,7 +104,7 @@ def test_bodies_that_swap_names_while_nothing_is_seen_are_both_rejected() -> Non
         assert {v.fault for v in verdicts.values()} <= ({'swap'} if 100 <= k < 250 else {''}), k
 
 
-def test_a_body_seen_where_one_is_that_is_not_seen_is_not_believed_however_long() -> None:
+def test_body_at_the_place_of_a_hidden_one_is_rejected_as_long_as_that_lasts() -> None:
     def change(k, poses):
         return {'tip': poses['middle']} if 100 <= k < 250 else poses
 
@@ -116,7 +116,7 @@ def test_a_body_seen_where_one_is_that_is_not_seen_is_not_believed_however_long(
             assert "'middle'" in tip.text
 
 
-def test_a_reflection_is_rejected_and_a_body_put_elsewhere_is_believed_later() -> None:
+def test_reflection_is_rejected_and_a_displaced_body_is_accepted_later() -> None:
     shift = pose(np.eye(3), [0.3, 0.0, 0.0])
 
     def change(k, poses):
@@ -130,7 +130,7 @@ def test_a_reflection_is_rejected_and_a_body_put_elsewhere_is_believed_later() -
     assert not any(v.fault for v in tips[131:])
 
 
-def test_reach_is_a_limit_where_one_is_given() -> None:
+def test_pose_beyond_reach_m_is_rejected() -> None:
     plausibility = Plausibility(PlausibilityConfig(reach_m=0.5))
     far = pose(np.eye(3), [0.0, 0.0, 0.6])
     verdict = plausibility.judge(0.0, {'tip': far})['tip']
@@ -141,12 +141,12 @@ def test_reach_is_a_limit_where_one_is_given() -> None:
 @pytest.mark.parametrize('bend', np.radians([-170, -90, 0, 45, 120, 170]))
 @pytest.mark.parametrize('plane', np.radians([0, 50, 200]))
 @pytest.mark.parametrize('twist', np.radians([-170, -30, 0, 90]))
-def test_twist_is_what_is_not_bend(bend: float, plane: float, twist: float) -> None:
+def test_twist_is_separated_from_bend(bend: float, plane: float, twist: float) -> None:
     bent = rotation_z(plane) @ rotation_x(bend) @ rotation_z(-plane)
     assert twist_of(bent @ rotation_z(twist)) == pytest.approx(twist, abs=1e-9)
 
 
-def test_half_turns_have_a_twist_too() -> None:
+def test_twist_is_defined_for_half_turns() -> None:
     assert abs(twist_of(rotation_z(np.pi))) == pytest.approx(np.pi)
     assert abs(twist_of(rotation_y(2.0) @ rotation_z(np.pi))) == pytest.approx(np.pi)
     assert twist_of(rotation_x(np.pi)) == 0.0

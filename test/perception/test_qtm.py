@@ -58,24 +58,24 @@ def streaming(**fields: object) -> Iterator[Bench]:
 
 
 @pytest.mark.parametrize('fields', [{}, {'base_from': 'sensor'}])
-def test_poses_are_where_the_arm_was_when_it_was_exposed(fields: dict) -> None:
+def test_poses_match_the_arm_at_the_exposure(fields: dict) -> None:
     with streaming(**fields) as running:
         check_that_poses_are_where_the_arm_was(running)
 
 
-def test_single_markers_are_points() -> None:
+def test_single_markers_are_delivered_as_points() -> None:
     check_that_single_markers_are_points(streaming)
 
 
 @pytest.mark.parametrize(('fault', 'code', 'subject', 'tip'), (*FAULTS, RENAMED, MUTE, GARBLED))
-def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
+def test_fault_is_reported_with_advice_and_gives_no_wrong_pose(
     fault: str, code: str, subject: str, tip: str
 ) -> None:
     check_that_a_fault_moves_nothing(streaming, fault, code, subject, tip)
 
 
 @pytest.mark.parametrize('fault', ['clock', 'clock-back'])
-def test_a_clock_that_is_set_is_noticed_and_stamps_stay_right(fault: str) -> None:
+def test_jump_of_the_server_clock_is_reported_and_stamps_stay_right(fault: str) -> None:
     check_that_a_set_clock_is_noticed(streaming, fault)
 
 
@@ -83,11 +83,11 @@ def test_jitter_of_the_network_does_not_shift_the_stamps() -> None:
     check_that_jitter_shifts_no_stamp(streaming)
 
 
-def test_a_server_that_starts_late_or_again_is_found() -> None:
+def test_late_server_is_found_and_found_again_by_a_reopened_sensor() -> None:
     check_that_a_late_server_is_found(streaming)
 
 
-def test_a_connection_that_is_lost_and_back_is_told_and_streams_at_once() -> None:
+def test_lost_connection_is_reported_and_streams_at_once_when_restored() -> None:
     with streaming(timeout_s=25.0) as running:
         running.wait_for(lambda: len(running.sightings) > 10)
         running.device.inject('die')
@@ -96,7 +96,7 @@ def test_a_connection_that_is_lost_and_back_is_told_and_streams_at_once() -> Non
         running.device.inject('mend')
         began, seen = running.now_s, len(running.sightings)
         running.wait_for(lambda: len(running.sightings) > seen + 5)
-        assert running.now_s - began < 20.0  # not after frames were missed for timeout_s
+        assert running.now_s - began < 20.0  # without waiting for timeout_s
     (problem,) = (problem for problem in told if problem.code == 'no-server')
     assert problem.subject == 'server'
     assert 'connection' in problem.text

@@ -1,4 +1,4 @@
-"""What a rig file may say about a sensor of poses."""
+"""Fields of a pose sensor in a rig file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ BASE = {'name': 'base plate', 'section': 'base'}
 TIP = {'name': 'tip', 'section': 'distal', 'offset_m': (0.0, 0.0, 0.01), 'turn_deg': (0, 0, 90)}
 
 
-def test_places_are_found_by_the_names_of_sections() -> None:
+def test_places_of_bodies_and_points_follow_from_section_names() -> None:
     config = PoseSensorConfig(
         rate_hz=100.0, bodies=(BASE, TIP), points=({'name': 'm1', 'section': 'proximal'},)
     )
@@ -27,7 +27,7 @@ def test_places_are_found_by_the_names_of_sections() -> None:
     assert config.base_body is not None and config.base_body.name == 'base plate'
 
 
-def test_an_unknown_section_is_named_with_those_there_are() -> None:
+def test_unknown_section_is_refused_with_the_known_ones() -> None:
     config = PoseSensorConfig(rate_hz=100.0, bodies=(BASE, {'name': 'tip', 'section': 'dist'}))
     with pytest.raises(ValueError, match="'dist': expected one of base, proximal, distal"):
         config.places(SECTIONS)
@@ -44,13 +44,13 @@ def test_an_unknown_section_is_named_with_those_there_are() -> None:
         ({'bodies': (BASE, {**TIP, 'fraction': 1.1})}, 'less than or equal to 1'),
     ],
 )
-def test_what_cannot_be_is_refused(fields: dict, what: str) -> None:
+def test_invalid_pose_sensor_fields_are_refused(fields: dict, what: str) -> None:
     with pytest.raises(ValidationError, match=what):
         PoseSensorConfig(rate_hz=100.0, **fields)
 
 
 @pytest.mark.parametrize('name', ['192.168.1.10', 'motive', 'MOTIVE_PC.lab.', 'a.b-c.example'])
-def test_a_name_or_an_address_is_a_computer(name: str) -> None:
+def test_server_accepts_a_host_name_or_an_ipv4_address(name: str) -> None:
     assert NatNetConfig(rate_hz=100.0, bodies=(BASE, TIP), server=name).server == name
 
 
@@ -69,13 +69,13 @@ def test_a_name_or_an_address_is_a_computer(name: str) -> None:
         ('multicast_group', 'motive', '224.0.0.0 to 239.255.255.255'),
     ],
 )
-def test_what_is_no_address_is_refused(field: str, value: str, what: str) -> None:
+def test_invalid_network_addresses_are_refused(field: str, value: str, what: str) -> None:
     fields = {'server': '192.168.1.10', field: value}
     with pytest.raises(ValidationError, match=what):
         NatNetConfig(rate_hz=100.0, bodies=(BASE, TIP), **fields)
 
 
-def test_a_host_that_is_reached_by_tcp_may_have_an_address_of_ipv6() -> None:
+def test_qtm_host_may_be_an_ipv6_address_but_have_no_port() -> None:
     assert QtmConfig(rate_hz=100.0, bodies=(BASE, TIP), host='fe80::1').host == 'fe80::1'
     with pytest.raises(ValidationError, match='name or address alone'):
         QtmConfig(rate_hz=100.0, bodies=(BASE, TIP), host='qtm:22223')

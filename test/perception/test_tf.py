@@ -1,4 +1,4 @@
-"""Frames on /tf from transforms to sightings, on a clock of the test's own."""
+"""From transforms on /tf to sightings, on a clock that the test sets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from softarm_ros.rigs.loader import load_rig
 
 ROOM = 'map'
 BASE_IN_ROOM = pose(exp_so3([0.3, -0.2, 1.0]), [1.0, -2.0, 0.5])
-WALL_S = 1.7e9  # when the test begins, by the clock of the stamps
+WALL_S = 1.7e9  # start of the test, on the clock of the stamps
 
 
 def config(**fields: object) -> TfConfig:
@@ -39,7 +39,7 @@ def transform(stamp_s: float, parent: str, child: str, X: Array) -> FrameTransfo
 
 
 class Room:
-    """A driver that publishes the bodies of a swinging arm, and the sensor that takes them."""
+    """A driver that publishes the bodies of a swinging arm, and the sensor that receives them."""
 
     def __init__(self, **fields: object) -> None:
         self.clock = ManualClock()
@@ -67,7 +67,7 @@ class Room:
         self.clock.sleep(self.began_s + stamp_s + DELAY_S - self.clock.now_s())
 
     def run(self, count: int, first: int = 0, change: object = None) -> list[Sighting]:
-        """Send `count` exposures as they come, changed by `change`; return what was seen."""
+        """Send `count` exposures in time, each changed by `change`; return the sightings."""
         found = []
         for k in range(first, first + count):
             self.until(k / RATE_HZ)
@@ -77,7 +77,7 @@ class Room:
         return found
 
     def errors_m(self, sightings: list[Sighting], stamps_s: Sequence[float]) -> Array:
-        """Return by how much bodies are off where the arm was at these times (n,)."""
+        """Return the errors (n,) of bodies against the arm at these times."""
         found = []
         for sighting, stamp_s in zip(sightings, stamps_s, strict=True):
             tips = section_tips(stamp_s)
@@ -91,7 +91,7 @@ class Room:
         return {problem.code: str(problem) for problem in self.sensor.health().problems}
 
 
-def test_bodies_in_the_room_are_seen_in_the_base_frame():
+def test_bodies_in_the_room_are_delivered_in_the_base_frame():
     room = Room()
     seen = room.run(20)
     assert len(seen) == 20
@@ -101,7 +101,7 @@ def test_bodies_in_the_room_are_seen_in_the_base_frame():
     assert room.problems() == {}
 
 
-def test_stamps_are_believed():
+def test_stamp_and_latency_follow_from_the_stamps_of_transforms():
     room = Room()
     room.run(20)
     before = time.time()
@@ -112,7 +112,7 @@ def test_stamps_are_believed():
     assert before - DELAY_S - 1e-3 <= 1e-9 * sighting.stamp_ns <= after - DELAY_S + 1e-3
 
 
-def test_a_message_for_each_body_is_one_exposure():
+def test_separate_messages_of_bodies_form_one_exposure():
     room = Room()
     for k in range(5):
         room.until(k / RATE_HZ)
@@ -131,8 +131,8 @@ def test_an_exposure_that_lacks_a_body_is_used_without_it():
     assert 'tip' in room.problems()['body-lost']
 
 
-def test_chains_lead_through_static_and_moving_frames():
-    """A base on a stand that does not move, a tip whose markers sit on a plate that does."""
+def test_poses_are_composed_over_static_and_moving_frames():
+    """The base is on a static stand; the markers of the tip are on a moving plate."""
     room = Room()
     plate = pose(exp_so3([0.0, 0.4, 0.0]), [0.0, 0.02, 0.01])
     stand = pose(exp_so3([0.0, 0.0, 0.5]), [0.2, 0.0, 1.0])
@@ -156,12 +156,12 @@ def test_chains_lead_through_static_and_moving_frames():
             ]
         )
         seen = room.sensor.read(0.005)
-        if k > 0:  # from the first on it is known that the camera is on the way
+        if k > 0:  # after the first exposure the sensor knows that the camera is in the chain
             assert room.errors_m(seen, [k / RATE_HZ]).max() < 1e-9
             assert len(seen[0].bodies) == 2
 
 
-def test_other_robots_disturb_nothing():
+def test_transforms_of_other_robots_are_ignored():
     room = Room()
 
     def among_others(sent: list[FrameTransform]) -> list[FrameTransform]:
@@ -186,7 +186,7 @@ def test_other_robots_disturb_nothing():
         ({'parent': 'odom'}, 'wrong-frame', "tip: is given in 'odom', which no transform ties"),
     ],
 )
-def test_a_transform_that_is_wrong_is_named_and_not_used(change, code, said):
+def test_invalid_transform_is_reported_and_not_used(change, code, said):
     room = Room()
     room.run(10)
 
@@ -200,7 +200,7 @@ def test_a_transform_that_is_wrong_is_named_and_not_used(change, code, said):
 
 
 @pytest.mark.parametrize('shift_s', [0.3, -20.0, -WALL_S])
-def test_stamps_that_cannot_be_are_not_used(shift_s):
+def test_transforms_with_impossible_stamps_are_not_used(shift_s):
     room = Room()
 
     def shifted(sent: list[FrameTransform]) -> list[FrameTransform]:
@@ -210,7 +210,7 @@ def test_stamps_that_cannot_be_are_not_used(shift_s):
     assert 'clocks of both computers must agree' in room.problems()['corrupt']
 
 
-def test_a_clock_that_is_a_little_ahead_is_no_fault():
+def test_stamps_slightly_in_the_future_are_accepted():
     room = Room()
     ahead_ns = round(1e9 * (DELAY_S + 0.5 * AHEAD_S))
 
@@ -221,7 +221,7 @@ def test_a_clock_that_is_a_little_ahead_is_no_fault():
     assert room.problems() == {}
 
 
-def test_two_programs_that_publish_the_same_frames_are_noticed():
+def test_frames_published_by_two_programs_are_reported():
     room = Room()
     room.run(10)
     room.send(room.bodies(0.05))
@@ -229,7 +229,7 @@ def test_two_programs_that_publish_the_same_frames_are_noticed():
     assert 'two programs' in room.problems()['out-of-order']
 
 
-def test_silence_is_named():
+def test_missing_transforms_are_reported():
     room = Room()
     assert 'no transforms arrive' in room.problems()['no-server']
     room.send([transform(0.0, 'robot', 'wheel', np.eye(4))])
@@ -241,19 +241,19 @@ def test_silence_is_named():
     assert not room.sensor.health().connected
 
 
-def test_an_unknown_body_is_named_with_what_there_is():
+def test_body_without_a_frame_is_reported_with_the_published_frames():
     room = Room(bodies=[*BODIES, {'name': 'elbow', 'section': 'proximal'}])
     room.run(40, change=lambda sent: sent[:3])
     assert 'it sends base, middle, tip' in room.problems()['wrong-name']
 
 
-def test_frames_in_a_circle_lead_nowhere():
+def test_chain_through_a_cycle_of_frames_ends():
     a = transform(0.0, 'b', 'a', np.eye(4)).link()
     b = transform(0.0, 'a', 'b', np.eye(4)).link()
     assert chain_to(ROOM, 'a', {'a': a, 'b': b}).last in ('a', 'b')
 
 
-def test_flips_are_rejected_as_those_of_other_sensors():
+def test_flipped_body_is_reported_and_keeps_only_its_position():
     room = Room()
     room.run(10)
     half = exp_so3([0.0, 0.0, np.pi])
@@ -277,13 +277,13 @@ def test_flips_are_rejected_as_those_of_other_sensors():
         ({'frame': '/map'}, 'no leading slash'),
     ],
 )
-def test_what_a_file_may_not_say(fields, said):
+def test_invalid_tf_fields_are_refused(fields, said):
     with pytest.raises(ValueError, match=said):
         config(**fields)
 
 
-def test_links_drawn_from_the_command_are_no_measurement():
-    """They would tell the loop that the arm is where it was sent."""
+def test_link_frames_drawn_from_the_command_are_refused_as_measurements():
+    """The loop would take its own command for a measurement."""
     sensor = (
         '{frame: map, rate_hz: 100, bodies: [{name: cable_arm/base, section: base}, '
         '{name: %s, section: distal}]}'

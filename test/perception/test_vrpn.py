@@ -1,4 +1,4 @@
-"""VRPN from the wire to sightings, and the emulated server under another client."""
+"""VRPN from the wire to sightings, and the emulated server with the VRPN project's client."""
 
 from __future__ import annotations
 
@@ -77,21 +77,21 @@ def streaming(**fields: object) -> Iterator[Bench]:
 
 @pytest.mark.packets
 @pytest.mark.parametrize('fields', [{}, {'base_from': 'sensor'}, {'unit': 'mm'}])
-def test_poses_are_where_the_arm_was_when_it_was_exposed(fields: dict) -> None:
+def test_poses_match_the_arm_at_the_exposure(fields: dict) -> None:
     with streaming(**fields) as running:
         check_that_poses_are_where_the_arm_was(running)
 
 
 @pytest.mark.packets
 @pytest.mark.parametrize(('fault', 'code', 'subject', 'tip'), (*FAULTS, MUTE))
-def test_a_fault_is_named_with_what_to_do_and_moves_nothing(
+def test_fault_is_reported_with_advice_and_gives_no_wrong_pose(
     fault: str, code: str, subject: str, tip: str
 ) -> None:
     check_that_a_fault_moves_nothing(streaming, fault, code, subject, tip)
 
 
 @pytest.mark.packets
-def test_garbled_messages_are_named_and_the_stream_is_taken_up_anew() -> None:
+def test_corrupted_messages_are_reported_and_the_stream_recovers() -> None:
     with streaming() as running:
         settle(running)
         running.device.inject('corrupt')
@@ -108,7 +108,7 @@ def test_garbled_messages_are_named_and_the_stream_is_taken_up_anew() -> None:
 
 @pytest.mark.packets
 @pytest.mark.parametrize('fault', ['clock', 'clock-back'])
-def test_a_clock_that_is_set_is_noticed_and_stamps_stay_right(fault: str) -> None:
+def test_jump_of_the_server_clock_is_reported_and_stamps_stay_right(fault: str) -> None:
     check_that_a_set_clock_is_noticed(streaming, fault)
 
 
@@ -118,11 +118,11 @@ def test_jitter_of_the_network_does_not_shift_the_stamps() -> None:
 
 
 @pytest.mark.packets
-def test_a_server_that_starts_late_or_again_is_found() -> None:
+def test_late_server_is_found_and_found_again_by_a_reopened_sensor() -> None:
     check_that_a_late_server_is_found(streaming)
 
 
-def test_a_host_that_does_not_resolve_is_named() -> None:
+def test_host_that_does_not_resolve_is_named() -> None:
     sensor = VrpnSensor(config(host='nobody.invalid'), FRAME_ID)
     sensor.open()
     try:
@@ -135,7 +135,7 @@ def test_a_host_that_does_not_resolve_is_named() -> None:
 
 
 @pytest.mark.packets
-def test_a_server_that_has_other_bodies_alone_is_said_to_have_them() -> None:
+def test_server_without_any_configured_body_is_reported_with_its_bodies() -> None:
     server = VrpnServer(TrackedScene(config(), SECTIONS, 0, OWN_FAULTS))
     found = server.start()
     others = [{**body, 'name': f'my_{body["name"]}'} for body in BODIES]
@@ -147,8 +147,8 @@ def test_a_server_that_has_other_bodies_alone_is_said_to_have_them() -> None:
 
 
 @pytest.mark.packets
-def test_the_emulated_server_serves_the_vrpn_library() -> None:
-    """The client of the VRPN project, in a process of its own, finds the same bodies."""
+def test_emulated_server_works_with_the_vrpn_library() -> None:
+    """The client of the VRPN project, in its own process, finds the same bodies."""
     pytest.importorskip('motioncapture', reason='needs motioncapture: pip install motioncapture')
     script = (
         'import json, os, sys, time, motioncapture\n'
@@ -184,7 +184,7 @@ def message(kind: int, content: bytes, sender: int = 0, microseconds: int = 250_
     return header + content + bytes(-len(content) % 8)
 
 
-def test_messages_are_found_however_the_stream_is_cut() -> None:
+def test_decoder_finds_messages_however_the_stream_is_split() -> None:
     contents = [b'a', b'longer than eight', b'', bytes(64)]
     stream = COOKIE + b''.join(message(i, c, sender=i) for i, c in enumerate(contents))
     for step in (1, 7, 24, len(stream)):
@@ -206,7 +206,9 @@ def test_messages_are_found_however_the_stream_is_cut() -> None:
         (COOKIE + message(0, b'', microseconds=-1), CorruptFrameError, '-1 microseconds'),
     ],
 )
-def test_what_is_no_vrpn_is_refused(data: bytes, error: type[Exception], text: str) -> None:
+def test_decoder_refuses_data_that_is_not_vrpn(
+    data: bytes, error: type[Exception], text: str
+) -> None:
     with pytest.raises(error, match=text):
         Decoder().feed(data)
 
@@ -218,18 +220,18 @@ def test_what_is_no_vrpn_is_refused(data: bytes, error: type[Exception], text: s
         (struct.pack('>2i7d', -1, 0, *7 * [0.0]), 'sensor -1'),
     ],
 )
-def test_a_pose_that_cannot_be_is_refused(content: bytes, text: str) -> None:
+def test_invalid_pose_message_is_refused(content: bytes, text: str) -> None:
     with pytest.raises(CorruptFrameError, match=text):
         read_pose(content)
 
 
 @pytest.mark.parametrize('content', [b'', b'\0\0\0\x09abc\0', b'\0\0\0\x05\xff\xfe\xfd\xfc\0'])
-def test_a_name_that_cannot_be_is_refused(content: bytes) -> None:
+def test_invalid_name_message_is_refused(content: bytes) -> None:
     with pytest.raises(CorruptFrameError):
         read_name(content)
 
 
-def test_sensors_of_one_tracker_are_told_apart_by_their_numbers() -> None:
+def test_sensors_of_one_tracker_are_distinguished_by_their_numbers() -> None:
     sensor = VrpnSensor(config(bodies=[{**BODIES[0], 'name': 'hand'}]), FRAME_ID)
     names = message(-1, struct.pack('>i', 5) + b'hand\0') + message(
         -2, struct.pack('>i', 22) + b'vrpn_Tracker Pos_Quat\0'
@@ -258,10 +260,10 @@ def test_sensors_of_one_tracker_are_told_apart_by_their_numbers() -> None:
         ('tip', (np.nan, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0)),
     ],
 )
-def test_a_body_without_a_pose_takes_none_of_the_others_with_it(
+def test_body_without_a_valid_pose_does_not_affect_the_others(
     name: str, numbers: tuple[float, ...]
 ) -> None:
-    """Systems of motion capture send zeros of a body that is hidden; it may be another lab's."""
+    """Motion capture systems send zeros for a hidden body, which may be another lab's."""
     sensor = VrpnSensor(config(), FRAME_ID)
     trackers = ('base', 'cup', 'middle', 'tip')
     stream = COOKIE + message(-2, struct.pack('>i', 22) + b'vrpn_Tracker Pos_Quat\0')
@@ -282,21 +284,21 @@ def test_a_body_without_a_pose_takes_none_of_the_others_with_it(
 
     seen = sensor._take(Wire(), stream, 0.0)
     wanted = {'middle', 'tip'} - {name}
-    assert len(seen) >= 9  # the last may wait for what is missing
+    assert len(seen) >= 9  # the last may wait for missing bodies
     assert [{body.name for body in one.bodies} for one in seen] == [wanted] * len(seen)
     problems = {(p.code, p.subject) for p in sensor._intake.problems.now(0.0)}
     assert problems == ({('corrupt', 'tip')} if name == 'tip' else set())
     assert sensor.health().values['bodies_of_server'] == 'base, cup, middle, tip'
 
 
-def test_a_server_that_falls_silent_without_closing_is_asked_anew() -> None:
+def test_server_that_falls_silent_without_closing_is_requested_again() -> None:
     clock = ManualClock()
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as asked:
         asked.bind(('127.0.0.1', 0))
         asked.settimeout(5.0)
         connection = Connection('127.0.0.1', asked.getsockname()[1], clock)
         servers = []
-        for _ in range(2):  # the second is the same after its power was off
+        for _ in range(2):  # the second time after its power was off
             connection.wait(0.0)
             host, port = asked.recv(100).rstrip(b'\0').split()
             servers.append(socket.create_connection((host.decode(), int(port))))
@@ -317,6 +319,6 @@ def test_a_server_that_falls_silent_without_closing_is_asked_anew() -> None:
     ('fields', 'text'),
     [({'unit': 'cm'}, 'unit'), ({'port': 0}, 'port'), ({'host': ''}, 'host')],
 )
-def test_fields_are_checked(fields: dict, text: str) -> None:
+def test_invalid_vrpn_fields_are_refused(fields: dict, text: str) -> None:
     with pytest.raises(ValueError, match=text):
         config(**fields)

@@ -1,4 +1,4 @@
-"""Rendered images of a board: is what comes out what they were rendered with?"""
+"""Calibration from rendered images of a board, compared with the cameras that rendered them."""
 
 import re
 from itertools import pairwise
@@ -52,7 +52,7 @@ def stereo(views):
 
 
 def exact_pairs(count, noise_px, seed=5, window=False, boards=None):
-    """Views without images: corners where they appear, with noise."""
+    """Yield pairs of views without images: projected corners, with noise."""
     rng = np.random.default_rng(seed)
     cameras, ids = small_pair(window), np.arange(CHESSBOARD.corners)
     for n, X in enumerate(held(count, seed) if boards is None else boards[:count]):
@@ -84,7 +84,7 @@ def test_corners_keep_their_numbers_when_the_board_is_upside_down():
     assert np.abs(view.pixels - small_pair().project('left', corners)).max() < 0.5
 
 
-def test_a_camera_is_what_its_images_were_rendered_with(views):
+def test_camera_calibration_recovers_the_rendering_camera(views):
     fit = calibrate_camera(CHESSBOARD, [v[0] for v in views.views], SMALL, 'left')
     true = small_pair().left
     assert fit.rms_px < 0.12
@@ -97,7 +97,7 @@ def test_a_camera_is_what_its_images_were_rendered_with(views):
     assert not fit.outliers
 
 
-def test_a_pair_is_what_its_images_were_rendered_with(stereo):
+def test_stereo_calibration_recovers_the_rendering_pair(stereo):
     true = small_pair()
     assert stereo.rms_px < 0.17  # of both coordinates
     assert stereo.cameras.baseline_m == pytest.approx(true.baseline_m, rel=2e-3)
@@ -106,7 +106,7 @@ def test_a_pair_is_what_its_images_were_rendered_with(stereo):
     assert stereo.flatness_m.max() < 3e-4
 
 
-def test_images_that_are_no_pair_are_named_with_the_cause_and_dropped_on_request():
+def test_mismatched_pair_is_named_with_the_cause_and_dropped_on_request():
     pairs = list(exact_pairs(COUNT, 0.05))
     pairs[4] = (pairs[4][0], BoardView('04', pairs[4][1].ids, pairs[7][1].pixels))
     fit = calibrate_stereo(CHESSBOARD, pairs, (SMALL, SMALL))
@@ -119,12 +119,12 @@ def test_images_that_are_no_pair_are_named_with_the_cause_and_dropped_on_request
 
 
 def mirrored(view):
-    """What is found in the mirror image: corners are numbered along each row the other way."""
+    """Return the view of the mirror image: corners of each row are numbered the other way."""
     pixels = view.pixels.reshape(CHESSBOARD.rows, CHESSBOARD.columns, 2)[:, ::-1].reshape(-1, 2)
     return BoardView(view.name, view.ids, [SMALL[0] - 1, 0] + [-1, 1] * pixels)
 
 
-def test_pairs_to_which_no_two_cameras_fit_are_refused_with_the_cause():
+def test_pairs_that_fit_no_two_cameras_are_refused_with_the_cause():
     good = list(exact_pairs(6, 0.05))
     one = [*good[:2], (good[2][0], mirrored(good[2][1])), *good[3:]]
     with pytest.raises(CameraError, match=r'all pairs; pair 02: \d+ px from .* --drop-outliers'):
@@ -141,7 +141,7 @@ def test_pairs_to_which_no_two_cameras_fit_are_refused_with_the_cause():
         calibrate_stereo(CHESSBOARD, [(left, left) for left, _ in good], (SMALL, SMALL))
 
 
-def test_few_flat_images_in_the_middle_are_warned_of():
+def test_few_flat_images_in_the_middle_cause_warnings():
     X = [
         board_pose((0.075, 0.0, z), (0.02, 0.03, 0.1 * n)) for n, z in enumerate((0.5, 0.55, 0.6))
     ]
@@ -162,17 +162,17 @@ def test_few_flat_images_in_the_middle_are_warned_of():
     assert 'tilt' in found
 
 
-def test_a_board_that_looks_the_same_upside_down_serves_no_pair():
+def test_board_that_looks_the_same_upside_down_is_refused_for_a_pair():
     with pytest.raises(CameraError, match='upside down'):
         calibrate_stereo(Board('chessboard', 9, 7, 0.02), [], (SMALL, SMALL))
 
 
-def test_two_images_are_too_few(views):
+def test_camera_calibration_refuses_two_images(views):
     with pytest.raises(CameraError, match='2 images: expected at least 3'):
         calibrate_camera(CHESSBOARD, [v[0] for v in views.views[:2]], SMALL, 'left')
 
 
-def test_images_that_are_all_alike_are_not_many(views):
+def test_images_of_the_same_place_do_not_count_as_many(views):
     """Their noise averages out, and a focal length twice as large fits to 0.05 px."""
     rng = np.random.default_rng(0)
     first, second = (v[0] for v in views.views[:2])
@@ -184,7 +184,7 @@ def test_images_that_are_all_alike_are_not_many(views):
         calibrate_camera(CHESSBOARD, [*again, second], SMALL, 'left')
 
 
-def test_the_base_is_found_by_a_board_on_it(stereo):
+def test_base_pose_is_found_by_a_board_on_the_base(stereo):
     X_LO = board_pose((0.08, 0.01, 0.52), (0.2, -0.3, 0.1))
     X_BO = pose(exp_so3(np.array([0.0, 0.1, 0.4])), (0.02, 0.03, -0.004))
     rng = np.random.default_rng(9)
@@ -200,7 +200,7 @@ def of_base(*views):
     return base_from_board(small_pair(), CHESSBOARD, [views], np.eye(4))
 
 
-def test_a_base_by_squares_of_another_size_is_refused_with_the_size_they_have():
+def test_wrong_square_size_is_refused_with_the_measured_size():
     left, right = next(exact_pairs(1, 0.05))
     with pytest.raises(CameraError, match='101 x 6: expected at most 100 columns and rows'):
         Board('chessboard', 101, 6, 0.018)
@@ -211,7 +211,7 @@ def test_a_base_by_squares_of_another_size_is_refused_with_the_size_they_have():
 
 
 @pytest.mark.parametrize('way_m', [0.003, 0.15])
-def test_a_base_by_a_board_that_moved_names_the_pair_and_not_the_squares(way_m):
+def test_board_that_moved_between_pairs_is_refused_with_pair_and_distance(way_m):
     X_LO, X_moved = (board_pose((x, 0.01, 0.52), (0.2, -0.3, 0.1)) for x in (0.0, way_m))
     pairs = list(exact_pairs(3, 0.05, boards=[X_LO, X_LO, X_moved]))
     said = r'lies (\d+\.\d) mm elsewhere in pair 02 than in pair 00 \(limit 1\.0 mm\)'
@@ -223,15 +223,15 @@ def test_a_base_by_a_board_that_moved_names_the_pair_and_not_the_squares(way_m):
     assert np.linalg.norm(fit.X_LB[:3, 3] - X_LO[:3, 3]) < 1e-3
 
 
-def test_a_base_by_exchanged_cameras_says_so():
+def test_base_by_exchanged_cameras_is_refused_with_the_cause():
     left, right = next(exact_pairs(1, 0.05))
     with pytest.raises(CameraError, match='left and right exchanged'):
         of_base(right, left)
 
 
 @pytest.mark.parametrize('what', ['base', 'window'])
-def test_a_board_that_looks_the_same_upside_down_serves_no_base_and_no_window(what):
-    """It would turn the base by half a turn, and the arm would go the other way."""
+def test_board_that_looks_the_same_upside_down_is_refused_for_base_and_window(what):
+    """It could turn the base by half a turn, and the arm would move the other way."""
     board = Board('chessboard', 9, 7, 0.02)
     with pytest.raises(CameraError, match='upside down'):
         if what == 'base':
@@ -248,7 +248,7 @@ MARKERS = {
 }
 
 
-def test_the_base_is_found_by_markers_in_any_order():
+def test_base_pose_is_found_by_markers_in_any_order():
     X = board_pose((0.0, 0.0, 0.5), (0.3, 0.2, 0.1))
     points = np.array(list(MARKERS.values())) @ X[:3, :3].T + X[:3, 3]
     noisy = points + np.random.default_rng(1).normal(0.0, 1e-4, points.shape)
@@ -257,7 +257,7 @@ def test_the_base_is_found_by_markers_in_any_order():
     assert set(fit.errors_m) == set(MARKERS)
 
 
-def test_markers_that_cannot_be_told_apart_are_refused():
+def test_symmetric_or_missing_base_markers_are_refused():
     square = dict(zip('abcd', ((0, 0, 0), (0.05, 0, 0), (0.05, 0.05, 0), (0, 0.05, 0))))
     points = np.array(list(square.values())) + np.random.default_rng(1).normal(0.0, 1e-4, (4, 3))
     with pytest.raises(CameraError, match='less symmetrically'):
@@ -266,7 +266,7 @@ def test_markers_that_cannot_be_told_apart_are_refused():
         base_from_markers(MARKERS, points[:3])
 
 
-def test_a_window_is_found_from_a_board_in_the_water():
+def test_window_is_calibrated_from_a_board_in_the_water():
     pairs = list(exact_pairs(6, 0.05, window=True))
     guess = FlatWindow(np.array([0.0, 0.0, 1.0]), 0.10, WINDOW.thickness_m)
     fit = calibrate_window(small_pair(), CHESSBOARD, pairs, guess)
@@ -277,14 +277,14 @@ def test_a_window_is_found_from_a_board_in_the_water():
     assert fit.distance_sd_m < 5e-3
 
 
-def test_a_board_before_the_guessed_window_is_said_to_be_that():
+def test_board_in_front_of_the_guessed_window_is_refused():
     guess = FlatWindow(np.array([0.0, 0.0, 1.0]), 0.9, WINDOW.thickness_m)
     pairs = list(exact_pairs(3, 0.05))
     with pytest.raises(CameraError, match=r'pair .*: its rays do not meet .* at 900 mm'):
         calibrate_window(small_pair(), CHESSBOARD, pairs, guess)
 
 
-def test_corners_through_the_window_are_flat_with_it_and_bent_without():
+def test_board_behind_the_window_appears_flat_only_if_refraction_is_modelled():
     found = views_of(3, window=True)
     for pair in found.views:
         with_it, without = (
@@ -294,7 +294,7 @@ def test_corners_through_the_window_are_flat_with_it_and_bent_without():
         assert without > 3.0 * with_it
 
 
-def test_live_images_are_taken_when_the_board_is_held_still_elsewhere():
+def test_live_images_are_kept_when_the_board_is_held_still_at_a_new_place():
     images = pairs_of_images(4)
     stream = [
         images[0],
@@ -310,6 +310,6 @@ def test_live_images_are_taken_when_the_board_is_held_still_elsewhere():
     assert [name for name, _ in kept] == ['live_001', 'live_002']
     assert kept[0][1][0] is images[1][0]
     assert kept[1][1][0] is images[3][0]
-    # On the base of an arm it stays where it is.
+    # On the base of an arm the board stays at one place.
     still = list(worth_keeping(CHESSBOARD, iter([images[1]] * 5), 3, one_place=True))
     assert [name for name, _ in still] == ['live_001', 'live_002', 'live_003']

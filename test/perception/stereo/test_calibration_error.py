@@ -1,4 +1,4 @@
-"""Simulated cameras that err as the drawn ones of a rig do."""
+"""Simulated cameras have the same calibration error as the emulated cameras of a rig."""
 
 import numpy as np
 import pytest
@@ -15,12 +15,12 @@ from softarm_ros.runtime.sensor_calibration import calibration_settings
 
 RIGS = ('hydraulic_arm', 'pneumatic_arm')
 CAMERAS = 'stereo_cameras'
-EXPOSURES = 10  # one alone is off by its noise as well
+EXPOSURES = 10  # averaged, since each has noise
 
 
 @pytest.mark.parametrize('name', RIGS)
-def test_the_error_is_that_of_images_that_the_driver_reads(name):
-    """Where the driver has disks of a drawn arm at rest is where the simulated sensor has them."""
+def test_simulated_calibration_error_matches_the_driver_on_drawn_images(name):
+    """The driver and the simulated sensor measure the disks of an arm at rest at one place."""
     from softarm_ros.emulation.stereo_camera_server import StereoCameraServer
 
     rig = load_rig(name)
@@ -51,7 +51,7 @@ def test_the_error_is_that_of_images_that_the_driver_reads(name):
     assert np.linalg.norm(off - (wanted - places)) < 0.5 * np.linalg.norm(off)
 
 
-def test_its_size_is_what_a_calibration_leaves():
+def test_calibration_error_is_below_1_5_mm_in_the_median_and_differs_by_seed():
     config = sensor_config(load_rig('pneumatic_arm'), CAMERAS)
     places = np.random.default_rng(0).uniform((-0.1, -0.1, 0.1), (0.1, 0.1, 0.3), (30, 3))
     errors = np.array([calibration_error(config, places, seed) for seed in range(30)])
@@ -63,7 +63,7 @@ def test_its_size_is_what_a_calibration_leaves():
     assert max(turns) < 1e-2
 
 
-def test_a_rig_without_a_calibrated_sensor_stays_as_it_is():
+def test_rig_without_a_calibrated_sensor_is_unchanged():
     rig = load_rig('cable_arm')
     assert calibration_settings(rig, 0) == ()
     assert seeing_alike(rig, 0) is rig

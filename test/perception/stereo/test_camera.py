@@ -1,4 +1,4 @@
-"""The lens against OpenCV's, and back again."""
+"""Projection through the lens compared with OpenCV, and its inverse."""
 
 import numpy as np
 import pytest
@@ -10,7 +10,7 @@ LENSES = ((0.0, 0.0, 0.0, 0.0), BARREL, RATIONAL)
 
 
 @pytest.mark.parametrize('lens', LENSES)
-def test_appearance_is_that_of_opencv(lens):
+def test_projection_matches_opencv(lens):
     cv2 = pytest.importorskip('cv2')
     camera, points = a_camera(distortion=lens), points_around(1, 300, spread_m=0.25)
     theirs, _ = cv2.projectPoints(
@@ -20,7 +20,7 @@ def test_appearance_is_that_of_opencv(lens):
 
 
 @pytest.mark.parametrize('lens', LENSES)
-def test_every_pixel_looks_where_a_point_there_appears(lens):
+def test_direction_of_a_pixel_projects_back_to_the_pixel(lens):
     camera = a_camera(distortion=lens)
     x, y = np.meshgrid(np.linspace(-0.5, 1279.5, 41), np.linspace(-0.5, 959.5, 31))
     pixels = np.column_stack([x.ravel(), y.ravel()])
@@ -29,7 +29,7 @@ def test_every_pixel_looks_where_a_point_there_appears(lens):
     assert np.abs(camera.project(0.7 * rays) - pixels).max() < 1e-8
 
 
-def test_what_is_behind_or_folded_by_the_lens_appears_nowhere():
+def test_points_behind_the_camera_or_folded_by_the_lens_have_no_pixel():
     camera = a_camera(distortion=(-0.4, 0.0, 0.0, 0.0))
     behind, folded, seen = [0.0, 0.1, -0.5], [2.0, 0.0, 1.0], [0.1, 0.0, 1.0]
     found = camera.project([behind, folded, seen])
@@ -37,7 +37,7 @@ def test_what_is_behind_or_folded_by_the_lens_appears_nowhere():
     assert np.isfinite(found[2]).all()
 
 
-def test_a_pixel_beyond_what_the_lens_reaches_looks_nowhere():
+def test_pixel_beyond_the_range_of_the_lens_has_no_direction():
     assert np.isnan(a_camera(distortion=(-0.4, 0.0, 0.0, 0.0)).directions([[5000.0, 480.0]])).all()
 
 
@@ -51,7 +51,7 @@ def test_a_pixel_beyond_what_the_lens_reaches_looks_nowhere():
         ({'matrix': np.diag([-1.0, 1.0, 1.0])}, 'focal length'),
     ],
 )
-def test_bad_numbers_are_named(change, says):
+def test_invalid_camera_values_are_named(change, says):
     good = a_camera()
     fields = {'size': good.size, 'matrix': good.matrix, 'distortion': good.distortion} | change
     with pytest.raises(CameraError, match=says):

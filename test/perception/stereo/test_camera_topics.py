@@ -48,20 +48,20 @@ def message(encoding, rows, padding=0, **more):
     ],
 )
 @pytest.mark.parametrize('padding', [0, 5])
-def test_an_image_of_any_encoding(encoding, sent, wanted, padding):
+def test_image_message_of_each_encoding_is_read(encoding, sent, wanted, padding):
     frame = frame_of_image(message(encoding, np.ascontiguousarray(sent), padding))
     assert np.array_equal(frame.image, wanted)
     assert frame.stamp_ns == 12_000_000_345
 
 
-def test_a_compressed_image():
+def test_compressed_image_is_read_and_other_data_is_refused():
     data = cv2.imencode('.png', PICTURE)[1].tobytes()
     assert np.array_equal(frame_of_compressed(messages.CompressedImage(data=data)).image, PICTURE)
     with pytest.raises(CameraError, match='are no image'):
         frame_of_compressed(messages.CompressedImage(data=b'abc', format='jpeg'))
 
 
-def test_what_is_no_image_is_named():
+def test_image_of_unknown_encoding_or_wrong_size_is_refused():
     with pytest.raises(CameraError, match=r"encoding = 'yuv422'"):
         frame_of_image(message('yuv422', PICTURE))
     short = message('bgr8', PICTURE)
@@ -81,7 +81,7 @@ def info_of(camera, **changes):
     } | changes)  # fmt: skip
 
 
-def test_a_calibration_of_another_driver():
+def test_camera_info_is_read_and_an_unknown_distortion_model_is_refused():
     camera = a_camera()
     read = camera_of_info(info_of(camera), 'left')
     point = [[0.1, -0.05, 0.6]]
@@ -92,13 +92,13 @@ def test_a_calibration_of_another_driver():
 
 
 @pytest.mark.parametrize('images', ['/left/image_raw', '/left/image_raw/compressed'])
-def test_camera_info_is_beside_the_images(images):
+def test_camera_info_topic_is_beside_the_image_topic(images):
     assert info_topic(images) == '/left/camera_info'
 
 
 @pytest.fixture
 def cameras(tmp_path):
-    """Return a sensor on ROS images, and how a driver of its left camera states a lens."""
+    """Yield the left camera, and a function that sends a CameraInfo and returns the problem."""
     pair = cameras_around(0.3)
     write_calibration(tmp_path / 'cameras.yaml', calibration_of(pair))
     config = a_config(
@@ -131,7 +131,7 @@ def cameras(tmp_path):
     sensor.close()
 
 
-def test_a_driver_that_states_another_lens_than_the_calibration_is_told(cameras):
+def test_camera_info_that_contradicts_the_calibration_is_reported(cameras):
     left, stated = cameras
     assert stated(info_of(left, k=[0.0] * 9)) is None  # a driver that is not calibrated
     assert stated(info_of(left)) is None

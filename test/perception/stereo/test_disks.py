@@ -1,4 +1,4 @@
-"""Rigid disks: which point is which marker, their pose and covariance, and what is doubted."""
+"""Rigid disks: labels of their markers, their pose and covariance, and doubted markers."""
 
 import numpy as np
 import pytest
@@ -23,7 +23,7 @@ X = pose(exp_so3(np.array([0.2, -0.4, 0.1])), (0.1, -0.2, 0.5))
 PLACES = KNOWN @ X[:3, :3].T + X[:3, 3]
 
 
-def test_a_disk_that_is_not_where_it_was_expected_takes_its_markers_with_it():
+def test_markers_of_a_displaced_disk_are_labelled_as_a_rigid_group():
     turned = exp_so3(np.array([0.05, 0.0, -0.05]))
     expected = (PLACES - X[:3, 3]) @ turned.T + X[:3, 3] + (0.02, -0.01, 0.015)
     shuffled = np.concatenate([PLACES[[2, 0, 3]], [[0.13, -0.2, 0.52]]])  # one hidden, one foreign
@@ -31,14 +31,14 @@ def test_a_disk_that_is_not_where_it_was_expected_takes_its_markers_with_it():
     assert label_rigid(shuffled, expected, 0.01, 0.008) == {}
 
 
-def test_two_points_of_a_regular_row_could_be_any_two():
+def test_two_points_of_a_regular_row_are_not_labelled():
     row = np.array([[0.02 * k, 0.0, 0.0] for k in range(4)])
     assert label_rigid(row[:2] + 0.01, row, 0.05, 0.004) == {}
 
 
-def test_the_covariance_of_a_pose_is_that_of_its_scatter():
+def test_covariance_of_a_disk_pose_matches_its_scatter():
     rng = np.random.default_rng(4)
-    # Along the view, z, a camera sees worst.
+    # Cameras measure worst along the view, z.
     spread = np.diag([1e-4, 1e-4, 5e-4]) ** 2
     errors, nees = [], []
     for _ in range(300):
@@ -57,7 +57,7 @@ def test_the_covariance_of_a_pose_is_that_of_its_scatter():
     assert weighted < 4e-4
 
 
-def test_a_reflection_beside_a_marker_is_doubted_and_too_few_make_no_pose():
+def test_reflection_among_four_markers_is_doubted_and_among_three_gives_no_pose():
     seen = PLACES.copy()
     seen[1] += (0.004, 0.0, 0.0)
     spread = np.tile(1e-8 * np.eye(3), (4, 1, 1))
@@ -67,14 +67,14 @@ def test_a_reflection_beside_a_marker_is_doubted_and_too_few_make_no_pose():
     assert disk_pose(KNOWN[:3], seen[:3], spread[:3], 1e-4) is None
 
 
-def test_markers_of_a_body_are_three_that_lie_on_no_line():
+def test_body_needs_three_markers_that_are_not_on_a_line():
     line = [[0.0, 0.0, 0.01 * k] for k in range(3)]
     for markers, said in ((line, 'lie on a line'), (line[:2], '2 markers: expected at least 3')):
         with pytest.raises(ValidationError, match=said):
             disk_config(bodies=[{'name': 'tip', 'section': 'second', 'markers': markers}])
 
 
-def test_regions_show_what_the_whole_image_does():
+def test_search_in_regions_finds_the_marks_of_the_whole_image():
     server = a_server(disk_config())
     image = server.draw(bent(), centreline(bent()))['left']
     whole = find_marks(image, MarkerLooks())
@@ -90,7 +90,7 @@ def test_regions_show_what_the_whole_image_does():
     ]
 
 
-def test_a_model_that_errs_finds_the_disks_and_a_picture_shows_them():
+def test_tracker_finds_disks_with_a_wrong_model_and_draws_them_in_the_picture():
     config = disk_config()
     server = a_server(config)
     tips = bent((0.2, 0.3))
@@ -110,7 +110,7 @@ def test_a_model_that_errs_finds_the_disks_and_a_picture_shows_them():
     assert (picture != plain[..., None]).any(axis=2).sum() > 300
 
 
-def test_a_disk_of_which_a_marker_is_hidden_is_not_taken_for_one_that_looks_like_it():
+def test_disk_with_a_hidden_marker_is_not_mistaken_for_a_similar_one():
     config = disk_config()
     server = a_server(config)
     tips = bent((0.01, 0.0))
@@ -124,7 +124,7 @@ def test_a_disk_of_which_a_marker_is_hidden_is_not_taken_for_one_that_looks_like
     for k, side in enumerate(SIDES):
         away = marks[k].pixels - server.cameras.project(side, hidden[None])
         marks[k] = without(marks[k], int(np.linalg.norm(away, axis=1).argmin()))
-    # These come late: the first disk could be where the second is, which shows more markers.
+    # After a gap the first disk could be at the place of the second, which shows more markers.
     seen = tracker.name(149_000_000, tuple(marks))
     assert [body.name for body in seen.bodies] == ['first', 'second']
     for body, truth in zip(seen.bodies, tips):
@@ -132,7 +132,7 @@ def test_a_disk_of_which_a_marker_is_hidden_is_not_taken_for_one_that_looks_like
 
 
 def without(marks, n):
-    """Return marks of an image but for the n-th."""
+    """Return the marks of an image without the n-th."""
     left = np.delete(np.arange(len(marks.pixels)), n)
     names = tuple(marks.names[k] for k in left)
     return Marks(marks.pixels[left], marks.covariances[left], marks.areas[left], names)

@@ -12,7 +12,7 @@ NAMES = ('middle:1', 'middle:2', 'tip:1')
 SPREAD = np.array([[4.0, 1.0, 0.5], [1.0, 3.0, -0.25], [0.5, -0.25, 2.0]]) * 1e-7
 
 
-def test_names_places_and_covariances_arrive():
+def test_marker_cloud_round_trip_keeps_names_positions_and_covariances():
     points = (
         PointSighting('tip:1', np.array([0.1, -0.2, 0.3]), SPREAD),
         PointSighting('middle:1', np.array([0.0, 0.01, 0.15])),
@@ -29,7 +29,7 @@ def test_names_places_and_covariances_arrive():
     assert back.points[1].covariance is None
 
 
-def test_what_is_no_cloud_of_markers_is_refused():
+def test_invalid_marker_cloud_is_refused():
     point = PointSighting('tip:1', np.zeros(3))
     message = marker_cloud(Sighting(0, 'base', points=(point,)), NAMES)
     with pytest.raises(ValueError, match='marker = 2: expected less than 2'):

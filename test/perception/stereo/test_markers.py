@@ -46,7 +46,7 @@ def test_a_centre_is_found_to_hundredths_of_a_pixel(kind, blur_px, within_px):
         assert marks.areas[0] == pytest.approx(np.pi * radius**2, rel=0.05)
 
 
-def test_a_marker_at_the_edge_of_the_arm_is_not_drawn_towards_it():
+def test_marker_centre_is_not_biased_by_the_edge_of_the_arm():
     for at in (36.0, 38.3, 40.7, 44.0):  # the arm is to the right of the 40th column
         ground = np.full((60, 80), 30.0)
         ground[:, 40:] = 90.0
@@ -56,7 +56,7 @@ def test_a_marker_at_the_edge_of_the_arm_is_not_drawn_towards_it():
         assert np.abs(marks.pixels - (at, 30.2)).max() < 0.04
 
 
-def test_the_covariance_of_a_centre_is_that_of_its_scatter():
+def test_covariance_of_a_marker_centre_matches_its_scatter():
     looks = MarkerLooks(noise_px=1e-6)
     centre, found, claimed = np.array([33.3, 28.6]), [], []
     for seed in range(100):
@@ -67,7 +67,7 @@ def test_the_covariance_of_a_centre_is_that_of_its_scatter():
     assert 0.5 < ratio < 2.0
 
 
-def test_a_coloured_marker_among_others():
+def test_marker_of_the_given_hue_is_found_among_others():
     image = np.full((60, 80, 3), 40, dtype=np.uint8)
     cv2.circle(image, (20, 30), 6, (30, 200, 30), -1)  # green
     cv2.circle(image, (55, 30), 6, (30, 30, 220), -1)  # red
@@ -77,7 +77,7 @@ def test_a_coloured_marker_among_others():
         find_marks(image[..., 0], MarkerLooks(kind='colour', hue_deg=(340, 20)))
 
 
-def test_an_aruco_marker_has_its_own_name():
+def test_aruco_marker_is_named_by_its_number():
     dictionary = cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50)
     image = np.full((120, 160), 200, dtype=np.uint8)
     image[30:78, 50:98] = cv2.aruco.generateImageMarker(dictionary, 7, 48)
@@ -86,7 +86,7 @@ def test_an_aruco_marker_has_its_own_name():
     assert marks.pixels[0] == pytest.approx([73.5, 53.5], abs=0.2)
 
 
-def test_what_is_no_whole_marker_is_rejected_with_the_reason():
+def test_partial_or_too_large_marker_is_rejected_with_the_reason():
     half = disc((40, 30), 8.0)
     half[:, 40:] = 30
     said = [
@@ -109,7 +109,7 @@ def marks_of(pixels, sd=0.2):
     )
 
 
-def test_marks_on_one_epipolar_line_are_left_open_and_a_prediction_tells_them_apart():
+def test_marks_on_one_epipolar_line_are_matched_only_with_a_prediction():
     pair = a_pair()
     # Two points whose right images lie on the epipolar line of both.
     points = np.array([[0.0, 0.0, 0.6], [0.02, 0.0, 0.6], [0.0, 0.08, 0.62]])
@@ -125,7 +125,7 @@ def test_marks_on_one_epipolar_line_are_left_open_and_a_prediction_tells_them_ap
     }
 
 
-def test_a_hidden_marker_is_missing_and_not_another():
+def test_hidden_marker_is_missing_and_not_replaced_by_another():
     pair = a_pair()
     points = np.array([[0.0, -0.05, 0.6], [0.01, 0.0, 0.6], [0.02, 0.05, 0.6]])
     left, right = (pair.project(side, points) for side in SIDES)
@@ -134,7 +134,7 @@ def test_a_hidden_marker_is_missing_and_not_another():
     assert set(which) == {'a', 'c'}
 
 
-def test_two_candidates_that_explain_a_marker_alike_are_not_chosen_from():
+def test_marker_with_two_equally_good_candidates_is_not_labelled():
     pair = a_pair()
     points = np.array([[0.0, -0.004, 0.6], [0.0, 0.004, 0.6]])
     found = candidates(pair, *(marks_of(pair.project(side, points)) for side in SIDES))
@@ -142,7 +142,7 @@ def test_two_candidates_that_explain_a_marker_alike_are_not_chosen_from():
     assert set(label(found, {'a': points[0]}, 0.001)) == {'a'}
 
 
-def test_order_along_the_arm_names_markers_only_if_all_are_there():
+def test_order_along_the_arm_labels_markers_only_if_all_are_seen():
     line = np.array([[0, 0, 0.07], [0, 0.01, 0.14], [0.01, 0.03, 0.2]])
     assert in_order(line[[2, 0, 1]], 'abc', np.zeros(3), 0.08) == {'a': 1, 'b': 2, 'c': 0}
     assert in_order(line[:2], 'abc', np.zeros(3), 0.08) == {}
@@ -158,7 +158,7 @@ def truth(server, tips):
     return server.markers(tips)
 
 
-def test_a_moving_arm_is_followed_from_its_order_on():
+def test_tracker_follows_all_markers_of_a_moving_arm():
     config = a_config()
     server = a_server(config)
     tracker = MarkerTracker(config, server.cameras)
@@ -171,7 +171,7 @@ def test_a_moving_arm_is_followed_from_its_order_on():
     assert np.sqrt((np.array(errors) ** 2).sum(axis=1).mean()) < 5e-4
 
 
-def test_what_hides_a_marker_makes_it_missing_and_nothing_else():
+def test_hidden_marker_leaves_the_others_labelled_and_returns():
     config = a_config()
     server = a_server(config)
     tracker = MarkerTracker(config, server.cameras)
@@ -207,6 +207,6 @@ def test_exchanged_images_are_recognised():
         ({'markers': {'smallest_px': 50, 'largest_px': 20}}, 'largest_px = 20'),
     ],
 )
-def test_bad_fields_are_named(change, says):
+def test_invalid_stereo_camera_fields_are_named(change, says):
     with pytest.raises(ValidationError, match=says):
         a_config(**change)

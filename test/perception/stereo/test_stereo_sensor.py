@@ -1,4 +1,4 @@
-"""The driver reads emulated cameras over HTTP: sightings, and what it says of each fault."""
+"""The stereo camera driver on emulated cameras over HTTP: sightings and reported faults."""
 
 import http.server
 import re
@@ -40,7 +40,7 @@ TRIES = 200
 
 
 class Bench:
-    """Emulated cameras and the driver that reads them; the arm bends on with every exposure."""
+    """Emulated cameras and their driver; unless `still`, the arm moves with each exposure."""
 
     def __init__(self, config=None, still=True):
         self.config = config or a_config()
@@ -97,7 +97,7 @@ def complete(seen, health):
     return any(len(sighting.points) == 4 for sighting in seen)
 
 
-def test_points_are_where_the_plant_has_them(bench):
+def test_points_match_the_true_markers(bench):
     seen, health = bench.until(complete)
     truth = bench.server.markers(bent())
     for point in seen[-1].points:
@@ -109,7 +109,7 @@ def test_points_are_where_the_plant_has_them(bench):
 
 
 @pytest.mark.parametrize('side', ['left', 'right'])
-def test_an_unplugged_camera_is_named_and_comes_back_by_itself(bench, side):
+def test_unplugged_camera_is_named_and_reconnects_by_itself(bench, side):
     bench.until(complete)
     bench.server.inject(f'unplug {side}')
     _, health = bench.until(lambda seen, health: not health.connected)
@@ -129,14 +129,14 @@ def test_an_unplugged_camera_is_named_and_comes_back_by_itself(bench, side):
         ('late', 'not-together'),
     ],
 )
-def test_a_fault_is_named(bench, fault, code):
+def test_camera_fault_is_reported_with_advice(bench, fault, code):
     bench.until(complete)
     bench.server.inject(fault)
     _, health = bench.until(lambda seen, health: code in codes(health))
     assert all(problem.advice for problem in health.problems)
 
 
-def test_two_faults_at_once_are_both_named_until_they_are_mended(bench):
+def test_two_simultaneous_camera_faults_are_both_reported(bench):
     bench.until(complete)
     for side in ('left', 'right'):
         bench.server.inject(f'unplug {side}')
@@ -149,7 +149,7 @@ def test_two_faults_at_once_are_both_named_until_they_are_mended(bench):
 
 
 @pytest.mark.parametrize('rate_hz', [20.0, 60.0, 100.0])
-def test_a_late_camera_fits_no_exposure_of_the_other(rate_hz):
+def test_images_of_a_late_camera_are_not_paired(rate_hz):
     server = a_server(a_config(rate_hz=rate_hz))
     server.inject('late')
     pairs = PairByStamp(0.004)
@@ -160,7 +160,7 @@ def test_a_late_camera_fits_no_exposure_of_the_other(rate_hz):
 
 
 class AtRate:
-    """A source of a camera that sends empty images at a rate, on a clock of the test."""
+    """An image source that gives uniform images at a rate, on the clock of the test."""
 
     lens = None
 
@@ -188,7 +188,7 @@ class AtRate:
 
 
 @pytest.mark.parametrize(('rate_hz', 'told'), [(10.0, ()), (5.0, ('slow',))])
-def test_cameras_that_send_fewer_images_than_expected_are_named(tmp_path, rate_hz, told):
+def test_cameras_below_the_expected_rate_are_reported_as_slow(tmp_path, rate_hz, told):
     cameras = cameras_around(0.3)
     write_calibration(tmp_path / 'cameras.yaml', calibration_of(cameras))
     config = a_config(base_calibration=str(tmp_path / 'cameras.yaml'), rate_hz=10.0, timeout_s=1.0)
@@ -206,7 +206,7 @@ def test_cameras_that_send_fewer_images_than_expected_are_named(tmp_path, rate_h
 
 
 @pytest.mark.parametrize('level', [0, 255])
-def test_a_camera_that_is_black_or_white_all_over_is_not_frozen(tmp_path, level):
+def test_black_or_white_images_are_not_reported_as_frozen(tmp_path, level):
     cameras = cameras_around(0.3)
     write_calibration(tmp_path / 'cameras.yaml', calibration_of(cameras))
     sources = {side: PushedFrames(side) for side in ('left', 'right')}
@@ -229,7 +229,7 @@ def both_disks(seen, health):
     return any(len(sighting.bodies) == 2 for sighting in seen)
 
 
-def test_disks_are_seen_as_poses_with_their_covariance(disks):
+def test_disks_are_measured_as_poses_with_covariance(disks):
     seen, health = disks.until(both_disks)
     for body, truth in zip(seen[-1].bodies, disks.tips()):
         assert np.linalg.norm(body.pose[:3, 3] - truth[:3, 3]) < 1.5e-3
@@ -252,7 +252,7 @@ def test_disks_are_seen_as_poses_with_their_covariance(disks):
         ('reflect', 'reflection', 'cameras'),
     ],
 )
-def test_no_fault_makes_a_wrong_pose_and_each_is_named(disks, fault, code, subject):
+def test_camera_fault_is_reported_and_gives_no_wrong_pose(disks, fault, code, subject):
     disks.until(both_disks)
     disks.server.inject(fault)
     named = False
@@ -261,12 +261,12 @@ def test_no_fault_makes_a_wrong_pose_and_each_is_named(disks, fault, code, subje
         for sighting in disks.expose():
             path.append(disks.tips())
             for body in sighting.bodies:
-                # An image on its way may be of the exposure before.
+                # An image in transit may show the exposure before.
                 truths = [tips[SECTIONS.index(body.name)] for tips in path]
                 away = [np.linalg.norm(body.pose[:3, 3] - X[:3, 3]) for X in truths]
                 assert min(away) < 3e-3
         problems = disks.sensor.health().problems
-        # A camera that freezes makes no pairs, and is no matter of triggers and clocks.
+        # A frozen camera gives no pairs either, but its cause is not triggers or clocks.
         assert code == 'not-together' or 'not-together' not in [p.code for p in problems]
         named |= any((p.code, p.subject) == (code, subject) and p.advice for p in problems)
         lasting = code == 'frozen' and disks.sensor.health().connected
@@ -277,7 +277,7 @@ def test_no_fault_makes_a_wrong_pose_and_each_is_named(disks, fault, code, subje
     disks.until(lambda seen, health: both_disks(seen, health) and health.connected)
 
 
-def test_a_file_that_describes_emulated_cameras_is_no_calibration(tmp_path):
+def test_calibration_file_of_emulated_cameras_is_refused(tmp_path):
     made_up = calibration_of(cameras_around(0.3)).model_copy(update={'made_up': True})
     write_calibration(tmp_path / 'cameras.yaml', made_up)
     config = a_config(base_calibration=str(tmp_path / 'cameras.yaml'))
@@ -285,7 +285,7 @@ def test_a_file_that_describes_emulated_cameras_is_no_calibration(tmp_path):
         StereoCameraSensor(config, 'base').open()
 
 
-def test_images_that_are_lost_are_not_paired_with_others(bench):
+def test_lost_images_omit_sightings_and_keep_stamps_in_order(bench):
     bench.until(complete)
     bench.server.inject('drop')
     stamps = []
@@ -297,13 +297,13 @@ def test_images_that_are_lost_are_not_paired_with_others(bench):
     assert stamps == sorted(set(stamps))
 
 
-def test_a_missing_calibration_is_no_matter_of_waiting():
+def test_missing_calibration_raises_at_open():
     with pytest.raises(SensorError, match=r'cameras.yaml.*softarm calibrate'):
         StereoCameraSensor(a_config(), 'base').open()
 
 
 class Hanging:
-    """What an emulated camera asks of a plant."""
+    """The part of a plant that emulated cameras use: an arm at rest."""
 
     def true_section_tips(self):
         return bent()
@@ -312,7 +312,7 @@ class Hanging:
         return centreline(bent())[:n]
 
 
-def test_the_part_builds_both_ends_and_the_cameras_run_beside_it():
+def test_stereo_part_builds_emulated_cameras_and_their_driver():
     part = find_part('sensors', 'stereo_cameras')
     config = disk_config()
     cameras = part.builder('emulated')(config, SECTIONS, 3)
@@ -339,7 +339,7 @@ def test_the_part_builds_both_ends_and_the_cameras_run_beside_it():
 # -- pairing
 
 
-def test_images_are_paired_nearest_first_and_used_once():
+def test_images_are_paired_by_nearest_stamp_and_used_once():
     pairing = PairByStamp(0.004)
     ms, hour = 1_000_000, 3_600_000_000_000
     assert pairing.push('left', hour + 100 * ms, 'l1') is None
@@ -350,7 +350,7 @@ def test_images_are_paired_nearest_first_and_used_once():
     assert pairing.push('right', hour + 134 * ms, 'r2 again') is None
     assert pairing.push('left', hour + 135 * ms, 'l3') is None
     assert pairing.push('right', hour + 166 * ms, 'r3') is None
-    # A clock that was set back by an hour begins anew.
+    # After a clock is set back by an hour, pairing starts anew.
     assert pairing.push('left', 167 * ms, 'l4') is None
     assert pairing.push('right', 168 * ms, 'r4').left == 'l4'
 
@@ -370,11 +370,11 @@ def test_images_are_paired_nearest_first_and_used_once():
         ('images/left_*.png', 'FileFrames'),
     ],
 )
-def test_a_source_is_known_by_its_name(text, kind):
+def test_image_source_is_chosen_by_its_name(text, kind):
     assert type(open_source(text)).__name__ == kind
 
 
-def test_a_video_and_a_folder_are_read_to_their_end(tmp_path):
+def test_video_and_image_folder_are_read_to_their_end(tmp_path):
     import cv2
 
     video = tmp_path / 'run.avi'
@@ -402,7 +402,7 @@ def test_a_video_and_a_folder_are_read_to_their_end(tmp_path):
         assert [f.stamp_ns for f in frames] == sorted({f.stamp_ns for f in frames})
 
 
-def test_files_that_are_gone_or_no_images_are_left_out_and_the_others_keep_their_places(tmp_path):
+def test_missing_or_invalid_image_files_are_left_out_and_later_stamps_kept(tmp_path):
     import cv2
 
     for k in range(4):
@@ -417,7 +417,7 @@ def test_files_that_are_gone_or_no_images_are_left_out_and_the_others_keep_their
 
 
 def answer_once(status, kind, body):
-    """Return the address of a server that answers so to everyone."""
+    """Return a server that gives this answer to every request."""
 
     class Handler(http.server.BaseHTTPRequestHandler):
         def do_GET(self):
@@ -438,7 +438,7 @@ MULTIPART = 'multipart/x-mixed-replace;boundary=b'
 
 
 @pytest.mark.parametrize(('suffix', 'off'), [('.jpg', 12), ('.pgm', 0)])
-def test_images_come_compressed_or_as_they_are(suffix, off):
+def test_mjpeg_source_reads_compressed_and_raw_images(suffix, off):
     cv2 = pytest.importorskip('cv2')
     sent = np.tile(np.arange(0, 240, 5, dtype=np.uint8), (40, 1))
     data = cv2.imencode(suffix, sent)[1].tobytes()
@@ -464,7 +464,7 @@ def test_images_come_compressed_or_as_they_are(suffix, off):
         (200, MULTIPART, b'--b\r\nContent-Length: 3\r\n\r\nabc', 'the stream ended'),
     ],
 )
-def test_an_address_that_is_no_camera_gives_no_image_and_says_why(status, kind, body, says):
+def test_wrong_answer_of_an_address_gives_no_image_and_is_reported(status, kind, body, says):
     server = answer_once(status, kind, body)
     source = MjpegFrames(f'http://127.0.0.1:{server.server_address[1]}/')
     source.open()
@@ -480,13 +480,13 @@ def test_an_address_that_is_no_camera_gives_no_image_and_says_why(status, kind, 
     assert says in found
 
 
-def test_a_camera_that_sends_nothing_is_left_at_once():
+def test_source_of_a_silent_camera_closes_within_two_seconds():
     silent = socket.create_server(('127.0.0.1', 0))
     source = MjpegFrames(f'http://127.0.0.1:{silent.getsockname()[1]}/', timeout_s=30.0)
     source.open()
     link, _ = silent.accept()
     with link, silent:
-        link.recv(4096)  # it asks, and waits for an answer that does not come
+        link.recv(4096)  # the request; no image follows the header
         link.sendall(f'HTTP/1.1 200 OK\r\nContent-Type: {MULTIPART}\r\n\r\n'.encode())
         began = time.monotonic()
         source.close()

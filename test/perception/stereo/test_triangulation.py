@@ -1,4 +1,4 @@
-"""Points through both images and back; covariance against the scatter of many noisy pairs."""
+"""Triangulation of projected points; covariance against the scatter of many noisy pairs."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ WINDOW = FlatWindow(np.array([0.0, 0.0, 1.0]), 0.06, 0.01)
 
 @pytest.mark.parametrize('window', [None, WINDOW])
 @pytest.mark.parametrize('lens', [(0.0, 0.0, 0.0, 0.0), RATIONAL])
-def test_points_are_where_they_were(lens, window):
+def test_triangulation_recovers_projected_points(lens, window):
     pair, points = a_pair(lens, window), points_around(5)
     found = triangulate(pair, pair.project('left', points), pair.project('right', points))
     assert np.abs(found.points - points).max() < 1e-9
@@ -20,7 +20,7 @@ def test_points_are_where_they_were(lens, window):
 
 
 @pytest.mark.parametrize('window', [None, WINDOW])
-def test_covariance_and_misfit_are_those_of_the_scatter(window):
+def test_covariance_and_misfit_match_the_scatter_of_noisy_points(window):
     sd, count = 0.3, 4000
     pair, point = a_pair(window=window), np.array([[0.05, -0.03, 0.62]])
     rng = np.random.default_rng(11)
@@ -38,20 +38,20 @@ def test_covariance_and_misfit_are_those_of_the_scatter(window):
     assert found.misfit.mean() == pytest.approx(1.0, abs=4.0 * np.sqrt(2.0 / count))
 
 
-def test_pixels_of_different_points_misfit():
+def test_pixels_of_different_points_have_a_large_misfit():
     pair = a_pair()
     points = np.array([[0.0, 0.0, 0.6], [0.0, 0.02, 0.6]])
     found = triangulate(pair, pair.project('left', points), pair.project('right', points[::-1]))
     assert found.misfit.min() > 20.0**2
 
 
-def test_rays_that_part_give_no_point():
+def test_diverging_rays_give_no_point():
     pair = a_pair()
     found = triangulate(pair, [[100.0, 480.0]], [[1250.0, 480.0]])
     assert np.isnan(found.points).all()
 
 
-def test_swapped_cameras_are_the_same_pair():
+def test_swapped_pair_projects_like_the_original():
     pair, points = a_pair(window=WINDOW), points_around(7)
     other = pair.swapped()
     in_right = points @ pair.X_RL[:3, :3].T + pair.X_RL[:3, 3]

@@ -1,4 +1,4 @@
-"""Refraction against Snell's closed form, and its two computations against one another."""
+"""Refraction compared with Snell's law, and both directions of ray tracing with each other."""
 
 import numpy as np
 import pytest
@@ -15,7 +15,7 @@ def a_window(**changes):
 
 
 @pytest.mark.parametrize('angle_deg', [0.0, 5.0, 20.0, 45.0, 70.0])
-def test_a_ray_bends_by_snell_and_is_shifted_by_the_glass(angle_deg):
+def test_ray_is_refracted_by_snells_law_and_shifted_by_the_glass(angle_deg):
     window = FlatWindow(np.array([0.0, 0.0, 1.0]), 0.1, 0.012, 1.0, 1.5, 1.33)
     angle = np.radians(angle_deg)
     starts, rays = window.rays_in_water(np.zeros(3), [[np.sin(angle), 0.0, np.cos(angle)]])
@@ -24,7 +24,7 @@ def test_a_ray_bends_by_snell_and_is_shifted_by_the_glass(angle_deg):
     assert rays[0] == pytest.approx([np.sin(in_water), 0.0, np.cos(in_water)], abs=1e-14)
 
 
-def test_the_ray_found_towards_a_point_goes_through_it():
+def test_ray_traced_towards_a_point_passes_through_it():
     window = a_window()
     rng = np.random.default_rng(3)
     points = rng.uniform((-0.4, -0.4, 0.12), (0.4, 0.4, 0.9), (500, 3))
@@ -35,8 +35,8 @@ def test_the_ray_found_towards_a_point_goes_through_it():
     assert np.linalg.norm(starts + along[:, None] * rays - points, axis=1).max() < 1e-12
 
 
-def test_light_takes_the_quickest_way():
-    """Fermat: no other place to pass the faces makes the optical path shorter."""
+def test_light_takes_the_shortest_optical_path():
+    """Fermat's principle: a path through other points of the faces is longer."""
     window, point = a_window(), np.array([0.2, -0.15, 0.5])
     start, _ = window.rays_in_water(ORIGIN, window.directions_to(ORIGIN, [point]))
     ray = window.directions_to(ORIGIN, [point])[0]
@@ -56,7 +56,7 @@ def test_light_takes_the_quickest_way():
             assert path(dry + a * e, wet + b * e) > shortest
 
 
-def test_a_window_of_air_changes_nothing():
+def test_window_of_air_does_not_refract():
     window = a_window(air=1.0, glass=1.0, water=1.0)
     points = np.array([[0.1, 0.2, 0.5], [0.0, 0.0, 0.3]])
     straight = points - ORIGIN
@@ -64,7 +64,7 @@ def test_a_window_of_air_changes_nothing():
     assert window.directions_to(ORIGIN, points) == pytest.approx(straight, abs=1e-14)
 
 
-def test_nothing_is_seen_before_the_window_or_along_it():
+def test_point_before_the_window_and_ray_away_from_it_give_nan():
     window = a_window()
     assert np.isnan(window.directions_to(ORIGIN, [[0.0, 0.0, 0.05]])).all()
     starts, rays = window.rays_in_water(ORIGIN, [[1.0, 0.0, -0.5]])
@@ -81,6 +81,6 @@ def test_nothing_is_seen_before_the_window_or_along_it():
         ({'water': 0.9}, 'index of water = 0.9'),
     ],
 )
-def test_bad_numbers_are_named(change, says):
+def test_invalid_window_values_are_named(change, says):
     with pytest.raises(CameraError, match=says):
         a_window(**change)
