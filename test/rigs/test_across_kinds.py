@@ -1,4 +1,4 @@
-"""An arm across kinds by YAML alone: chambers of one, regulators and body of another."""
+"""An arm of two kinds by YAML alone: chambers of one, regulators and body of the other."""
 
 import re
 from dataclasses import replace
@@ -20,7 +20,7 @@ FILE = Path(__file__).parent / 'chambers_on_regulators.yaml'
 TEXT = FILE.read_text(encoding='utf-8')
 
 
-def test_it_has_the_model_of_one_kind_and_drives_and_body_of_another():
+def test_rig_combines_the_model_of_one_kind_with_drives_and_body_of_another():
     rig = load_rig(FILE)
     assert rig.model_names == ('constant_curvature', 'cosserat', 'hydraulic_statics')
     assert isinstance(build_plant(rig, 0), PneumaticPlant)
@@ -30,7 +30,7 @@ def test_it_has_the_model_of_one_kind_and_drives_and_body_of_another():
         check_backend(rig, backend)
 
 
-def test_model_and_body_bend_to_the_same_side_by_as_much():
+def test_model_and_simulated_body_bend_alike_within_10_percent():
     """Parameters follow from each other; gravity, mounts and tolerances make the difference."""
     rig = load_rig(FILE)
     for chamber in range(6):
@@ -46,7 +46,7 @@ def test_model_and_body_bend_to_the_same_side_by_as_much():
         assert np.linalg.norm(real[:2] - known[:2]) < 0.1 * away
 
 
-def test_it_is_driven_along_its_path():
+def test_combined_arm_tracks_its_path():
     record = run_direct(load_rig(FILE), None, seed=0)
     assert record.completed
     error = record.error()
@@ -86,7 +86,7 @@ def test_it_is_driven_along_its_path():
         ),
     ],
 )
-def test_what_does_not_go_together_is_named(tmp_path, old, new, message):
+def test_incompatible_parts_are_refused_by_field(tmp_path, old, new, message):
     assert old in TEXT
     path = tmp_path / 'rig.yaml'
     path.write_text(TEXT.replace(old, new, 1), encoding='utf-8')
@@ -95,7 +95,7 @@ def test_what_does_not_go_together_is_named(tmp_path, old, new, message):
     assert re.search(r'rig\.yaml:\d+: .*' + message, str(error.value)), str(error.value)
 
 
-def test_another_number_of_sections_than_the_body_has(tmp_path):
+def test_arm_and_body_with_different_numbers_of_sections_are_refused(tmp_path):
     path = tmp_path / 'rig.yaml'
     second = '    - {<<: *body, extension_m: [0.0079, 0.0082, 0.008]}\n'
     assert second in TEXT
@@ -104,7 +104,7 @@ def test_another_number_of_sections_than_the_body_has(tmp_path):
         load_rig(path)
 
 
-def test_devices_and_body_that_serve_the_arm_in_different_ways():
+def test_devices_and_body_for_different_actuators_are_refused():
     document = read_yaml(load_rig('hydraulic_arm').source)
     devices = {'daq': document.data['drives']['daq']}
     changed = replace(document, data={**document.data, 'drives': devices})
@@ -116,7 +116,7 @@ def test_devices_and_body_that_serve_the_arm_in_different_ways():
         validate_rig(changed)
 
 
-def test_servo_cylinders_need_what_regulators_do_not():
+def test_servo_cylinders_require_torque_per_pressure():
     torque = 'torque_per_pressure_N_m_Pa'
     axes = [f'arm.actuators[{k}].{torque}=null' for k in range(6)]
     with pytest.raises(RigError, match=rf'arm.actuators\[0\]\.{torque}: missing; servo cylinders'):

@@ -7,12 +7,12 @@ from softarm_ros.rigs.errors import RigError
 
 
 @pytest.mark.parametrize('text', ['true', 'True', 'TRUE', '1', 'yes', 'on', ' true '])
-def test_yes(text):
+def test_switch_reads_words_for_true(text):
     assert switch('home', text) is True
 
 
 @pytest.mark.parametrize('text', ['false', 'False', '0', 'no', 'off'])
-def test_no(text):
+def test_switch_reads_words_for_false(text):
     assert switch('home', text) is False
 
 
@@ -27,18 +27,20 @@ def test_no(text):
         (number, 'rate', 'nan', 'rate:=nan: expected a finite number'),
     ],
 )
-def test_a_refusal_names_argument_value_and_what_is_expected(read, name, text, expected):
+def test_invalid_argument_is_refused_with_its_name_and_the_expected_value(
+    read, name, text, expected
+):
     with pytest.raises(RigError) as refused:
         read(name, text)
     assert str(refused.value) == expected
 
 
-def test_numbers():
+def test_number_and_whole_read_numbers():
     assert number('rate', '0.5') == 0.5
     assert whole('laps', '3') == 3
 
 
-def test_settings_come_apart_and_the_controller_stands_over_them():
+def test_settings_are_split_and_overridden_by_the_controller_argument():
     assert settings_of([]) == []
     assert settings_of(['a=1; b.c=[2, 3] ;', ' d=4']) == ['a=1', 'b.c=[2, 3]', 'd=4']
     assert settings_of([''], controller='') == []

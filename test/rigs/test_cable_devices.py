@@ -1,4 +1,4 @@
-"""The devices block of cable-driven arms, and what it must agree with."""
+"""The devices block of cable-driven arms, and its consistency with the rest of the rig."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ MOTORS = 'drives.steppers.motors'
 
 
 @pytest.mark.parametrize('name', ['cable_arm', 'cable_arm_single'])
-def test_shipped_arms_have_a_driver_within_their_limits(name):
+def test_driver_of_shipped_cable_arms_refuses_commands_beyond_their_limits(name):
     rig = load_rig(name)
     assert rig.devices.names == ('steppers',)
     driver = build_driver(rig, rig.devices)
@@ -25,7 +25,7 @@ def test_shipped_arms_have_a_driver_within_their_limits(name):
             driver.follow(beyond)
 
 
-def test_a_microstep_of_the_file_is_one_of_the_plant():
+def test_microstep_of_the_motors_equals_that_of_the_plant():
     for name in ('cable_arm', 'cable_arm_single'):
         rig = load_rig(name)
         for motor in rig.devices.steppers.motors:
@@ -47,11 +47,11 @@ def test_a_microstep_of_the_file_is_one_of_the_plant():
         ('drives.daq=1', 'daq'),
     ],
 )
-def test_what_does_not_agree_is_refused_with_its_place(setting, text):
+def test_inconsistent_cable_devices_are_refused_with_the_field(setting, text):
     with pytest.raises(RigError, match=text):
         load_rig('cable_arm', [setting])
 
 
-def test_an_arm_without_devices_says_so():
+def test_arm_without_devices_refuses_the_hardware_backend():
     with pytest.raises(RigError, match="no devices for backend 'hardware'"):
         load_rig('trunk').model_copy(update={'devices': None}).required_devices('hardware')

@@ -61,8 +61,8 @@ def changed(path, change):
 
 
 def _fields(block):
-    """Return the fields of a block by the names that a file has for them."""
-    # A device or sensor is needed where the block is given.
+    """Return the fields of a block by their names in a file."""
+    # A given block of devices or sensors requires its entries.
     if isinstance(block, Devices | Sensors):
         return dict.fromkeys(block.model_extra, FieldInfo())
     fields = {field.alias or name: field for name, field in type(block).model_fields.items()}
@@ -97,12 +97,12 @@ def optional_keys():
 OPTIONAL = optional_keys()
 
 
-def test_the_walk_covers_the_file():
+def test_collected_paths_cover_the_file():
     assert len(PLACES) > 120
     assert 10 < len(OPTIONAL) < len(PLACES) / 2
 
 
-def test_every_key_is_needed_or_optional_by_the_schema():
+def test_missing_key_is_reported_unless_the_schema_makes_it_optional():
     for path in PLACES:
         data = changed(path, lambda block, key: block.pop(key))
         if path in OPTIONAL:
@@ -129,7 +129,7 @@ def test_every_misspelt_key_is_named_with_its_path():
             load_data(changed(path, misspell))
         wrong = (*path[:-1], f'{path[-1][:-1]}x{path[-1][-1]}')
         named = [p for p in error.value.problems if p.path == wrong]
-        # What other fields may be there depends on these.
+        # The other allowed fields depend on these.
         discriminator = path == ('arm', 'kind') or (
             path[0] == 'trajectories' and path[-1] == 'type'
         )

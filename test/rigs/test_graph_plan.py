@@ -44,7 +44,7 @@ def test_sim_plan_has_every_node_once_in_the_namespace_of_the_rig(name):
         assert load_rig(spec.parameters['rig']).name == name
 
 
-def test_executables_and_modules_are_those_that_are_installed(rig, tmp_path):
+def test_executables_and_modules_of_the_plan_are_installed(rig, tmp_path):
     entry_points = (REPOSITORY / 'setup.py').read_text()
     for spec in graph_plan(rig, 'sim', bag=tmp_path / 'bag'):
         name = spec.executable
@@ -53,7 +53,7 @@ def test_executables_and_modules_are_those_that_are_installed(rig, tmp_path):
         assert callable(importlib.import_module(spec.module).main)
 
 
-def test_defaults_are_the_rig_s_own(rig):
+def test_defaults_of_the_plan_come_from_the_rig(rig):
     plan = by_name(graph_plan(rig))
     tracker = plan['tracker'].parameters
     assert tracker['trajectory'] == rig.default_trajectory
@@ -76,7 +76,7 @@ def test_nodes_of_the_loop_have_real_time_priority_in_real_time_only(rig):
     assert 'real_time_priority' not in real['markers'].parameters
 
 
-def test_the_loop_shares_a_process_and_nothing_else_does(rig):
+def test_only_the_nodes_of_the_control_loop_share_a_process(rig):
     spread = {
         name: [s.name for s in nodes] for name, nodes in processes_of(graph_plan(rig)).items()
     }
@@ -94,7 +94,7 @@ def test_the_loop_shares_a_process_and_nothing_else_does(rig):
         graph_plan(rig, processes='ech')
 
 
-def test_a_process_is_a_command_and_a_file_of_parameters_by_full_name(rig, tmp_path):
+def test_process_has_a_command_and_a_parameter_file_by_full_node_names(rig, tmp_path):
     nodes = processes_of(graph_plan(rig))['control']
     parameters = json.loads(parameter_file(nodes))
     assert list(parameters) == [f'/cable_arm/{spec.name}' for spec in nodes]
@@ -124,7 +124,7 @@ def test_supervisor_watches_nodes_that_exist_and_are_required(rig):
         ('hardware', ['daq', 'servo', 'stereo_cameras']),
     ],
 )
-def test_devices_stand_in_place_of_the_plant(backend, arm):
+def test_device_nodes_replace_the_plant_in_emulated_and_hardware_plans(backend, arm):
     rig = load_rig('hydraulic_arm')
     plan = by_name(graph_plan(rig, backend, devices_folder='links'))
     assert set(plan) == {*arm, 'inverse_kinematics', 'tracker', 'markers', 'supervisor'}
@@ -142,7 +142,7 @@ def test_devices_stand_in_place_of_the_plant(backend, arm):
         graph_plan(rig, 'sim', home=True)
 
 
-def test_options_arrive_where_they_belong(rig, tmp_path):
+def test_options_reach_the_parameters_of_their_nodes(rig, tmp_path):
     options = dict(
         trajectory='line',
         model='constant_curvature',
@@ -171,8 +171,8 @@ def test_options_arrive_where_they_belong(rig, tmp_path):
         assert spec.parameters['time_scale'] == 5.0
 
 
-def test_parameters_are_of_ros_types(rig, tmp_path):
-    """ROS has no null, tells 1 from 1.0, and its lists are not empty and of one type."""
+def test_node_parameters_have_types_of_ros(rig, tmp_path):
+    """ROS has no null, distinguishes 1 from 1.0, and needs non-empty lists of one type."""
     for spec in graph_plan(rig, rate=2, bag=tmp_path / 'b'):
         for name, value in spec.parameters.items():
             assert type(value) in (bool, int, float, str, list), (spec.name, name, value)
@@ -189,7 +189,7 @@ def test_trajectory_file_is_passed_as_absolute_path(rig, tmp_path, monkeypatch):
     assert (tracker['trajectory'], tracker['laps']) == (str(path), 3)
 
 
-def test_rig_source(rig, tmp_path, monkeypatch):
+def test_rig_is_passed_by_name_or_absolute_path(rig, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     assert graph_plan(rig, rig_source='cable_arm')[0].parameters['rig'] == 'cable_arm'
     relative = graph_plan(rig, rig_source='some.yaml')[0].parameters['rig']
@@ -199,7 +199,7 @@ def test_rig_source(rig, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize('backend', ['emulated', 'hardware'])
-def test_backend_without_devices(backend):
+def test_backend_that_needs_devices_is_refused_without_them(backend):
     with pytest.raises(RigError, match=f"'trunk' declares no devices for backend '{backend}'"):
         graph_plan(load_rig('trunk').model_copy(update={'devices': None}), backend)
 
@@ -220,7 +220,7 @@ def test_backend_without_devices(backend):
         ({'task': 'touch', 'trajectory': 'circle'}, 'leave out trajectory and laps'),
     ],
 )
-def test_bad_arguments_are_refused_before_anything_starts(rig, options, message):
+def test_invalid_plan_arguments_are_refused(rig, options, message):
     with pytest.raises(RigError) as error:
         graph_plan(rig, **options)
     assert message in str(error.value)

@@ -1,4 +1,4 @@
-"""Rigs of water-hydraulic arms: what their file may say, and who hears it."""
+"""Rigs of water-hydraulic arms: checks of the file, and its effect on model and plant."""
 
 import re
 from pathlib import Path
@@ -61,7 +61,7 @@ def rig_with(tmp_path, *edits):
     return load_rig(path)
 
 
-def test_is_a_hydraulic_rig_in_pascal():
+def test_shipped_hydraulic_rig_has_pressure_limits_and_chamber_angles():
     rig = load_rig('hydraulic_arm')
     assert isinstance(rig.arm, HydraulicArm)
     limits = rig.actuator_limits()
@@ -169,7 +169,7 @@ def test_a_missing_plant_section_is_refused(tmp_path):
     [('medium: air ', 'medium: water '), ('medium: air ', 'tip_load_kg: 0.1\nmedium: air ')],
     ids=['water', 'payload'],
 )
-def test_water_and_payload_reach_model_and_plant(tmp_path, edit):
+def test_water_and_payload_affect_model_and_plant_alike(tmp_path, edit):
     dry, wet = load_rig('hydraulic_arm'), rig_with(tmp_path, edit)
     pressure = np.array([1e5, 2e5, 3e5, 2e5, 1e5, 1e5])
     moved = [
@@ -182,12 +182,12 @@ def test_water_and_payload_reach_model_and_plant(tmp_path, edit):
     moved.append(arms[1].true_section_tips()[-1, :3, 3] - arms[0].true_section_tips()[-1, :3, 3])
     first, second = moved
     assert np.linalg.norm(first) > 0.02
-    # The same way and about as far: the plant has other parameters and friction.
+    # Same direction and similar distance: the plant has other parameters and friction.
     assert first @ second > 0.8 * np.linalg.norm(first) * np.linalg.norm(second)
     assert 0.5 < np.linalg.norm(second) / np.linalg.norm(first) < 2.0
 
 
-def test_places_are_none_where_no_pressures_lead_within_the_bends():
+def test_sampling_without_an_allowed_configuration_returns_the_rest_configuration():
     rig = load_rig('hydraulic_arm')
     straight = [s.model_copy(update={'max_bending_angle_deg': 0.01}) for s in rig.arm.sections]
     stiff = rig.with_arm(sections=tuple(straight))
@@ -197,7 +197,7 @@ def test_places_are_none_where_no_pressures_lead_within_the_bends():
     np.testing.assert_array_equal(stiff.sample_configurations(rng, 2), rest)
 
 
-def test_constant_curvature_knows_no_weight():
+def test_constant_curvature_model_ignores_weight():
     rig = load_rig('hydraulic_arm')
     arm = rig.model('constant_curvature')
     assert arm.name == 'constant_curvature'
@@ -207,7 +207,7 @@ def test_constant_curvature_knows_no_weight():
         rig.model('statics')
 
 
-def test_samples_can_be_held():
+def test_sampled_configurations_are_within_bending_and_pressure_limits():
     rig = load_rig('hydraulic_arm')
     model, limits = rig.model(), rig.actuator_limits()
     samples = rig.sample_configurations(np.random.default_rng(2), 8)
@@ -218,7 +218,7 @@ def test_samples_can_be_held():
 
 
 @pytest.mark.parametrize('heading', BLOCKS)
-def test_every_field_of_this_kind_is_explained_with_its_default(heading):
+def test_docs_explain_every_hydraulic_field_with_its_default(heading):
     block, expected = BLOCKS[heading]
     body = re.split(rf'^### {re.escape(heading)}$', DOCS, maxsplit=1, flags=re.MULTILINE)[1]
     body = re.split(r'^##', body, maxsplit=1, flags=re.MULTILINE)[0]

@@ -1,4 +1,4 @@
-"""Files that are no rig at all, and names of none, are refused in one line."""
+"""Files that are not rigs, and unknown names of rigs, are refused in one line."""
 
 import pytest
 
@@ -20,7 +20,7 @@ from softarm_ros.rigs.loader import RigError, list_rigs, load_rig
         ('a: \x00\n', 'not valid YAML: '),
     ],
 )
-def test_text_that_is_no_rig(content, message, tmp_path):
+def test_text_that_is_not_a_rig_is_refused_in_one_line(content, message, tmp_path):
     path = tmp_path / 'rig.yaml'
     path.write_text(content)
     with pytest.raises(RigError) as error:
@@ -30,14 +30,14 @@ def test_text_that_is_no_rig(content, message, tmp_path):
     assert len(str(error.value).splitlines()) == 1
 
 
-def test_alias_that_contains_itself(tmp_path):
+def test_yaml_alias_that_contains_itself_is_refused(tmp_path):
     path = tmp_path / 'rig.yaml'
     path.write_text('name: x\nplant: &p\n  sections: *p\n')
     with pytest.raises(RigError, match='contains itself by an alias'):
         load_rig(path)
 
 
-def test_missing_file_folder_and_bytes(tmp_path):
+def test_missing_file_folder_binary_and_endless_file_are_refused(tmp_path):
     with pytest.raises(RigError, match=r'nowhere\.yaml: no such file'):
         load_rig(tmp_path / 'nowhere.yaml')
     with pytest.raises(RigError, match='is a folder; expected a YAML file'):
@@ -49,7 +49,7 @@ def test_missing_file_folder_and_bytes(tmp_path):
         load_rig('/dev/zero')
 
 
-def test_unknown_builtin_name(tmp_path, monkeypatch):
+def test_unknown_rig_name_is_refused_with_a_suggestion_and_a_folder_too(tmp_path, monkeypatch):
     with pytest.raises(RigError) as error:
         load_rig('cabel_arm')
     known = ', '.join(repr(info.name) for info in list_rigs())

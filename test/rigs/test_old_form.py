@@ -1,4 +1,4 @@
-"""Rig files of the older form: every old field is named once, with its line and what to write."""
+"""Rig files of the older form: every old field is reported once, with line and replacement."""
 
 import re
 
@@ -8,8 +8,8 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.replaced_fields import REPLACED
 
-# The older form had the fields of the arm beside those of the rig. What stands in the blocks is
-# left out here: none of it may be complained about.
+# The older form had the fields of the arm beside those of the rig. The contents of the blocks are
+# left out here: no message may be about them.
 HEAD = """\
 name: {name}
 description: an arm
@@ -116,7 +116,7 @@ def problems_of(path):
 
 
 @pytest.mark.parametrize('name', OWN)
-def test_every_old_field_is_named_once_and_nothing_else(name, tmp_path):
+def test_every_old_field_is_reported_once_and_nothing_else(name, tmp_path):
     text = HEAD.format(name=name) + OWN[name] + TAIL
     path = tmp_path / 'old.yaml'
     path.write_text(text, encoding='utf-8')
@@ -131,7 +131,7 @@ def test_every_old_field_is_named_once_and_nothing_else(name, tmp_path):
         assert problem.message.startswith('no longer a field; write ')
 
 
-def test_the_message_says_where_a_field_has_gone(tmp_path):
+def test_message_names_the_new_place_of_an_old_field(tmp_path):
     path = tmp_path / 'old.yaml'
     path.write_text(HEAD.format(name='old') + OWN['hydraulic_arm'] + TAIL, encoding='utf-8')
     found = {'.'.join(p.path): p.message.partition('; write ')[2] for p in problems_of(path)}
@@ -151,7 +151,7 @@ def test_the_message_says_where_a_field_has_gone(tmp_path):
     }
 
 
-def test_what_was_read_by_nobody_is_to_be_deleted(tmp_path):
+def test_message_for_a_field_without_a_replacement_is_to_delete_it(tmp_path):
     path = tmp_path / 'old.yaml'
     path.write_text('feedback:\n  kind: mocap\n', encoding='utf-8')
     line = f"{path}:2: feedback.kind = 'mocap': no longer a field; delete it"
@@ -161,13 +161,12 @@ def test_what_was_read_by_nobody_is_to_be_deleted(tmp_path):
 
 
 @pytest.mark.parametrize('path', REPLACED, ids='.'.join)
-def test_what_is_written_instead_is_a_field(path, tmp_path):
-    """Nothing that is refused as old is a field of any shipped rig."""
+def test_every_replaced_path_is_refused_as_no_longer_a_field(path, tmp_path):
     with pytest.raises(RigError, match='no longer a field'):
         load_rig('cable_arm', [f'{".".join(path)}=1'])
 
 
-def test_a_file_that_is_half_in_the_new_form(tmp_path):
+def test_old_field_in_a_file_of_the_new_form_is_the_only_problem(tmp_path):
     text = load_rig('cable_arm').source.read_text(encoding='utf-8')
     assert text.count('\ncontroller:\n') == 1
     path = tmp_path / 'half.yaml'

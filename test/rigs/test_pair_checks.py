@@ -1,4 +1,4 @@
-"""What is refused in rigs with pairs of cables and recordings, with field and line."""
+"""Refused values of rigs with pairs of cables and recordings, with field and line."""
 
 import re
 from pathlib import Path
@@ -22,7 +22,7 @@ def problems_of(folder, text):
 
 
 def changed(text, pattern, replacement):
-    """Replace the first match; the pattern must be there."""
+    """Replace the first match of a pattern, which must exist."""
     found, count = re.subn(pattern, replacement, text, count=1, flags=re.MULTILINE)
     assert count == 1, pattern
     return found
@@ -69,7 +69,7 @@ def changed(text, pattern, replacement):
         (r'z_axis: \[[^]]*\]', 'z_axis: [0.0, 0.0, 0.0]', 'expected a vector that is not zero'),
     ],
 )
-def test_refused_in_an_arm_of_pairs(tmp_path, pattern, replacement, message):
+def test_mistake_in_an_arm_of_cable_pairs_is_refused(tmp_path, pattern, replacement, message):
     text = problems_of(tmp_path, changed(TRUNK, pattern, replacement))
     assert re.search(message, text), text
 
@@ -106,17 +106,17 @@ def test_refused_in_an_arm_of_pairs(tmp_path, pattern, replacement, message):
         ),
     ],
 )
-def test_refused_in_an_arm_of_single_cables(tmp_path, pattern, replacement, message):
+def test_mistake_in_an_arm_of_single_cables_is_refused(tmp_path, pattern, replacement, message):
     text = problems_of(tmp_path, changed(CABLE_ARM, pattern, replacement))
     assert re.search(message, text), text
 
 
-def test_bends_for_some_pairs_only(tmp_path):
+def test_bends_for_only_some_pairs_are_refused(tmp_path):
     text = changed(TRUNK, r'      bends:\n(        - .*\n){3}', '')
     assert 'expected for all actuators or none' in problems_of(tmp_path, text)
 
 
-def test_gains_that_leave_a_direction_out(tmp_path):
+def test_gains_that_leave_out_a_bending_direction_are_refused(tmp_path):
     # The second motor of the base does the same as the first.
     first = re.search(r'      bends:\n((?:        - .*\n){3})', TRUNK).group(1)
     blocks = re.findall(r'(?:        - \{section.*\n){3}', TRUNK)
@@ -124,7 +124,7 @@ def test_gains_that_leave_a_direction_out(tmp_path):
     assert 'make only 5 of 6 bends' in problems_of(tmp_path, text)
 
 
-def test_models_are_those_of_the_arm():
+def test_rig_offers_only_the_models_of_its_arm():
     trunk = load_rig('trunk')
     assert trunk.model_names == ('constant_curvature', 'cosserat')
     with pytest.raises(RigError, match="model 'cable_statics': expected one of 'constant_curv"):

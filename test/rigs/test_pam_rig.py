@@ -1,4 +1,4 @@
-"""The rig of the muscle arm: its model, its limits, and what its checks say."""
+"""The rig of the muscle arm: its model, its limits and its checks."""
 
 from pathlib import Path
 
@@ -25,7 +25,7 @@ RIG = load_rig('pam_arm')
 
 
 def changed(path, value):
-    """The rig as a file that says something else at a path, checked anew."""
+    """Return the rig with another value at a path, validated again."""
     data = RIG.model_dump(by_alias=True)
     inner = data
     for key in path[:-1]:
@@ -34,7 +34,7 @@ def changed(path, value):
     return Rig.model_validate(data)
 
 
-def test_limits_and_model_agree():
+def test_limits_lie_within_the_command_range_of_the_model():
     model, limits = RIG.model(), RIG.actuator_limits()
     assert limits.names == model.actuator_names
     low, high = model.modules.command_range_m
@@ -45,7 +45,7 @@ def test_limits_and_model_agree():
     assert len(RIG.section_names) == len(RIG.body_radii_m()) == 10
 
 
-def test_drawn_configurations_are_within_limits_and_stand():
+def test_sampled_configurations_are_within_limits_and_spread_out():
     drawn = RIG.sample_configurations(np.random.default_rng(0), 40)
     limits, model = RIG.actuator_limits(), RIG.model()
     tips = model.tips_of(drawn)
@@ -54,7 +54,7 @@ def test_drawn_configurations_are_within_limits_and_stand():
     assert tips.shape == (40, 3) and np.ptp(tips[:, 0]) > 0.3
 
 
-def test_payload_reaches_model_and_plant():
+def test_payload_acts_on_the_model_as_a_force_at_the_tip():
     loaded = RIG.model_copy(update={'tip_load_kg': 0.05})
     bent = RIG.model().inverse((0.2, 0.0, 0.9)).actuation
     light, heavy = RIG.model().forward(bent), loaded.model().forward(bent)
@@ -97,13 +97,13 @@ def test_payload_reaches_model_and_plant():
         (('trajectories', 'line', 'end'), (0.5, 0.5, 0.9), 'within arm.backbone.length_m'),
     ],
 )
-def test_inconsistent_files_are_told(path, value, message):
+def test_inconsistent_muscle_rigs_are_refused(path, value, message):
     with pytest.raises(ValueError) as told:
         changed(path, value)
     assert message in str(told.value)
 
 
-def test_docs_name_every_field():
+def test_docs_name_every_field_of_the_muscle_arm():
     text = (Path(__file__).parents[2] / 'docs' / 'arms_pam.md').read_text(encoding='utf-8')
     own = set(MuscleArm.model_fields) | {'intervals'}
     blocks = (BackboneConfig, ParallelModulesConfig, MuscleConfig, ValveDriveConfig)
@@ -113,6 +113,6 @@ def test_docs_name_every_field():
         assert f'`{field}`' in text or f'{field}: ' in text, field
 
 
-def test_the_file_itself_is_consistent():
+def test_shipped_muscle_rig_is_consistent():
     assert find_inconsistencies(RIG.view(), RIG.checks) == []
     assert changed(('tip_load_kg',), 0.05).tip_load_kg == 0.05

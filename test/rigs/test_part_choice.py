@@ -1,4 +1,4 @@
-"""A rig names its controller; another one takes the fields that both have."""
+"""A rig names its controller; another controller uses the fields that both have."""
 
 import pickle
 
@@ -27,7 +27,7 @@ def test_every_rig_loads_with_every_controller(name):
         assert type(controller).__module__.endswith(f'controllers.{kind}')
 
 
-def test_fields_of_the_other_controller_alone_are_left_out():
+def test_fields_of_the_replaced_controller_only_are_dropped():
     rig = load_rig('pam_arm', [OTHER])
     assert set(rig.tracker.of_part) == {
         *('feedback_gain_1_s', 'damping', 'max_correction_speed_m_s')
@@ -35,7 +35,7 @@ def test_fields_of_the_other_controller_alone_are_left_out():
     assert pickle.loads(pickle.dumps(rig)).tracker == rig.tracker
 
 
-def test_a_field_set_for_the_other_controller_is_its_own_fault():
+def test_setting_for_a_field_that_the_chosen_controller_lacks_is_refused():
     with pytest.raises(RigError, match=r'controller\.integral_gain_1_s2 = 9\.0: unknown field'):
         load_rig('pam_arm', [OTHER, 'controller.integral_gain_1_s2=9.0'])
 
@@ -56,12 +56,12 @@ def test_a_field_set_for_the_other_controller_is_its_own_fault():
         ('controller.rate_hzz=1', r"unknown field .*did you mean 'rate_hz'"),
     ],
 )
-def test_mistakes_in_the_block_are_named_with_field_and_line(setting, message):
+def test_mistakes_in_the_controller_block_are_named_with_field_and_line(setting, message):
     with pytest.raises(RigError, match=r'cable_arm\.yaml:\d+: .*' + message):
         load_rig('cable_arm', [setting])
 
 
-def test_a_field_that_is_missing_is_named_with_what_it_is():
+def test_missing_controller_field_is_named_with_its_description():
     rig = load_rig('cable_arm')
     text = rig.source.read_text().replace('  damping: 1.0e-4 ', '  # ')
     with pytest.raises(
@@ -77,7 +77,7 @@ def _load_text(text):
     return validate_rig(parse_yaml(text, 'rig.yaml'))
 
 
-def test_another_controller_drives_the_same_cycle_within_all_limits():
+def test_damped_inverse_controller_tracks_within_all_actuator_limits():
     rig = load_rig('pneumatic_arm', [OTHER])
     now = 0.0
 

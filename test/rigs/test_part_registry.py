@@ -1,4 +1,4 @@
-"""Parts are found by name, those of other installed packages too."""
+"""Parts are found by name, also those of other installed packages."""
 
 import os
 import subprocess
@@ -35,7 +35,7 @@ NUMBER = 3
 
 @pytest.fixture
 def installed(tmp_path):
-    """Return a function that installs packages of entry points, and runs code beside them."""
+    """Return functions that install a package with entry points, and run Python with it."""
 
     def package(name, entries, modules):
         for module, text in modules.items():
@@ -68,11 +68,11 @@ def softarm(run, *arguments):
 # -- our own ----------------------------------------------------------------------------------
 
 
-# Of what the control cycle does itself, or another program.
+# The control cycle itself, or another program, does their work.
 NEVER_BUILT = ('estimator.direct', 'sensors.pose_topic')
 
 
-def test_every_built_in_part_is_what_the_table_says_and_every_role_can_be_built():
+def test_every_built_in_part_is_registered_with_callable_builders_for_its_roles():
     found = {part.name: part for part in parts()}
     assert set(BUILT_IN) <= set(found)
     for name in BUILT_IN:
@@ -85,7 +85,7 @@ def test_every_built_in_part_is_what_the_table_says_and_every_role_can_be_built(
 
 
 @pytest.mark.parametrize('info', list_rigs(), ids=lambda info: info.name)
-def test_the_models_of_a_rig_are_those_built_on_its_mechanics(info):
+def test_models_of_a_rig_are_those_built_on_its_mechanics(info):
     rig = load_rig(info.name)
     assert rig.default_model in rig.model_names
     for part in parts('model'):
@@ -97,7 +97,7 @@ def test_the_models_of_a_rig_are_those_built_on_its_mechanics(info):
             rig.model(part.kind)
 
 
-def test_what_is_unknown_is_answered_with_what_is_meant():
+def test_unknown_part_family_or_role_is_refused_with_the_known_ones():
     with pytest.raises(RigError, match=r"unknown model 'cosera' .*'cosserat'.*; known: 'angle"):
         find_part('model', 'cosera')
     with pytest.raises(RigError, match=r"unknown family of parts 'drive' .did you mean 'drives'"):
@@ -118,18 +118,18 @@ class Empty(ConfigBlock):
         (('model', 'x', Empty, {'a': 'module'}), r"builders\['a'\] = 'module': expected module:f"),
     ],
 )
-def test_a_part_that_is_none_is_refused(arguments, message):
+def test_invalid_part_is_refused(arguments, message):
     with pytest.raises(PartError, match=message):
         Part(*arguments, 'summary')
 
 
-def test_a_role_whose_function_is_gone_is_named():
+def test_missing_builder_function_is_named():
     part = Part('model', 'x', Empty, {'cables': 'softarm_ros.geometry.parts:nothing'}, 'summary')
     with pytest.raises(PartError, match=r"x: softarm_ros.geometry.parts has no .*'nothing'"):
         part.builder('cables')
 
 
-def test_fields_have_type_unit_default_and_description():
+def test_fields_of_a_part_have_type_default_and_unit():
     rows = {row.name: row for row in fields_of(find_part('model', 'cosserat').config)}
     steps = rows['steps']
     assert (steps.type, steps.default, steps.required) == (
@@ -208,7 +208,7 @@ def test_two_parts_of_one_name_are_refused_with_both_packages(installed):
     assert 'model.cosserat' in softarm(run, 'parts').stderr
 
 
-def test_parts_outside_the_families_are_named(installed):
+def test_parts_outside_the_known_families_are_reported(installed):
     package, run = installed
     names = ['spring', 'springs.spring', 'sensors.']
     entries = [(name, 'lab_parts.parts:SPRING') for name in names]
@@ -219,7 +219,7 @@ def test_parts_outside_the_families_are_named(installed):
         assert f"'{name}" in listed.stderr, listed.stderr
 
 
-def test_a_part_under_another_name_is_refused(installed):
+def test_part_registered_under_another_name_is_refused(installed):
     package, run = installed
     package('lab', [('sensors.coil', 'lab_parts.parts:SPRING')], {'lab_parts.parts': SPRING})
     stderr = softarm(run, 'parts', 'sensors').stderr

@@ -1,4 +1,4 @@
-"""What surrounds an arm: what its controller believes, and what its simulated body is in."""
+"""The medium around an arm: that of the model and that of the simulated body."""
 
 import numpy as np
 import pytest
@@ -17,13 +17,13 @@ def resting(*settings):
     return arm.true_section_tips()[-1, :3, 3]
 
 
-def test_the_simulated_arm_is_in_what_the_rig_says_and_the_controller_believes():
+def test_medium_of_the_rig_applies_to_model_and_simulated_body():
     rig = load_rig('pneumatic_arm', settings=('medium=water',))
     assert rig.plant.medium.kind == 'water'
     assert rig.mechanics().fluid_density_kg_m3 > 900.0
 
 
-def test_the_truth_may_differ_from_what_the_controller_believes():
+def test_medium_of_the_simulated_body_may_differ_from_that_of_the_model():
     rig = load_rig('pneumatic_arm', settings=(STREAM,))
     assert rig.mechanics().fluid_density_kg_m3 == 0.0
     still, streaming = resting('plant.medium=water'), resting(STREAM)
@@ -49,6 +49,6 @@ def test_the_truth_may_differ_from_what_the_controller_believes():
         ('hydraulic_arm', 'plant.water={}', r'write plant.medium: \{kind: water'),
     ],
 )
-def test_what_is_wrong_is_named(rig, setting, message):
+def test_invalid_plant_medium_is_refused(rig, setting, message):
     with pytest.raises(RigError, match=message):
         load_rig(rig, settings=(setting,))

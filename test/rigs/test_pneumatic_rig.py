@@ -1,4 +1,4 @@
-"""The pneumatic rig: loads, refuses what does not fit, and its page names every field."""
+"""The pneumatic rig loads, refuses inconsistent values, and its page names every field."""
 
 import copy
 import math
@@ -141,26 +141,26 @@ WRONG_DEVICES = {
 
 
 @pytest.mark.parametrize(('change', 'field'), WRONG_DEVICES.values(), ids=WRONG_DEVICES)
-def test_devices_that_do_not_fit_are_refused_by_field(shipped, change, field):
+def test_inconsistent_devices_are_refused_by_field(shipped, change, field):
     with pytest.raises(RigError) as caught:
         load_changed(shipped, change)
     assert field in str(caught.value) and 'drives' in str(caught.value)
 
 
-def test_a_rig_without_devices_runs_simulated_only(shipped):
+def test_rig_without_devices_refuses_the_emulated_backend(shipped):
     rig = load_changed(shipped, lambda data: data.pop('drives'))
     with pytest.raises(RigError, match=r"declares no devices for backend 'emulated'"):
         graph_plan(rig, 'emulated', rig_source=SHIPPED)
 
 
-def test_devices_without_a_gripper(shipped):
+def test_gripper_drive_may_be_left_out(shipped):
     rig = load_changed(shipped, lambda data: data['drives'].pop('gripper'))
     assert rig.devices.gripper is None and set(rig.devices.blocks()) == {'daq'}
     assert build_driver(rig, rig.devices).gripper is None
     assert type(rig).model_validate(rig.model_dump(by_alias=True)) == rig
 
 
-def test_an_arm_without_gripper_and_force_sensor_says_nothing_of_them(shipped):
+def test_gripper_and_force_sensor_may_be_left_out_of_the_arm(shipped):
     def bare(data):
         for block, field in (
             ('plant', 'gripper'),
@@ -181,13 +181,13 @@ def test_an_arm_without_gripper_and_force_sensor_says_nothing_of_them(shipped):
 
 
 @pytest.mark.parametrize(('change', 'field'), WRONG.values(), ids=WRONG)
-def test_what_does_not_fit_is_refused_by_field(shipped, change, field):
+def test_inconsistent_values_are_refused_by_field(shipped, change, field):
     with pytest.raises(RigError) as caught:
         load_changed(shipped, change)
     assert field in str(caught.value) and 'expected' in str(caught.value)
 
 
-def test_the_shipped_rig_loads_as_it_is(shipped):
+def test_shipped_pneumatic_rig_has_its_models_and_limits(shipped):
     rig = load_changed(shipped, lambda data: None)
     assert rig.model().name == 'angle_correction'
     assert rig.model('constant_curvature').name == 'constant_curvature'
@@ -198,14 +198,14 @@ def test_the_shipped_rig_loads_as_it_is(shipped):
 
 
 def sag(rig):
-    """Return the largest difference the weight makes to a posture [m]."""
+    """Return how far [m] the weight moves the tip in a posture."""
     e = np.array([0.015, 0.0, 0.005, 0.0, 0.012, 0.003])
     tips = [rig.model(name).shape_of(e).tip[:3, 3] for name in rig.model_names]
     return float(np.linalg.norm(tips[0] - tips[1]))
 
 
-def test_payload_and_water_reach_model_and_plant_alike(shipped):
-    """What load and water change of the sag is the same in both to a fifth."""
+def test_payload_and_water_affect_model_and_plant_alike(shipped):
+    """Load and water move the tip of both by the same to 30 %."""
     rigs = [
         load_changed(shipped, change)
         for change in (
@@ -226,7 +226,7 @@ def test_payload_and_water_reach_model_and_plant_alike(shipped):
         assert np.linalg.norm(model - plant) < 0.3 * np.linalg.norm(model)
 
 
-def test_a_load_that_tips_the_arm_over_is_told(shipped):
+def test_load_that_makes_the_posture_unstable_raises(shipped):
     rig = load_changed(shipped, put(['tip_load_kg'], 3.0))
     rig = rig.model_copy(update={'gravity_m_s2': (0.0, 0.0, -9.81)})
     with pytest.raises(ModelError, match='stable'):
@@ -242,7 +242,7 @@ def fields_of(model, seen):
     return seen
 
 
-def test_the_page_names_every_field_of_the_kind():
+def test_docs_name_every_field_of_the_pneumatic_arm():
     names = ('rigs.md', 'drivers.md')
     general = ''.join((ROOT / 'docs' / name).read_text(encoding='utf-8') for name in names)
     page = PAGE.read_text(encoding='utf-8')
@@ -254,7 +254,7 @@ def test_the_page_names_every_field_of_the_kind():
     assert not missing
 
 
-def test_attitudes_of_the_task_lie_within_the_limits():
+def test_attitudes_of_the_task_are_within_limits_and_invalid_ones_are_refused():
     from softarm_ros.rigs.task_file import load_task
     from softarm_ros.runtime.task_plan import TaskError, plan_stages
 

@@ -1,4 +1,4 @@
-"""docs/rigs.md explains every field, and states the defaults that hold."""
+"""docs/rigs.md explains every field and states its default."""
 
 import re
 from pathlib import Path
@@ -85,7 +85,7 @@ def as_text(default):
 
 
 @pytest.mark.parametrize('heading', BLOCKS)
-def test_every_field_is_explained_with_its_default(heading):
+def test_docs_explain_every_field_with_its_default(heading):
     table = {name.strip('`'): (default, text) for name, default, text in rows(heading)}
     block = BLOCKS[heading]
     above = {n for b in block.__mro__[1:] if b in BLOCKS.values() for n in b.model_fields}
@@ -110,7 +110,7 @@ def test_every_field_is_explained_with_its_default(heading):
             assert default == as_text(field.default), name
 
 
-def test_every_field_of_every_trajectory_is_explained():
+def test_docs_explain_every_field_of_every_trajectory():
     table = {cells[0].strip('`'): cells[1:] for cells in rows('trajectories')}
     explained = {
         shape: {name for name, (of, *_) in table.items() if of == 'all' or shape in of.split(', ')}

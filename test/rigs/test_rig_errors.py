@@ -1,4 +1,4 @@
-"""Every wrong rig file is refused with field, value, line and what was expected."""
+"""Every wrong rig file is refused with field, value, line and expected value."""
 
 import pytest
 from rig_mistakes import SINGLE, TEXT, edited, line_of, problems_of
@@ -9,13 +9,13 @@ from rig_mistakes import SINGLE, TEXT, edited, line_of, problems_of
     [case[1:] for case in SINGLE],
     ids=[case[0] for case in SINGLE],
 )
-def test_one_mistake_is_one_message(old, new, place, message, tmp_path):
+def test_single_mistake_gives_one_message_with_its_line(old, new, place, message, tmp_path):
     text = edited(old, new)
     assert problems_of(text, tmp_path) == [(line_of(text, place), message)]
 
 
 @pytest.mark.parametrize('step', [0.002, 0.0101])
-def test_plant_step_beyond_its_own_bound_or_the_control_period(step, tmp_path):
+def test_plant_time_step_beyond_its_bound_or_the_control_period_is_refused(step, tmp_path):
     text = edited('time_step_s: 0.002', f'time_step_s: {step}').replace(
         'controller:\n  rate_hz: 100.0', 'controller:\n  rate_hz: 800.0'
     )
@@ -31,7 +31,7 @@ def test_plant_step_beyond_its_own_bound_or_the_control_period(step, tmp_path):
         ]
 
 
-def test_block_of_the_wrong_kind(tmp_path):
+def test_list_for_a_block_is_refused_with_the_fields_of_the_block(tmp_path):
     text = edited('pose_topic:  ', 'pose_topic: [1, 2]\n  pose_topci:  ')
     assert [m for _, m in problems_of(text, tmp_path)] == [
         'sensors.pose_topic = [1, 2]: expected a mapping of the fields rate_hz, delay_s, '
@@ -45,7 +45,7 @@ def test_block_of_the_wrong_kind(tmp_path):
     ('angles', 'missing'),
     [((0.0, 60.0, 120.0), '120 to 360'), ((0.0, 180.0, 90.0), '180 to 360')],
 )
-def test_cables_all_on_one_side(angles, missing, tmp_path):
+def test_cables_all_on_one_side_are_refused(angles, missing, tmp_path):
     text = TEXT
     for old, new in zip((0.0, 120.0, 240.0), angles):
         text = text.replace(f'angle_deg: {old}', f'angle_deg: {new} ', 1)
@@ -57,7 +57,7 @@ def test_cables_all_on_one_side(angles, missing, tmp_path):
     )
 
 
-def test_section_with_too_few_cables(tmp_path):
+def test_section_with_too_few_cables_is_refused(tmp_path):
     text = edited('    - {<<: *cable, name: distal_3, section: distal, angle_deg: 240.0}\n', '')
     assert problems_of(text, tmp_path) == [
         (
@@ -69,7 +69,7 @@ def test_section_with_too_few_cables(tmp_path):
     ]
 
 
-def test_cable_radius_in_the_way_of_bending(tmp_path):
+def test_cable_radius_too_large_for_the_bending_angle_is_refused(tmp_path):
     text = edited('cable_radius_m: 0.0125', 'cable_radius_m: 0.06')
     assert problems_of(text, tmp_path)[0] == (
         line_of(text, 'cable_radius_m: 0.06'),
@@ -78,8 +78,8 @@ def test_cable_radius_in_the_way_of_bending(tmp_path):
     )
 
 
-def test_all_problems_at_once_in_the_order_of_the_file(tmp_path):
-    """Wrong fields hide neither each other nor what is wrong between the valid blocks."""
+def test_all_problems_are_reported_in_the_order_of_the_file(tmp_path):
+    """Wrong fields hide neither each other nor contradictions between valid blocks."""
     text = TEXT
     for old, new in (
         ('9.81', '98.1'),
@@ -103,14 +103,14 @@ def test_all_problems_at_once_in_the_order_of_the_file(tmp_path):
     assert [line for line, _ in found] == sorted(line for line, _ in found)
 
 
-def test_a_mistake_brings_no_other_with_it_in_a_file_that_names_no_default_trajectory(tmp_path):
+def test_mistakes_cause_no_further_message_in_a_file_without_default_trajectory(tmp_path):
     text = edited('default_trajectory: circle\n', '').replace('9.81', '98.1')
     text = text.replace('settle_timeout_s: 3.0', 'settle_timeout_s: -1')
     found = [m.split(' = ')[0] for _, m in problems_of(text, tmp_path)]
     assert found == ['gravity_m_s2', 'controller.settle_timeout_s']
 
 
-def test_mistake_behind_an_anchor_is_told_once(tmp_path):
+def test_mistake_in_a_yaml_anchor_is_reported_once(tmp_path):
     text = edited('max_speed_m_s: 0.02 ', 'max_speed_m_s: 0 ')
     assert problems_of(text, tmp_path) == [
         (

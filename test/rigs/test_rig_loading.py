@@ -45,7 +45,7 @@ def test_single_rig_is_the_proximal_section_of_the_arm():
     arm, single = load_rig('cable_arm'), load_rig('cable_arm_single')
     for field in ('gravity_m_s2', 'feedback'):
         assert getattr(arm, field) == getattr(single, field)
-    # Half the arm is half as far from its model.
+    # Half the arm deviates half as far from its model.
     watch = {'feedback_watch': single.supervisor.feedback_watch}
     assert arm.supervisor.model_copy(update=watch) == single.supervisor
     assert arm.arm.sections[0] == single.arm.sections[0]
@@ -55,11 +55,11 @@ def test_single_rig_is_the_proximal_section_of_the_arm():
         assert first.model_copy(update={'name': second.name}) == second
 
 
-def test_public_entry_point():
+def test_package_exports_load_rig():
     assert softarm_ros.load_rig('cable_arm') == load_rig('cable_arm')
 
 
-def test_lookup_by_path_string_and_path_object(tmp_path, monkeypatch):
+def test_rig_is_found_by_path_string_and_path_object(tmp_path, monkeypatch):
     expected = load_rig('cable_arm')
     assert load_rig(SHIPPED / 'cable_arm.yaml') == expected
     assert load_rig(str(SHIPPED / 'cable_arm.yaml')) == expected
@@ -74,7 +74,7 @@ def test_lookup_by_path_string_and_path_object(tmp_path, monkeypatch):
     assert load_rig('cable_arm') == expected
 
 
-def test_round_trip_through_plain_data():
+def test_rig_round_trip_through_plain_data_and_json():
     rig = load_rig('cable_arm')
     assert Rig.model_validate(rig.model_dump(by_alias=True)).with_source(rig.source) == rig
     assert (
@@ -82,13 +82,13 @@ def test_round_trip_through_plain_data():
     )
 
 
-def test_rig_travels_between_processes_with_its_source():
+def test_pickled_rig_keeps_its_source():
     rig = load_rig('cable_arm')
     copy = pickle.loads(pickle.dumps(rig))
     assert copy == rig and copy.source == rig.source
 
 
-def test_error_travels_between_processes():
+def test_pickled_rig_error_keeps_its_text():
     error = RigError('file.yaml', 'is empty')
     copy = pickle.loads(pickle.dumps(error))
     assert str(copy) == str(error) == 'file.yaml: is empty'
@@ -99,7 +99,7 @@ def test_rig_is_frozen():
         load_rig('cable_arm').name = 'other'
 
 
-def test_limits_and_cables_follow_the_actuators():
+def test_limits_and_cables_match_the_actuators():
     rig = load_rig('cable_arm')
     limits = rig.actuator_limits()
     assert limits.names == rig.actuator_names == tuple(a.name for a in rig.actuators)
@@ -112,7 +112,7 @@ def test_limits_and_cables_follow_the_actuators():
     ]
 
 
-def test_unknown_model_lists_the_known_ones():
+def test_unknown_model_is_refused_with_the_known_ones():
     with pytest.raises(RigError) as error:
         load_rig('cable_arm').model('cable_static')
     assert "did you mean 'cable_statics'" in str(error.value)
@@ -135,7 +135,7 @@ LAYOUTS = {
 
 @pytest.fixture(scope='module')
 def python():
-    """Return a Python of which every process has others' packages and nothing of this one."""
+    """Yield a Python whose processes have the packages of others, but not this one."""
     environment = {k: v for k, v in os.environ.items() if k != 'AMENT_PREFIX_PATH'}
     environment['PYTHONPATH'] = ''
     with ForkedPython(['numba', 'pydantic', 'ruamel.yaml'], environment) as forked:
@@ -162,7 +162,7 @@ def test_shipped_files_are_found_in_every_installed_layout(python, layout, tmp_p
     assert done.stdout.startswith(str(share / 'config' / 'rigs' / 'cable_arm.yaml'))
 
 
-def test_share_folder_named_by_a_sourced_workspace(tmp_path, monkeypatch):
+def test_share_folder_of_a_sourced_workspace_is_found(tmp_path, monkeypatch):
     module = tmp_path / 'a/b/c/softarm_ros/share_folder.py'
     monkeypatch.setattr(share_folder, '__file__', str(module))
     monkeypatch.setattr(sys, 'prefix', str(tmp_path))
@@ -173,7 +173,7 @@ def test_share_folder_named_by_a_sourced_workspace(tmp_path, monkeypatch):
     assert find_share_folder() == tmp_path / 'ws/share/softarm_ros'
 
 
-# Where the parts of each kind are; what kinds share is left out.
+# Modules of the parts of each kind, without those that kinds share.
 HOMES = {
     'cable_driven': ('models.cable_driven', 'drivers.steppers_part', 'drivers.dynamixel'),
     'hydraulic': ('models.hydraulics', 'plant.hydraulic', 'drivers.pressure_servo_config'),
@@ -201,7 +201,7 @@ def test_a_rig_imports_the_parts_of_no_other_kind(python, info):
         assert (found != []) == (other == kind), (other, found)
 
 
-def test_the_list_of_rigs_needs_no_schema():
+def test_listing_rigs_imports_neither_the_schema_nor_numerical_packages():
     code = 'import sys; from softarm_ros.cli.main import app; app(["rigs"], standalone_mode=False)'
     done = subprocess.run(
         [sys.executable, '-c', f'{code}; print("MODULES", *sys.modules)'],
@@ -217,7 +217,7 @@ def test_the_list_of_rigs_needs_no_schema():
 
 
 def test_every_check_belongs_to_a_part_or_to_every_rig():
-    """A check that nobody names would be none."""
+    """A check that neither a part nor `CHECKS` lists would never run."""
     modules = [
         import_module(f'{package.__name__}.{info.name}')
         for package in (rigs, arms)

@@ -1,4 +1,4 @@
-"""What rviz is asked to show exists: topics of that type, quality of service and frames."""
+"""Displays of the rviz files match published topics, their types, QoS, and frames."""
 
 import ast
 import xml.etree.ElementTree as ET
@@ -26,7 +26,7 @@ MESSAGES = {
     'PoseWithCovariance': 'PoseWithCovarianceStamped',
 }
 WITHOUT_TOPIC = {'Grid', 'TF', 'InteractiveMarkers'}
-# As nodes/qos.py has them: reliability and durability that publishers offer.
+# Reliability and durability that publishers offer, as in nodes/qos.py.
 OFFERED = {
     'VISUAL': ('Reliable', 'Volatile'),
     'MEASUREMENT': ('Best Effort', 'Volatile'),
@@ -62,7 +62,7 @@ def test_the_parser_finds_the_publishers():
 
 
 @pytest.mark.parametrize('name', RIGS)
-def test_every_display_shows_a_topic_of_its_type_and_quality(name):
+def test_every_display_shows_a_published_topic_of_matching_type_and_qos(name):
     rig = load_rig(name)
     shown = set()
     for display in displays_of(name)[0]:
@@ -85,13 +85,15 @@ def test_every_display_shows_a_topic_of_its_type_and_quality(name):
             # A subscriber that asks for more than is offered gets nothing.
             assert (topic['Reliability Policy'], reliability) != ('Reliable', 'Best Effort')
             assert (topic['Durability Policy'], durability) != ('Transient Local', 'Volatile')
-            if durability == 'Transient Local':  # and one who asks for less may come too late
+            if (
+                durability == 'Transient Local'
+            ):  # a subscriber that asks for less may start too late
                 assert topic['Durability Policy'] == durability
     assert {'markers', 'reference/path', 'tip/path', 'robot_description'} <= shown
 
 
 @pytest.mark.parametrize('name', RIGS)
-def test_the_handle_for_goals_is_where_its_node_offers_it(name):
+def test_goal_handle_display_has_the_namespace_of_the_handle(name):
     (handle,) = (d for d in displays_of(name)[0] if d['Class'].endswith('/InteractiveMarkers'))
     assert handle['Interactive Markers Namespace'] == f'/{load_rig(name).name}/goal_handle'
     (markers,) = (n for n in graph_plan(load_rig(name), goals=True) if n.name == 'markers')
@@ -99,7 +101,7 @@ def test_the_handle_for_goals_is_where_its_node_offers_it(name):
 
 
 @pytest.mark.parametrize('name', RIGS)
-def test_frames_are_links_of_the_description(name):
+def test_frames_of_rviz_are_links_of_the_urdf(name):
     rig = load_rig(name)
     displays, config = displays_of(name)
     links = {
@@ -116,7 +118,7 @@ def test_frames_are_links_of_the_description(name):
 
 @pytest.mark.parametrize('backend', BACKENDS)
 @pytest.mark.parametrize('name', RIGS)
-def test_what_draws_runs_in_every_backend(name, backend, tmp_path):
+def test_markers_node_with_transforms_runs_in_every_backend(name, backend, tmp_path):
     rig = load_rig(name)
     if backend != 'sim' and rig.devices is None:
         pytest.skip(f'{name} has no drives')
@@ -130,7 +132,7 @@ def test_what_draws_runs_in_every_backend(name, backend, tmp_path):
     assert markers.parameters['transforms'] is True
 
 
-def test_pose_topics_of_the_lab_are_shown_where_they_are():
+def test_absolute_pose_topic_is_shown_without_a_namespace():
     rig = load_rig('cable_arm', ['sensors.pose_topic.topic=/vrpn/tip/pose'])
     topics = [
         display['Topic']['Value']
@@ -141,6 +143,6 @@ def test_pose_topics_of_the_lab_are_shown_where_they_are():
 
 
 @pytest.mark.parametrize('name', RIGS)
-def test_committed_files_are_what_the_generator_writes(name):
+def test_committed_rviz_files_match_the_generator(name):
     path = ROOT / 'config' / 'rviz' / f'{name}.rviz'
     assert path.read_text(encoding='utf-8') == rviz_config(load_rig(name))

@@ -1,4 +1,4 @@
-"""The Dynamixel bus of a rig file: what is built from it, and what is refused."""
+"""The Dynamixel bus of a rig file: its driver, and refused values."""
 
 import numpy as np
 import pytest
@@ -11,7 +11,7 @@ from softarm_ros.runtime.arm_assembly import build_driver
 BUS = 'drives.dynamixel'
 
 
-def test_the_trunk_has_the_driver_of_its_servos():
+def test_driver_of_the_trunk_refuses_commands_beyond_its_limits():
     rig = load_rig('trunk')
     assert rig.devices.names == ('dynamixel',)
     driver = build_driver(rig, rig.devices)
@@ -55,6 +55,6 @@ def refusal(tmp_path, before, after):
         ('current_limit_A: 2.0 ', 'current_limit_A: 0.0 ', 'current_limit_A'),
     ],
 )
-def test_what_the_bus_cannot_do_is_refused(tmp_path, before, after, message):
+def test_invalid_servo_bus_is_refused(tmp_path, before, after, message):
     said = refusal(tmp_path, before, after)
     assert message in said and 'trunk.yaml:' in said

@@ -1,4 +1,4 @@
-"""Values set over those of a rig file."""
+"""Settings that replace or add values of a rig file."""
 
 import pytest
 
@@ -6,7 +6,7 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 
 
-def test_values_are_replaced_added_and_remembered():
+def test_settings_replace_and_add_values_and_are_kept_in_the_rig():
     settings = [
         'tip_load_kg=0.005',
         'plant.pose_sensor.delay_s = 0.02',
@@ -39,6 +39,6 @@ def test_values_are_replaced_added_and_remembered():
         ('controller.feedback_gain_1_s=.nan', 'feedback_gain_1_s'),
     ],
 )
-def test_wrong_settings_are_told(setting, message):
+def test_invalid_settings_are_refused(setting, message):
     with pytest.raises(RigError, match=message):
         load_rig('cable_arm', [setting])

@@ -112,12 +112,12 @@ STIFF = {'kind': 'round', 'young_modulus_Pa': 210e9, 'radius_m': 0.01}
         (at('model', value='cable_statics'), r'model\.kind.*cosserat'),
     ],
 )
-def test_mistakes_are_named(tmp_path, change, message):
+def test_mistakes_in_a_tendon_rod_rig_are_refused_by_field(tmp_path, change, message):
     with pytest.raises(RigError, match=message):
         load(tmp_path, change)
 
 
-def test_limits_are_the_tensions_of_the_file(tmp_path):
+def test_actuator_limits_are_the_tensions_of_the_file(tmp_path):
     rig = load(tmp_path, at('arm', 'actuators', 3, 'tension_max_N', value=12.0))
     limits = rig.actuator_limits()
     assert limits.unit == 'N'
@@ -127,7 +127,7 @@ def test_limits_are_the_tensions_of_the_file(tmp_path):
     assert rig.section_names == ('unit_1', 'unit_2', 'unit_3', 'unit_4')
 
 
-def test_tip_load_reaches_model_and_plant(tmp_path):
+def test_tip_load_lowers_the_tip_of_model_and_plant(tmp_path):
     light, heavy = load_rig('fishbone_arm'), load(tmp_path, at('tip_load_kg', value=0.02))
     for tip in (
         lambda rig: rig.model().shape_of(np.ones(8)).tip,
@@ -137,8 +137,8 @@ def test_tip_load_reaches_model_and_plant(tmp_path):
         assert 0.002 < sag < 0.05
 
 
-def test_one_cable_through_two_segments_of_a_round_rod_is_a_rig_too(tmp_path):
-    """The kind is not made for strips alone: a tentacle of two round segments, three cables."""
+def test_round_rod_with_cables_through_two_segments_is_a_valid_rig(tmp_path):
+    """The kind also covers a tentacle of two round segments with three cables."""
 
     def tentacle(data):
         round_ = {
@@ -193,7 +193,7 @@ BLOCKS = {
 
 
 @pytest.mark.parametrize('heading', BLOCKS)
-def test_every_field_is_explained(heading):
+def test_docs_list_every_tendon_rod_field(heading):
     body = re.split(rf'^##+ {re.escape(heading)}$', DOCS, maxsplit=1, flags=re.MULTILINE)[1]
     body = re.split(r'^##', body, maxsplit=1, flags=re.MULTILINE)[0]
     assert set(re.findall(r'^\| `(\w+)`', body, flags=re.MULTILINE)) == BLOCKS[heading]

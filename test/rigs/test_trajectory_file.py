@@ -26,26 +26,28 @@ def file(tmp_path):
     return path
 
 
-def test_file(file):
+def test_trajectory_file_is_read(file):
     config = load_trajectory_file(file)
     assert isinstance(config, WaypointsConfig)
     assert config.points == ((0.1, 0.0, 0.2), (0.0, 0.1, 0.2), (-0.1, 0.0, 0.2))
     assert (config.speed, config.closed, config.laps) == (0.02, True, 2)
 
 
-def test_resolution_order(file, tmp_path, monkeypatch):
+def test_trajectory_of_the_rig_takes_precedence_over_a_file_of_that_name(
+    file, tmp_path, monkeypatch
+):
     rig = load_rig('cable_arm')
     assert resolve_trajectory(rig) == rig.trajectories[rig.default_trajectory]
     assert resolve_trajectory(rig, 'line') == rig.trajectories['line']
     assert resolve_trajectory(rig, str(file)).laps == 2
     monkeypatch.chdir(tmp_path)
     file.rename(tmp_path / 'line')
-    # The rig's own name wins over a file of that name; ./ says that the file is meant.
+    # The name of the rig's trajectory takes precedence over a file; ./ selects the file.
     assert resolve_trajectory(rig, 'line') == rig.trajectories['line']
     assert resolve_trajectory(rig, './line').laps == 2
 
 
-def test_names_of_files_that_come_with_the_package(file, tmp_path, monkeypatch):
+def test_shipped_trajectory_file_is_found_by_its_name(file, tmp_path, monkeypatch):
     folder = tmp_path / 'config' / 'trajectories'
     folder.mkdir(parents=True)
     file.rename(folder / 'shipped_one.yaml')
@@ -81,7 +83,7 @@ def test_names_of_files_that_come_with_the_package(file, tmp_path, monkeypatch):
         ('type: waypoints\n', '', "1: type: missing; expected one of 'cardioid', 'circle', "),
     ],
 )
-def test_mistakes(file, old, new, message):
+def test_mistake_in_a_trajectory_file_is_reported_with_its_line(file, old, new, message):
     assert old in GOOD
     file.write_text(GOOD.replace(old, new, 1))
     with pytest.raises(RigError) as error:
@@ -91,14 +93,14 @@ def test_mistakes(file, old, new, message):
     assert len(error.value.problems) == 1
 
 
-def test_too_few_points(file):
+def test_waypoints_with_one_point_are_refused(file):
     text = GOOD.split('  - ')[0] + '  - [0.1, 0, 0.2]\n'
     file.write_text(text)
     with pytest.raises(RigError, match=r'points = .*expected a list with at least 2 items'):
         load_trajectory_file(file)
 
 
-def test_every_mistake_at_once(file):
+def test_all_mistakes_of_a_trajectory_file_are_reported_at_once(file):
     file.write_text(GOOD.replace('speed: 0.02', 'speed: 0').replace('laps: 2', 'lap: 2'))
     with pytest.raises(RigError) as error:
         load_trajectory_file(file)

@@ -18,7 +18,7 @@ RIGS = [info.name for info in list_rigs()]
 POSES = 20
 WITHIN_M = 1e-4
 WITHIN_RAD = 1e-3
-# What the rig files say, added up by hand.
+# Masses of the rig files, added by hand.
 MASSES_KG = {
     'cable_arm': 2 * (0.020 + 2 * 0.004),
     'cable_arm_single': 0.020 + 2 * 0.004,
@@ -82,8 +82,8 @@ def configurations(rig, count=POSES):
 
 @pytest.mark.parametrize('links', [1, 8])
 @pytest.mark.parametrize('name', RIGS)
-def test_section_tips_are_the_model_s(name, links):
-    """Over random poses: places within 0.1 mm, attitudes within a milliradian, in the limits."""
+def test_section_tips_of_the_urdf_match_the_model(name, links):
+    """In random configurations: within 0.1 mm and 1 mrad, with joints within their limits."""
     rig = rig_of(name)
     model, urdf, positions = rig.model(), build_urdf(rig, links), joint_map(rig, links)
     limits = {
@@ -118,7 +118,7 @@ def test_links_lie_on_the_centreline(name):
 
 
 @pytest.mark.parametrize('name', RIGS)
-def test_it_is_a_tree_of_unique_names_rooted_in_base(name):
+def test_urdf_is_a_tree_of_unique_names_rooted_in_base(name):
     rig = rig_of(name)
     robot = ET.fromstring(build_urdf(rig))
     assert robot.get('name') == name
@@ -137,7 +137,7 @@ def test_it_is_a_tree_of_unique_names_rooted_in_base(name):
 
 
 @pytest.mark.parametrize('name', RIGS)
-def test_check_urdf_takes_it(name, tmp_path):
+def test_check_urdf_accepts_the_urdf(name, tmp_path):
     if shutil.which('check_urdf') is None:
         pytest.skip('check_urdf is not installed (apt: liburdfdom-tools)')
     path = tmp_path / f'{name}.urdf'
@@ -150,7 +150,7 @@ def test_check_urdf_takes_it(name, tmp_path):
     assert 'rror' not in done.stderr
 
 
-def test_movable_joints_are_the_named_ones_in_order():
+def test_movable_joints_have_the_expected_names_and_order():
     rig = rig_of('cable_arm')
     robot = ET.fromstring(build_urdf(rig, 5))
     movable = [j.get('name') for j in robot.findall('joint') if j.get('type') != 'fixed']
@@ -161,7 +161,7 @@ def test_movable_joints_are_the_named_ones_in_order():
 
 @pytest.mark.parametrize('links', [1, 8])
 @pytest.mark.parametrize('name', RIGS)
-def test_mass_is_the_arm_s_and_inertias_are_physical(name, links):
+def test_urdf_has_the_mass_of_the_arm_and_physical_inertias(name, links):
     robot = ET.fromstring(build_urdf(rig_of(name), links))
     inertials = robot.findall('link/inertial')
     masses = [float(i.find('mass').get('value')) for i in inertials]
@@ -187,8 +187,8 @@ def centre_of_mass(rig, configuration):
     return moment / mass
 
 
-def test_centre_of_mass_of_straight_arms():
-    """By hand: symmetric sections, and rods with a heavy connector behind each."""
+def test_centre_of_mass_of_straight_arms_matches_a_calculation_by_hand():
+    """For symmetric sections, and for rods with a heavy connector after each."""
     rig = rig_of('cable_arm')
     np.testing.assert_allclose(centre_of_mass(rig, np.zeros(4)), [0.0, 0.0, 0.123], atol=2e-4)
     # Identified strips are not straight, nor do antagonists pull at the same radius.
@@ -202,7 +202,7 @@ def test_centre_of_mass_of_straight_arms():
     np.testing.assert_allclose(straight, [0.0, 0.0, expected], atol=2e-4)
 
 
-def test_what_the_tip_carries_weighs():
+def test_tip_load_is_part_of_the_mass_of_the_urdf():
     rig = load_rig('pam_arm', ['tip_load_kg=0.05'])
     masses = [
         float(m.get('value')) for m in ET.fromstring(build_urdf(rig)).findall('link/inertial/mass')
@@ -210,13 +210,13 @@ def test_what_the_tip_carries_weighs():
     assert sum(masses) == pytest.approx(MASSES_KG['pam_arm'] + 0.05, rel=1e-6)
 
 
-def test_an_arm_whose_mass_nobody_knows_has_none():
+def test_urdf_of_an_arm_with_unknown_mass_has_no_inertials():
     rig = rig_of('cable_arm').model_copy(update={'plant': None})
     robot = ET.fromstring(build_urdf(rig))
     assert not robot.findall('link/inertial') and robot.findall('link/visual')
 
 
-def test_committed_file_is_what_the_generator_writes():
+def test_committed_urdf_matches_the_generator():
     assert COMMITTED.read_text(encoding='utf-8') == build_urdf(rig_of('cable_arm'))
 
 
@@ -226,7 +226,7 @@ def test_number_of_links_is_checked(links):
         build_urdf(load_rig('cable_arm'), links)
 
 
-def test_configuration_is_checked():
+def test_configuration_of_wrong_size_or_with_nan_is_refused():
     rig = load_rig('cable_arm')
     with pytest.raises(ValueError, match='configuration'):
         joint_positions(rig, [0.0, 0.0, 0.0])

@@ -1,4 +1,4 @@
-"""Transforms of the links: chained from the base they are the frames of the model."""
+"""Transforms of the links, composed from the base, give the frames of the model."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,7 @@ from softarm_ros.rigs.urdf_transforms import LinkTransforms
 
 
 @pytest.mark.parametrize('name', [rig.name for rig in list_rigs()])
-def test_the_tip_is_where_the_model_has_it(name):
+def test_composed_transforms_place_the_tip_as_the_model_does(name):
     rig = load_rig(name)
     model = rig.model()
     links = 8
@@ -32,12 +32,12 @@ def test_the_tip_is_where_the_model_has_it(name):
     assert np.linalg.norm(tip - model.shape_of(rest).tip[:3, 3]) > 0.02 * model.rest_length_m
 
 
-def test_a_joint_without_a_position_is_an_error():
+def test_missing_joint_position_raises_a_key_error():
     transforms = LinkTransforms(build_urdf(load_rig('cable_arm'), 2))
     with pytest.raises(KeyError):
         transforms.moving({})
 
 
-def test_frames_of_two_arms_do_not_clash():
+def test_base_frames_of_two_arms_differ():
     frames = {load_rig(name).base_frame for name in ('cable_arm', 'trunk')}
     assert frames == {'cable_arm/base', 'trunk/base'}

@@ -1,4 +1,4 @@
-"""A laboratory that only drives hardware need not invent a simulator."""
+"""A rig file that only drives hardware needs no `plant` block."""
 
 import re
 from pathlib import Path
@@ -40,7 +40,7 @@ def without_plant(name, folder, change=lambda text: text):
 
 @pytest.fixture(scope='module', autouse=True)
 def few_points():
-    """Ask for the reach of paths at a quarter of the points: whether it is the same is asked."""
+    """Check the reach of paths at a quarter of the points: tests only compare two rigs."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(path_reach, 'POINTS', path_reach.POINTS // 4)
         yield
@@ -52,7 +52,7 @@ def pair(request, tmp_path_factory):
     return load_rig(request.param), load_rig(without_plant(request.param, folder))
 
 
-def test_all_that_hardware_needs_is_the_same(pair):
+def test_loop_and_supervisor_are_the_same_without_a_plant(pair):
     whole, bare = pair
     assert bare.plant is None and whole.plant is not None
     rest = whole.model().rest_configuration
@@ -72,9 +72,9 @@ def test_all_that_hardware_needs_is_the_same(pair):
     assert supervisors[0].max_pose_jump_m == supervisors[1].max_pose_jump_m
 
 
-def test_it_is_checked_and_drawn(pair):
+def test_rig_without_a_plant_can_be_checked_and_drawn(pair):
     whole, bare = pair
-    # Its other trajectories are asked of the same model, once, of the whole rig.
+    # The other trajectories have the same model as in the whole rig, where they are checked once.
     default = bare.default_trajectory
     bare = bare.model_copy(update={'trajectories': {default: bare.trajectories[default]}})
     text = '\n'.join([*summary(bare), *warnings(bare)])
@@ -89,7 +89,7 @@ def test_it_is_checked_and_drawn(pair):
     assert len(drawn[0]) == len(drawn[1]) > 0
 
 
-def test_only_backends_that_simulate_are_refused_with_what_to_add(pair):
+def test_only_backends_that_simulate_are_refused_without_a_plant(pair):
     whole, bare = pair
     told = rf"rig '{bare.name}' has no plant, and backend 'sim' simulates the arm: add `plant:`"
     with pytest.raises(RigError, match=told):
@@ -141,7 +141,7 @@ LIMITS = [
 
 
 @pytest.mark.parametrize(('old', 'new', 'message'), LIMITS, ids=[new for _, new, _ in LIMITS])
-def test_limits_follow_from_the_sensor_that_is_stated(tmp_path, old, new, message):
+def test_limits_follow_from_the_stated_sensor_without_a_plant(tmp_path, old, new, message):
     def change(text):
         assert text.count(old) == 1
         return text.replace(old, new)
@@ -150,14 +150,14 @@ def test_limits_follow_from_the_sensor_that_is_stated(tmp_path, old, new, messag
         load_rig(without_plant('cable_arm', tmp_path, change))
 
 
-def test_a_simulated_sensor_that_is_later_than_stated_counts():
+def test_larger_delay_of_the_simulated_sensor_lowers_the_gain_limit():
     settings = ['controller.feedback_gain_1_s=30', 'plant.pose_sensor.delay_s=0.05']
     load_rig('cable_arm', settings[:1])
     with pytest.raises(RigError, match=r'both periods and plant\.pose_sensor\.delay_s'):
         load_rig('cable_arm', settings)
 
 
-def test_without_plant_and_drives_there_is_no_backend(tmp_path):
+def test_rig_without_plant_and_drives_has_no_backend(tmp_path):
     def no_drives(text):
         return re.sub(r'^drives:\n(?:[ #].*\n|\n)*', '', text, flags=re.MULTILINE)
 
@@ -171,7 +171,7 @@ class NobodyHeard:
         return 'no graph is running'
 
 
-def test_an_arm_that_does_not_run_is_started_by_its_file(tmp_path):
+def test_advice_to_start_an_arm_names_its_rig_or_file(tmp_path):
     path = without_plant('cable_arm_single', tmp_path)
     for name, argument in ((str(path), str(path)), ('cable_arm_single', 'cable_arm_single')):
         with pytest.raises(UsageError, match=rf'softarm run {re.escape(argument)} --goals'):
