@@ -1,4 +1,4 @@
-"""Cameras go blind while the arm moves: what loop, estimator, supervisor and gate make of it."""
+"""Cameras go blind while the arm moves: behaviour of loop, estimator, supervisor and gate."""
 
 from dataclasses import dataclass, field
 
@@ -54,14 +54,14 @@ def drive(kind, gap_s, strict=True, until_s=4.0):
     return seen
 
 
-def test_direct_is_held_in_a_gap_of_300_ms():
+def test_arm_with_the_direct_estimator_is_held_in_a_gap_of_300_ms():
     seen = drive('direct', 0.3, until_s=2.5)
     assert seen.state[-1] is SafetyState.FAULT
     assert 'feedback stale' in seen.reason
     assert 'limit 120 ms' in seen.reason
 
 
-def test_a_filter_tracks_through_300_ms_and_the_supervisor_lets_it():
+def test_arm_with_the_filter_tracks_through_a_gap_of_300_ms():
     seen, clear = drive('filter', 0.3), drive('filter', 0.0)
     assert set(seen.state) == {SafetyState.RUNNING}
     assert min(seen.pace) > 0.5
@@ -70,7 +70,7 @@ def test_a_filter_tracks_through_300_ms_and_the_supervisor_lets_it():
 
 
 @pytest.mark.parametrize('strict', [True, False])
-def test_after_a_second_the_arm_stands_before_it_is_held(strict):
+def test_arm_with_the_filter_stops_by_itself_before_it_is_held_in_a_gap_of_1_s(strict):
     seen = drive('filter', 1.0, strict)
     time_s, step = np.array(seen.time_s), np.array(seen.step)
     held = np.array([state is not SafetyState.RUNNING for state in seen.state])
@@ -78,7 +78,7 @@ def test_after_a_second_the_arm_stands_before_it_is_held(strict):
     assert first - BEGIN_S == pytest.approx(0.5 + 0.12, abs=0.05)
     assert 'limit 620 ms' in seen.reason
     usual = step[(time_s > 0.5) & (time_s < BEGIN_S)].max()
-    # It has slowed to nothing by itself when the supervisor holds it.
+    # The arm has stopped by itself when the supervisor holds it.
     assert step[(time_s > first - 0.05) & (time_s < first)].max() < 0.05 * usual
     if strict:
         assert seen.state[-1] is SafetyState.FAULT

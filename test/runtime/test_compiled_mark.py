@@ -1,4 +1,4 @@
-"""What is compiled already is not looked at again, until anything of it changes."""
+"""Compiled kernels are not checked again until something that they depend on changes."""
 
 import importlib
 import os
@@ -28,7 +28,7 @@ print(len(kept_files()))
 
 @pytest.fixture
 def module(tmp_path, monkeypatch):
-    """Return a module of its own with one kernel, compiled and on disk."""
+    """Yield a separate module with one kernel, compiled and on disk."""
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / 'marked_kernels.py').write_text(KERNEL)
     made = importlib.import_module('marked_kernels')
@@ -39,11 +39,11 @@ def module(tmp_path, monkeypatch):
 
 @pytest.fixture
 def mark(module, tmp_path):
-    """Return how to make a mark of a rig, in a folder of its own."""
+    """Return a function that makes the mark of a rig in a temporary folder."""
     return lambda *settings: CompiledMark(load_rig('cable_arm_single', settings), tmp_path)
 
 
-def test_it_holds_for_what_it_was_set_for_alone(mark, monkeypatch):
+def test_mark_holds_only_for_the_rig_and_compiler_options_of_its_setting(mark, monkeypatch):
     assert not mark().holds()
     mark().set()
     assert mark().holds()
@@ -52,7 +52,7 @@ def test_it_holds_for_what_it_was_set_for_alone(mark, monkeypatch):
     assert not mark().holds()
 
 
-def test_another_source_or_kernels_that_are_gone_end_it(mark, module, tmp_path):
+def test_changed_source_or_missing_kernel_invalidates_the_mark(mark, module, tmp_path):
     mark().set()
     source = tmp_path / 'marked_kernels.py'
     source.write_text(KERNEL.replace('2.0', '3.0 '))
@@ -67,14 +67,14 @@ def test_another_source_or_kernels_that_are_gone_end_it(mark, module, tmp_path):
     away.rename(kept)
 
 
-def test_half_a_file_is_none(mark, tmp_path):
+def test_truncated_mark_file_does_not_hold(mark, tmp_path):
     mark().set()
     (file,) = tmp_path.glob('*.compiled')
     file.write_text(file.read_text()[:100])
     assert not mark().holds()
 
 
-def test_the_second_time_nothing_is_loaded():
+def test_second_preparation_loads_no_kernels():
     def kernels_in_use():
         done = subprocess.run(
             [sys.executable, '-c', PREPARED],
@@ -86,5 +86,5 @@ def test_the_second_time_nothing_is_loaded():
         assert done.returncode == 0, done.stderr
         return int(done.stdout)
 
-    # More than twice: kernels that another test compiles meanwhile have it look again.
+    # More than twice: kernels that another test compiles meanwhile cause another check.
     assert any(kernels_in_use() == 0 for _ in range(4))

@@ -28,7 +28,7 @@ CIRCLE = 'type: circle\ncenter: [0, 0, 0.2]\nradius: 0.09\nspeed: 0.05\nlaps: 1\
 
 
 class LaggingArm:
-    """An arm that follows a configuration late and 10 % too little: nobody's model."""
+    """An arm that follows a configuration late and by 10 % too little, unlike any model."""
 
     def __init__(self, model, delay=0.01, share=0.9):
         self.model, self.delay, self.share = model, delay, share
@@ -58,7 +58,7 @@ def drive(loop, arm, seconds, now=0.0, interrupt=None):
     return outputs
 
 
-def test_approach_settle_track_done_in_order_and_closed_loop_beats_open_loop(rig, trajectory_file):
+def test_phases_follow_in_order_and_closed_loop_tracks_better_than_open_loop(rig, trajectory_file):
     mean = {}
     for open_loop in (True, False):
         loop = build_control_loop(rig, trajectory_file(CIRCLE), open_loop=open_loop)
@@ -73,7 +73,7 @@ def test_approach_settle_track_done_in_order_and_closed_loop_beats_open_loop(rig
     assert mean[False] < 0.25 * mean[True]
 
 
-def test_commands_respect_speed_from_the_first_to_the_last_cycle(rig, trajectory_file):
+def test_commands_respect_the_speed_limit_in_every_cycle(rig, trajectory_file):
     loop = build_control_loop(rig, trajectory_file(CIRCLE))
     loop.start(0.0)
     outputs = drive(loop, LaggingArm(loop.model), 60.0)
@@ -82,7 +82,7 @@ def test_commands_respect_speed_from_the_first_to_the_last_cycle(rig, trajectory
     assert speed <= loop.limits.max_speed.max() * (1 + 1e-6)
 
 
-def test_what_holds_an_arm_back_is_named(rig, trajectory_file):
+def test_coordinates_that_hold_the_arm_back_are_named(rig, trajectory_file):
     loop = build_control_loop(rig, trajectory_file(CIRCLE))
     loop.start(0.0)
     events = [e for o in drive(loop, LaggingArm(loop.model, share=0.4), 60.0) for e in o.events]
@@ -93,7 +93,7 @@ def test_what_holds_an_arm_back_is_named(rig, trajectory_file):
     )
 
 
-def test_hold_freezes_everything_and_resume_goes_on(rig, trajectory_file):
+def test_hold_freezes_command_and_progress_and_resume_continues(rig, trajectory_file):
     loop = build_control_loop(rig, trajectory_file(CIRCLE))
     loop.start(0.0)
     arm = LaggingArm(loop.model)
@@ -124,7 +124,7 @@ def test_an_estimate_that_is_not_finite_is_refused_and_not_used(rig, trajectory_
     assert np.isfinite(output.error_m)
 
 
-def test_an_arm_that_was_never_seen_is_not_taken_for_settled(rig, trajectory_file):
+def test_arm_without_poses_settles_until_the_settle_timeout(rig, trajectory_file):
     loop = build_control_loop(rig, trajectory_file(CIRCLE))
     loop.start(0.0)
     phases = [loop.cycle(PERIOD * i, None).phase for i in range(2000)]
@@ -140,7 +140,7 @@ def test_missing_poses_do_not_stop_the_loop(rig, trajectory_file):
     assert np.isnan(outputs[-1].error_m)
 
 
-def test_a_late_cycle_does_not_jump(rig, trajectory_file):
+def test_command_does_not_jump_after_a_late_cycle(rig, trajectory_file):
     loop = build_control_loop(rig, trajectory_file(CIRCLE), open_loop=True)
     loop.start(0.0)
     outputs = drive(loop, LaggingArm(loop.model), 12.0)
@@ -168,7 +168,7 @@ def test_a_point_out_of_reach_is_reported_and_approached(rig, trajectory_file):
     assert np.linalg.norm(end - [0.28, 0, 0.2]) < 0.12
 
 
-def test_a_trajectory_wholly_outside_is_refused_with_numbers(rig, trajectory_file):
+def test_trajectory_entirely_out_of_reach_is_refused_with_numbers(rig, trajectory_file):
     file = trajectory_file('type: line\nstart: [0.5, 0, 0.2]\nend: [0.5, 0.1, 0.2]\n')
     with pytest.raises(TrajectoryError) as error:
         build_control_loop(rig, file)
@@ -176,7 +176,7 @@ def test_a_trajectory_wholly_outside_is_refused_with_numbers(rig, trajectory_fil
     assert 'mm beyond the nearest reachable' in str(error.value)
 
 
-def test_a_first_point_beyond_an_actuators_range_is_approached_within_it(trajectory_file):
+def test_first_point_beyond_the_actuator_range_is_approached_within_limits(trajectory_file):
     tight = load_rig('cable_arm', [f'arm.actuators[{i}].position_max_m=0.012' for i in range(6)])
     file = trajectory_file(
         'type: line\nstart: [0.15, 0.0, 0.19]\nend: [0.03, 0.0, 0.23]\nspeed: 0.05\nlaps: 1\n'

@@ -1,4 +1,4 @@
-"""A gap counts as missed only while the arm is driven, and the first cycle has none."""
+"""A gap between cycles counts as missed only in motion, and the first cycle has none."""
 
 import math
 
@@ -6,7 +6,7 @@ from softarm_ros.runtime.cycle_count import CycleCount
 from softarm_ros.runtime.loop import Phase
 
 
-def test_only_gaps_in_motion_count():
+def test_only_gaps_in_motion_count_as_missed():
     count = CycleCount(0.01)
     assert count.add(math.inf, Phase.APPROACH)
     assert count.add(0.0149, Phase.TRACK) and count.add(0.0151, Phase.SETTLE)

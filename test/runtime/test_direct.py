@@ -36,7 +36,7 @@ def test_closed_loop_tracks_and_repeats_exactly_for_a_seed():
     assert not np.array_equal(first, other, equal_nan=True)
 
 
-def test_a_run_that_is_interrupted_before_its_first_cycle_is_a_record_of_nothing():
+def test_run_interrupted_before_its_first_cycle_gives_an_empty_record():
     stopped = run_direct(RIG, 'line_small', should_stop=lambda: True)
     assert not stopped.completed
     assert stopped.error() is None
@@ -50,7 +50,7 @@ def run_for(rig, cycles):
     return run_direct(rig, 'line_small', should_stop=enough)
 
 
-def test_where_the_supervisor_would_hold_the_arm_is_told_once_with_models_that_know_weight():
+def test_excessive_tracking_error_is_reported_once_with_models_that_include_weight():
     limit = 'supervisor.feedback_watch.max_tracking_error_m=1e-6'
     events = run_for(load_rig('cable_arm', [limit]), 900).events
     told = [event.message for event in events if 'beyond' in event.message]
@@ -59,7 +59,7 @@ def test_where_the_supervisor_would_hold_the_arm_is_told_once_with_models_that_k
     assert 'cable_statics includes no weight, cosserat and heavy_cable_statics do' in told[0]
 
 
-def test_where_poses_are_missing_for_too_long_is_told_once():
+def test_poses_missing_beyond_the_limit_are_reported_once():
     plant = build_plant(RIG, 0)
     seen = iter([True] * 200 + [False] * 200)
 
@@ -73,7 +73,7 @@ def test_where_poses_are_missing_for_too_long_is_told_once():
     assert '130 ms (limit 120 ms): its supervisor would hold' in told[0].message
 
 
-def test_an_answer_that_cannot_be_followed_ends_the_run_with_its_record(monkeypatch):
+def test_invalid_velocity_of_a_controller_ends_the_run_with_its_record(monkeypatch):
     monkeypatch.setattr(ResolvedRate, 'velocity', lambda *asked: Motion(np.zeros(3), ZERO, False))
     run = run_direct(RIG, 'line_small')
     assert not run.completed
@@ -90,7 +90,7 @@ def test_an_answer_that_cannot_be_followed_ends_the_run_with_its_record(monkeypa
         (lambda value: None, 'CableDrives returned {} None; expected 6 numbers'),
     ],
 )
-def test_actuators_that_report_no_numbers_end_the_run_with_its_record(kind, answer, why):
+def test_invalid_actuator_state_ends_the_run_with_its_record(kind, answer, why):
     plant = build_plant(RIG, 0)
     state, times = plant.drives.state, count()
 
@@ -105,7 +105,7 @@ def test_actuators_that_report_no_numbers_end_the_run_with_its_record(kind, answ
     assert why.format(kind) in run.events[-1].message
 
 
-def test_a_body_that_loses_a_section_ends_the_run_with_its_record():
+def test_body_that_loses_a_section_tip_ends_the_run():
     plant = build_plant(RIG, 0)
     tips = plant.body.section_tips
     plant.body.section_tips = lambda: tips()[: 2 if plant.time_s < 0.1 else 1]
@@ -120,7 +120,7 @@ def test_a_body_that_loses_a_section_ends_the_run_with_its_record():
         (0.04, 'cosserat', 'the arm falls aside under its weight and load'),
     ],
 )
-def test_a_run_of_an_arm_that_falls_ends_with_its_record(believed_kg, model, why):
+def test_run_of_an_arm_that_becomes_unstable_ends_with_its_record(believed_kg, model, why):
     masses = [
         f'{whose}.sections[{k}].body_mass_kg={kg}'
         for k in range(2)

@@ -1,4 +1,4 @@
-"""The process of emulated devices: its orders, and its pace on a clock moved by hand."""
+"""The process of emulated devices: its orders, and its pace on a clock that the test sets."""
 
 import multiprocessing
 
@@ -12,7 +12,7 @@ CHUNK_S = 0.002
 
 
 class Arm:
-    """An arm that notes how its time passes, and may be slow."""
+    """An arm that counts its time, and may be slow."""
 
     def __init__(self, clock):
         self.clock, self.time_s, self.takes_s = clock, 0.0, 0.0
@@ -39,7 +39,7 @@ def running():
     ours, theirs = multiprocessing.Pipe()
 
     def run():
-        with pytest.raises(EOFError):  # told to end
+        with pytest.raises(EOFError):  # the end of the test closes the pipe
             _run(arm, theirs, clock)
 
     task = clock.task(run, 'bench')
@@ -52,18 +52,18 @@ def running():
 
 
 def passed(clock, arm, seconds):
-    """Return how much the arm's time passes within some seconds."""
+    """Return how far the arm's time [s] advances in some seconds of the clock."""
     before = arm.time_s
     clock.sleep(seconds)
     return arm.time_s - before
 
 
-def test_the_time_of_the_arm_is_that_of_the_clock(running):
+def test_time_of_the_arm_follows_the_clock(running):
     clock, arm, _ = running
     assert passed(clock, arm, 1.0) == pytest.approx(1.0, abs=2.0 * CHUNK_S)
 
 
-def test_a_short_delay_is_caught_up_with_and_a_long_one_is_not(running):
+def test_short_delay_is_caught_up_and_a_long_one_is_not(running):
     clock, arm, _ = running
     clock.sleep(0.1)
     for takes_s, lost_s in ((0.08, 0.0), (0.5, 0.5)):

@@ -21,12 +21,12 @@ from softarm_ros.runtime.loop import Phase, PoseSample
 from softarm_ros.runtime.supervised_run import SupervisedArm
 
 A, B = (0.04, 0.0, 0.235), (0.0, 0.04, 0.235)
-# Half those of the files, and half the cycles: for what is told in times and places.
+# Half the rates of the rig files, so half the cycles, where results do not depend on them.
 HALF_RATES = ('controller.rate_hz=50', 'sensors.pose_topic.rate_hz=50')
 
 
 class Arm:
-    """A supervised arm with the loop, and what it reported."""
+    """A supervised arm with the goal loop, and its reports."""
 
     def __init__(self, name='cable_arm', rates=HALF_RATES, **options):
         self.rig = load_rig(name, rates)
@@ -65,7 +65,7 @@ class Arm:
             self.cycle()
 
     def smooth(self, rows):
-        """Check that references from one cycle to the next keep speed and acceleration."""
+        """Check that references of successive cycles keep speed, acceleration and jerk."""
         config, period = self.rig.tracker, self.loop.period_s
         place = np.array(rows)
         for order, limit in (
@@ -77,9 +77,9 @@ class Arm:
             assert size.max() <= limit
 
 
-def test_it_stands_until_a_goal_comes():
+def test_arm_stands_still_until_a_goal_arrives():
     arm = Arm()
-    arm.loop.submit(point_goal(1, A))  # before anybody let it move
+    arm.loop.submit(point_goal(1, A))  # before the arm may move
     arm.started()
     output = arm.run(1.0)
     assert arm.states(1) == [GoalState.REFUSED]
@@ -88,7 +88,7 @@ def test_it_stands_until_a_goal_comes():
     assert arm.arm.status.state is SafetyState.RUNNING
 
 
-def test_a_goal_is_reached_and_kept_and_one_in_mid_motion_blends():
+def test_new_goal_in_motion_preempts_smoothly_and_is_reached_and_held():
     arm = Arm().started()
     arm.loop.submit(point_goal(1, A))
     arm.until(1, GoalState.ACTIVE)
@@ -103,7 +103,7 @@ def test_a_goal_is_reached_and_kept_and_one_in_mid_motion_blends():
     assert np.linalg.norm(tip - B) < arm.rig.tracker.settle_tolerance_m
 
 
-def test_the_reference_begins_where_the_tip_is_measured():
+def test_reference_of_a_goal_begins_at_the_measured_tip():
     arm = Arm().started()
     arm.loop.submit(point_goal(1, A))
     arm.until(1, GoalState.ACTIVE)
@@ -113,7 +113,7 @@ def test_the_reference_begins_where_the_tip_is_measured():
     assert np.linalg.norm(arm.references[-1] - A) < 1e-4
 
 
-def test_a_path_goes_through_its_points():
+def test_path_goal_passes_through_its_points():
     arm = Arm().started()
     points = np.array([(0.04, 0.0, 0.235), (0.03, 0.03, 0.234), (0.0, 0.04, 0.235)])
     arm.loop.submit(path_goal(1, points))
@@ -124,7 +124,7 @@ def test_a_path_goes_through_its_points():
     np.testing.assert_allclose(arm.loop.path(5)[-1], points[-1], atol=1e-4)
 
 
-def test_a_configuration_after_a_point_begins_where_feedback_has_led_the_command():
+def test_configuration_after_a_point_must_begin_at_the_present_command():
     arm = Arm().started()
     names = arm.loop.model.configuration_names
     arm.loop.submit(point_goal(1, (0.10, 0.02, 0.20)))
@@ -147,7 +147,7 @@ def test_a_configuration_after_a_point_begins_where_feedback_has_led_the_command
     assert np.abs(rates).max() < 1.2 * np.abs(0.5 * there).max() / 8.0
 
 
-def test_a_configuration_that_follows_a_cancelled_one_begins_where_that_comes_to_rest():
+def test_configuration_after_a_cancelled_one_begins_where_that_comes_to_rest():
     arm = Arm().started()
     names = arm.loop.model.configuration_names
     arm.loop.submit(configuration_goal(1, names, [4.0], [[0.3, 0.0, 0.3, 0.0]], expected=names))
@@ -155,13 +155,13 @@ def test_a_configuration_that_follows_a_cancelled_one_begins_where_that_comes_to
     arm.run(2.0)
     arm.loop.cancel()
     rest = arm.loop._motion.setpoint
-    assert np.abs(rest - arm.commands[-1]).max() > 0.01  # it is still on its way there
+    assert np.abs(rest - arm.commands[-1]).max() > 0.01  # the command is still moving there
     rows = [rest, 0.5 * rest]
     arm.loop.submit(configuration_goal(2, names, [0.0, 4.0], rows, expected=names))
     arm.until(2, GoalState.REACHED)
 
 
-def test_a_configuration_is_followed_by_the_model_and_a_point_after_it_at_rest():
+def test_configurations_are_reached_exactly_and_a_point_between_causes_no_jump():
     arm = Arm(rates=()).started()
     names = arm.loop.model.configuration_names
     goal = [[0.2, 0.0, 0.1, 0.0], [0.3, 0.1, 0.1, 0.0]]
@@ -176,10 +176,10 @@ def test_a_configuration_is_followed_by_the_model_and_a_point_after_it_at_rest()
     assert arm.states(2)[-1] is GoalState.PREEMPTED
     np.testing.assert_allclose(arm.commands[-1], 0.0, atol=1e-9)
     steps = np.abs(np.diff(np.array(arm.commands), axis=0)).max(axis=0)
-    assert steps.max() < 0.003  # rad a period: nothing jumps between the two ways of leading
+    assert steps.max() < 0.003  # rad per period: no jump between the two kinds of goals
 
 
-def test_out_of_reach_goes_to_the_nearest_and_says_so():
+def test_goal_out_of_reach_leads_to_the_nearest_point_and_is_reported():
     arm = Arm().started()
     arm.loop.submit(point_goal(1, (0.1, 0.0, 0.245)))
     arm.until(1, GoalState.OUT_OF_REACH, 60.0)
@@ -189,7 +189,7 @@ def test_out_of_reach_goes_to_the_nearest_and_says_so():
     assert 'out of reach' in next(r for r in arm.reports if r.state is GoalState.ACTIVE).message
 
 
-def test_cancel_stops_smoothly_and_another_goal_goes_on():
+def test_cancel_stops_smoothly_and_the_next_goal_is_reached():
     arm = Arm().started()
     arm.loop.submit(point_goal(1, A))
     arm.until(1, GoalState.ACTIVE)
@@ -206,7 +206,7 @@ def test_cancel_stops_smoothly_and_another_goal_goes_on():
 
 
 @pytest.mark.parametrize('rate_hz', [10.0, 30.0, 100.0])
-def test_a_stream_is_followed_and_held_when_it_is_cut(rate_hz):
+def test_stream_is_followed_and_held_when_it_stops(rate_hz):
     arm = Arm(rates=()).started()
     start = arm.references[-1]
     sent = number = 0
@@ -228,7 +228,7 @@ def test_a_stream_is_followed_and_held_when_it_is_cut(rate_hz):
 
 
 @pytest.mark.parametrize('stop', ['estop', 'stop'])
-def test_a_stop_cancels_the_goal_and_a_start_leads_nowhere(stop):
+def test_stop_cancels_the_goal_and_a_start_alone_does_not_move_the_arm(stop):
     arm = Arm().started()
     arm.loop.submit(point_goal(1, A))
     arm.until(1, GoalState.ACTIVE)
@@ -250,7 +250,7 @@ def test_a_stop_cancels_the_goal_and_a_start_leads_nowhere(stop):
 
 
 class SlowPlanner:
-    """Answers only when it is asked to; keeps everything that was asked."""
+    """A planner that answers only when the test says so; it keeps all requests."""
 
     def __init__(self, planner):
         self.planner, self.asked, self.ready, self.broken_off = planner, [], [], []
@@ -272,13 +272,13 @@ class SlowPlanner:
         return []
 
 
-def test_a_stream_to_an_arm_that_may_not_move_is_refused_once_and_anew_after_a_pause():
+def test_stream_to_a_held_arm_is_refused_once_and_again_after_a_pause():
     arm = Arm().started()
     arm.loop.hold(arm.arm.now_s)
     for number in range(1, 21):
         arm.loop.submit(point_goal(number, A, stream=True))
         arm.run(0.02)
-    arm.loop.submit(point_goal(21, A))  # not of the stream
+    arm.loop.submit(point_goal(21, A))  # not part of the stream
     arm.run(1.5 * STALE_S)
     arm.loop.submit(point_goal(22, A, stream=True))
     arm.cycle()
@@ -296,7 +296,7 @@ def streamed(arm, number, seconds, target):
     return number
 
 
-def test_a_cancelled_stream_leads_nowhere_until_it_has_paused():
+def test_cancelled_stream_does_not_move_the_arm_until_it_has_paused():
     arm = Arm().started()
     number = streamed(arm, 1, 1.0, A)
     assert arm.loop.cancel()
@@ -315,7 +315,7 @@ def test_a_cancelled_stream_leads_nowhere_until_it_has_paused():
     assert arm.states(number) == [GoalState.PLANNING, GoalState.ACTIVE]
 
 
-def test_a_goal_after_a_cancelled_stream_goes_on_while_its_targets_still_come():
+def test_goal_after_a_cancelled_stream_is_reached_while_targets_still_arrive():
     arm = Arm().started()
     number = streamed(arm, 1, 1.0, A)
     arm.loop.cancel()
@@ -327,7 +327,7 @@ def test_a_goal_after_a_cancelled_stream_goes_on_while_its_targets_still_come():
 
 
 @pytest.mark.parametrize('stop', ['estop', 'stop'])
-def test_a_start_alone_does_not_lead_after_a_stream_that_has_been_stopped(stop):
+def test_start_alone_does_not_resume_a_stopped_stream(stop):
     arm = Arm().started()
     number = streamed(arm, 1, 1.0, A)
     getattr(arm.arm.supervisor, f'request_{stop}')(arm.arm.now_s)
@@ -344,7 +344,7 @@ def test_a_start_alone_does_not_lead_after_a_stream_that_has_been_stopped(stop):
     assert arm.states(number) == [GoalState.PLANNING, GoalState.ACTIVE]
 
 
-def test_a_stream_whose_target_is_refused_ends_once(slow):
+def test_stream_with_a_refused_target_ends_once(slow):
     planner, start = slow.loop._planner, slow.references[-1]
     targets = [start + np.array([0.0, 0.0, -0.001 * k]) for k in range(1, 12)]
     for number, target in enumerate(targets, 1):
@@ -367,7 +367,7 @@ def slow():
     return arm
 
 
-def test_a_plan_that_comes_late_is_of_the_newest_goal_alone(slow):
+def test_late_plan_of_a_preempted_goal_is_not_used(slow):
     planner = slow.loop._planner
     slow.loop.submit(point_goal(1, A))
     slow.run(0.5)
@@ -385,14 +385,14 @@ def test_a_plan_that_comes_late_is_of_the_newest_goal_alone(slow):
     assert planner.broken_off == [1, 3]
 
 
-def test_the_last_target_of_a_stream_counts_also_where_plans_come_late(slow):
+def test_last_target_of_a_stream_is_used_even_if_plans_arrive_late(slow):
     planner, start = slow.loop._planner, slow.references[-1]
     targets = [start + np.array([0.002 * k, 0.0, 0.0]) for k in range(1, 9)]
     for number, target in enumerate(targets, 1):
         slow.loop.submit(point_goal(number, target, stream=True))
         slow.run(0.05)
         if number > 1:
-            planner.answer(number - 2)  # each while the next is waited for already
+            planner.answer(number - 2)  # each while the next one is already awaited
         slow.run(0.05)
     planner.answer(-1)
     slow.run(0.03)
@@ -400,7 +400,7 @@ def test_the_last_target_of_a_stream_counts_also_where_plans_come_late(slow):
     np.testing.assert_array_equal(slow.loop.under_way.plan.target, targets[-1])
 
 
-def test_a_stream_that_falls_silent_while_it_is_planned_is_held_once(slow):
+def test_stream_that_stops_while_a_target_is_planned_is_cancelled_once(slow):
     planner, start = slow.loop._planner, slow.references[-1]
     slow.loop.submit(point_goal(1, start + np.array([0.0, 0.0, -0.002]), stream=True))
     slow.run(0.1)
@@ -408,13 +408,13 @@ def test_a_stream_that_falls_silent_while_it_is_planned_is_held_once(slow):
     slow.run(0.02)
     slow.loop.submit(point_goal(2, start + np.array([0.0, 0.0, -0.003]), stream=True))
     slow.run(0.5)
-    planner.answer(1)  # too late: nobody leads any more
+    planner.answer(1)  # too late: the stream has ended
     slow.run(0.5)
     assert slow.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.CANCELLED]
     assert not slow.loop.goal_state
 
 
-def test_of_two_goals_one_is_cancelled_and_the_other_goes_on(slow):
+def test_cancelling_a_goal_in_planning_leaves_the_active_one(slow):
     planner = slow.loop._planner
     slow.loop.submit(point_goal(1, A))
     slow.run(0.1)
@@ -424,12 +424,12 @@ def test_of_two_goals_one_is_cancelled_and_the_other_goes_on(slow):
     slow.run(0.1)
     assert slow.loop.cancel(number=2)
     assert not slow.loop.cancel(number=2)
-    planner.answer(1)  # nobody asks for it any more
+    planner.answer(1)  # of a cancelled goal
     slow.until(1, GoalState.REACHED)
     assert slow.states(2) == [GoalState.PLANNING, GoalState.CANCELLED]
 
 
-def test_a_stream_that_is_cancelled_while_a_target_is_planned_ends_once(slow):
+def test_stream_cancelled_while_a_target_is_planned_ends_once(slow):
     planner, start = slow.loop._planner, slow.references[-1]
     slow.loop.submit(point_goal(1, start + np.array([0.0, 0.0, -0.002]), stream=True))
     slow.run(0.1)
@@ -455,13 +455,13 @@ def lifted(arm, **tolerance):
     )
 
 
-def test_tolerances_are_those_of_the_measured_configuration():
+def test_tolerances_apply_to_the_measured_configuration():
     kept = Arm().started()
     kept.loop.submit(lifted(kept, path=0.03, goal=0.03))
     kept.until(1, GoalState.REACHED)
     seen = kept.loop.tolerances.deviation
     np.testing.assert_allclose(seen.commanded, [0.4, 0.0, 0.3, 0.0], atol=1e-9)
-    assert 1e-4 < np.abs(seen.error).max() < 0.03  # measured, and no copy of the command
+    assert 1e-4 < np.abs(seen.error).max() < 0.03  # measured, not a copy of the command
 
     left = Arm().started()
     left.loop.submit(lifted(left, path=0.03))
@@ -477,13 +477,13 @@ def test_tolerances_are_those_of_the_measured_configuration():
     assert left.states(1) == [GoalState.PLANNING, GoalState.ACTIVE, GoalState.STRAYED]
 
     missed = Arm().started()
-    missed.loop.submit(lifted(missed, goal=0.002, time_s=0.5))  # the noise of the poses is more
+    missed.loop.submit(lifted(missed, goal=0.002, time_s=0.5))  # less than the noise of the poses
     missed.until(1, GoalState.MISSED)
     assert 'goal_tolerance: ' in missed.reports[-1].message
     assert missed.reports[-1].message.endswith('tolerance 0.002')
 
 
-def test_a_tolerance_of_what_is_not_measured_is_refused():
+def test_tolerance_is_refused_if_the_configuration_is_not_measured():
     arm = Arm()
     loop = arm.loop
     loop.start(0.0)
@@ -494,14 +494,14 @@ def test_a_tolerance_of_what_is_not_measured_is_refused():
     assert report.message.startswith('goal_tolerance: the configuration of this arm is not')
 
 
-def test_open_loop_reaches_by_the_model():
+def test_open_loop_goal_is_reached_by_the_model():
     arm = Arm(open_loop=True).started()
     arm.loop.submit(point_goal(1, A))
     arm.until(1, GoalState.REACHED)
     np.testing.assert_allclose(arm.loop.tracker.tip(), A, atol=1e-4)
 
 
-def test_the_same_goals_at_the_same_times_move_alike_to_the_bit():
+def test_same_goals_at_the_same_times_give_bit_identical_commands():
     runs = []
     for _ in range(2):
         arm = Arm('cable_arm_single').started()

@@ -13,7 +13,7 @@ def test_pacer_follows_the_wall_clock_times_its_rate():
     assert pacer.lost_s == 0.0
 
 
-def test_pacer_gives_up_a_backlog_and_says_so():
+def test_pacer_drops_a_backlog_and_counts_it_as_lost():
     pacer = Pacer(1.0)
     pacer.target(0.0, 0.0)
     assert pacer.target(0.5, 0.0) == 0.0  # nothing to catch up
@@ -21,7 +21,7 @@ def test_pacer_gives_up_a_backlog_and_says_so():
     assert pacer.target(0.51, 0.0) == pytest.approx(0.01)
 
 
-def test_time_begins_with_the_first_turn_and_nothing_is_lost_before():
+def test_simulated_time_begins_with_the_first_target_and_loses_nothing_before():
     pacer = Pacer(1.0)
     assert not pacer.measure(50.0, 0.0)
     assert pacer.target(100.0, 0.0) == 0.0

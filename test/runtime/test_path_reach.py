@@ -1,4 +1,4 @@
-"""The reach of a path: solved once by a process, and never another one's."""
+"""The reach of a path is solved once per process, and anew if any of its inputs differs."""
 
 from types import SimpleNamespace
 
@@ -38,8 +38,8 @@ def same(one, other):
 @pytest.mark.parametrize(
     ('name', 'out_m', 'z_m'), [('trunk', 0.4, 0.2), ('hydraulic_arm', 0.9, 0.6)]
 )
-def test_the_nearest_of_a_point_far_out_is_on_its_side_and_within_the_limits(name, out_m, z_m):
-    """The model's own answer is beyond the limits there, and no guess for the next point."""
+def test_nearest_reachable_point_lies_on_the_side_of_a_distant_point(name, out_m, z_m):
+    """The unlimited solution of the model is beyond the limits and no guess for the next point."""
     rig = load_rig(name)
     model = rig.model()
     tracker = build_tracker(rig, model)
@@ -65,7 +65,7 @@ def path_file(tmp_path):
 
 
 class Counting:
-    """A model that counts how often it is asked for a pose."""
+    """A model that counts the calls of its inverse."""
 
     def __init__(self, model):
         self.model, self.asked = model, 0
@@ -78,7 +78,7 @@ class Counting:
         return self.model.inverse(*arguments, **options)
 
 
-def test_an_equal_rig_is_not_solved_again():
+def test_reach_of_an_equal_rig_is_not_solved_again():
     first = build_control_loop(load_rig(RIG), 'line_small')
     again = build_control_loop(load_rig(RIG), 'line_small', laps=3)
     assert again.reach is first.reach
@@ -99,14 +99,14 @@ def test_an_equal_rig_is_not_solved_again():
         ([], {'open_loop': True}),
     ],
 )
-def test_whatever_the_reach_follows_from_has_an_answer_of_its_own(settings, options):
+def test_reach_is_solved_anew_if_any_of_its_inputs_differs(settings, options):
     known = build_control_loop(load_rig(RIG), 'line_small').reach
     other = build_control_loop(load_rig(RIG, settings), 'line_small', **options)
     assert other.reach is not known
     assert same(other.reach, fresh(other))
 
 
-def test_one_reachable_point_is_found_by_the_first_that_is(path_file):
+def test_search_for_a_reachable_point_stops_at_the_first(path_file):
     rig = load_rig(RIG)
     for trajectory, least, most in (('line_small', 1, 1), (path_file(LATE), 2, 119)):
         loop = build_control_loop(rig, trajectory)
@@ -117,7 +117,7 @@ def test_one_reachable_point_is_found_by_the_first_that_is(path_file):
         assert model.asked == 1 + np.argmax(loop.reach.reachable)
 
 
-def test_what_is_driven_elsewhere_is_refused_where_nothing_is_within_reach(path_file):
+def test_planned_trajectory_without_a_reachable_point_is_refused(path_file):
     rig = load_rig(RIG)
     _, trajectory = plan_trajectory(rig, None, laps=2)
     assert trajectory.duration_s == build_trajectory(rig, None, 2).duration_s
@@ -125,8 +125,8 @@ def test_what_is_driven_elsewhere_is_refused_where_nothing_is_within_reach(path_
         plan_trajectory(rig, path_file(OUTSIDE))
 
 
-def test_what_is_reached_in_another_way_within_the_limits_is_within_reach(path_file):
-    """The trunk has six motors for three coordinates: one that does less is made up for."""
+def test_point_reached_by_another_solution_within_the_limits_is_reachable(path_file):
+    """The trunk has six motors for three coordinates: others compensate one with less range."""
     rig = load_rig('trunk', ['arm.actuators[4].position_max_m=0.005'])
     free = rig.physics()
     tracker = build_tracker(rig, rig.model())
@@ -143,7 +143,7 @@ def test_what_is_reached_in_another_way_within_the_limits_is_within_reach(path_f
     (stage,) = plan_stages(rig, model, TaskConfig.model_validate({'steps': steps}), room)
     np.testing.assert_array_equal(stage.position, reach.points[beyond[0]])
 
-    # Farther out it is missed, by as much as the nearest point within the limits is away.
+    # A point farther out is missed by its distance to the nearest point within the limits.
     far = path_file('type: circle\ncenter: [0, 0, 0.27]\nradius: 0.2\nspeed: 0.01\n')
     reach = check_reach(model, room, limits, build_trajectory(rig, far).path, 6)
     assert not reach.reachable.any()

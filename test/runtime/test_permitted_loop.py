@@ -1,4 +1,4 @@
-"""Start, hold, go on, take over: as the supervisor allows and the actuators stand."""
+"""The loop starts, holds, continues and takes over actuators as the supervisor permits."""
 
 from pathlib import Path
 
@@ -33,7 +33,7 @@ def drive(motion, now, seconds):
     return now, output
 
 
-def test_it_starts_holds_and_goes_on_where_it_stood(motion):
+def test_loop_starts_holds_and_continues_from_the_held_command(motion):
     motion.on_actuators(np.zeros(3))
     assert motion.loop.cycle(0.0, None).phase is Phase.IDLE
     motion.follow(True, 0.0)
@@ -49,7 +49,7 @@ def test_it_starts_holds_and_goes_on_where_it_stood(motion):
     assert 0.0 < np.abs(after.actuation - held.actuation).max() < 1e-3
 
 
-def test_actuators_that_jumped_are_taken_over_and_the_path_begins_anew(rig, motion):
+def test_loop_takes_over_actuators_that_moved_and_approaches_the_path_again(rig, motion):
     motion.on_actuators(np.zeros(3))
     motion.follow(True, 0.0)
     now, _ = drive(motion, 0.0, 6.0)
@@ -64,10 +64,8 @@ def test_actuators_that_jumped_are_taken_over_and_the_path_begins_anew(rig, moti
 
 
 @pytest.mark.parametrize('bend', [0.5, 0.12])
-def test_the_command_of_a_restarted_loop_is_where_the_actuators_stand_before_it_may_move(
-    rig, motion, bend
-):
-    """A driver may hear the permission first, and follows the command that is there."""
+def test_command_of_a_restarted_loop_equals_the_actuators_before_it_may_move(rig, motion, bend):
+    """A driver may receive the permit first, and then follows the present command."""
     motion.loop.cycle(0.0, None)
     configuration = np.array([bend, -0.8 * bend])
     stand = motion.loop.model.actuation_of(configuration)
@@ -81,8 +79,8 @@ def test_the_command_of_a_restarted_loop_is_where_the_actuators_stand_before_it_
 
 
 @pytest.mark.parametrize('held', [True, False])
-def test_a_small_jump_while_held_is_taken_over_at_once(motion, held):
-    """Told anew where they are, 3 mm away: a tenth of a second at full speed, and centimetres."""
+def test_small_jump_of_the_actuators_is_taken_over_only_while_held(motion, held):
+    """A jump of 3 mm takes a tenth of a second at full speed, and moves the tip centimetres."""
     motion.on_actuators(np.zeros(3))
     motion.follow(True, 0.0)
     now, before = drive(motion, 0.0, 6.0)
@@ -95,12 +93,12 @@ def test_a_small_jump_while_held_is_taken_over_at_once(motion, held):
     assert motion.loop.phase is (Phase.APPROACH if held else Phase.TRACK)
 
 
-def test_values_that_are_no_numbers_are_not_taken_for_a_posture(motion):
+def test_actuator_positions_with_nan_are_not_used(motion):
     motion.on_actuators(np.full(3, np.nan))
     assert motion.actuators is None
 
 
-def test_beyond_what_the_controller_may_ask_for_it_starts_at_the_limit_and_says_so(rig, motion):
+def test_loop_starts_at_the_limit_and_reports_actuators_that_stand_beyond(rig, motion):
     limits = rig.actuator_limits()
     beyond = limits.position_max + np.array([0.01, -0.09, -0.09])
     motion.on_actuators(beyond)
@@ -117,7 +115,7 @@ def test_beyond_what_the_controller_may_ask_for_it_starts_at_the_limit_and_says_
     )
 
 
-def test_where_its_model_refuses_it_stands_and_says_why_until_it_may_not_move(motion, monkeypatch):
+def test_model_error_holds_the_loop_with_its_reason_until_the_permit_ends(motion, monkeypatch):
     motion.on_actuators(np.zeros(3))
     motion.cycle(0.0, None)
     motion.follow(True, 0.0)
@@ -132,7 +130,7 @@ def test_where_its_model_refuses_it_stands_and_says_why_until_it_may_not_move(mo
         assert motion.refusal == 'cannot go on: bend 2.1 rad is beyond 2 rad'
         assert held.phase is Phase.HELD
         np.testing.assert_array_equal(held.actuation, before.actuation)
-    now, held = drive(motion, now, 0.2)  # nobody has asked for more
+    now, held = drive(motion, now, 0.2)  # still held, though the model answers again
     np.testing.assert_array_equal(held.actuation, before.actuation)
     motion.follow(False, now)
     assert not motion.refusal
@@ -143,7 +141,7 @@ def test_where_its_model_refuses_it_stands_and_says_why_until_it_may_not_move(mo
 
 
 @pytest.mark.parametrize('when', ('in its first cycle', 'in mid-motion'))
-def test_where_a_part_fails_it_stands_and_names_what_failed(motion, monkeypatch, when):
+def test_unexpected_exception_holds_the_loop_and_keeps_the_traceback(motion, monkeypatch, when):
     def fail(*_):
         return {}['gain']
 
@@ -163,7 +161,7 @@ def test_where_a_part_fails_it_stands_and_names_what_failed(motion, monkeypatch,
     kept.unlink()
 
 
-def test_what_failed_before_anybody_let_the_arm_move_may_be_over(motion):
+def test_failure_before_the_first_permit_is_cleared_by_later_cycles(motion):
     with motion.refusing(0.0):
         raise ModelError('not yet')
     motion.cycle(0.0, None)

@@ -1,4 +1,4 @@
-"""The process that plans goals: it may load or end whenever it likes, the loop does not wait."""
+"""The process that plans goals: the loop does not wait while it loads, hangs or ends."""
 
 import os
 import signal
@@ -19,7 +19,7 @@ WITHIN_S = 120.0
 
 
 def long_goal():
-    """Return a trajectory at rest of as many points as are allowed: a megabyte."""
+    """Return a trajectory at rest with the maximum number of points: a megabyte."""
     rest = MODEL.rest_configuration
     times = 0.05 * np.arange(1, MAX_POINTS + 1)
     names = MODEL.configuration_names
@@ -30,7 +30,7 @@ def long_goal():
 
 
 def configuration_at_rest(number):
-    """Return a goal that is planned soon."""
+    """Return a goal that is planned quickly."""
     names = MODEL.configuration_names
     return configuration_goal(number, names, [0.0], [MODEL.rest_configuration], [], expected=names)
 
@@ -57,7 +57,7 @@ def plan_of(planner):
 
 
 def asked_of_a_frozen_process(planner, goal):
-    """Freeze the process and ask for a plan; nothing waits for it."""
+    """Freeze the process and request a plan; check that the request does not wait."""
     os.kill(planner._process.pid, signal.SIGSTOP)
     asking = threading.Thread(
         target=planner.request, args=(goal, MODEL.rest_configuration), daemon=True
@@ -69,7 +69,7 @@ def asked_of_a_frozen_process(planner, goal):
 
 
 def ended(planner):
-    """End the process that plans now; return its id."""
+    """Kill the present planner process; return its id."""
     process = planner._process
     process.kill()
     process.wait()
@@ -86,7 +86,7 @@ def news_of(planner):
     raise AssertionError('no news')
 
 
-def test_a_process_that_stands_still_is_not_waited_for(planner):
+def test_request_does_not_wait_for_a_frozen_process(planner):
     planner.request(configuration_at_rest(1), MODEL.rest_configuration)
     assert plan_of(planner).course is not None
     asked_of_a_frozen_process(planner, long_goal())
@@ -94,15 +94,15 @@ def test_a_process_that_stands_still_is_not_waited_for(planner):
     assert plan_of(planner).course is not None
 
 
-def test_a_plan_that_nobody_waits_for_is_broken_off(planner):
+def test_plan_that_is_no_longer_needed_is_broken_off(planner):
     planner.request(long_goal(), MODEL.rest_configuration)
     wait_until(lambda: planner._at_work == 1, WITHIN_S, 'it is being planned')
     planner.request(configuration_at_rest(2), MODEL.rest_configuration)
-    planner.break_off(2)  # has not begun
+    planner.break_off(2)  # its planning has not begun
     planner.break_off(1)
     plan = plan_of(planner)
     assert (plan.goal.number, plan.course, plan.refusal) == (1, None, 'the plan was broken off')
-    planner.break_off(1)  # is over
+    planner.break_off(1)  # its planning is over
     planner.request(configuration_at_rest(3), MODEL.rest_configuration)
     plan = plan_of(planner)
     assert plan.goal.number == 3
@@ -110,7 +110,7 @@ def test_a_plan_that_nobody_waits_for_is_broken_off(planner):
 
 
 def given_up(planner, clock, goal, limit_s):
-    """Ask a frozen process for a plan, and let time pass until it is killed; return the news."""
+    """Request a plan of a frozen process, let time pass until it is killed; return the news."""
     process = planner._process
     asked_of_a_frozen_process(planner, goal)
     wait_until(lambda: planner._awaited, WITHIN_S, 'an answer is awaited')
@@ -124,18 +124,18 @@ def given_up(planner, clock, goal, limit_s):
     return planner.take_news()[0]
 
 
-def test_a_frozen_process_is_killed_and_refuses_what_it_was_planning(planner, clock):
+def test_frozen_process_is_killed_and_the_goal_it_was_planning_is_refused(planner, clock):
     why = given_up(planner, clock, long_goal(), ANSWER_S)  # it has not loaded
     assert why == 'the planner has not answered within 600 s and was killed; it is started again'
-    assert plan_of(planner).course is not None  # made by the next one
+    assert plan_of(planner).course is not None  # made by the next process
     why = given_up(planner, clock, point_goal(2, (0.0, 0.0, 0.9)), POINT_S)
     assert 'has not answered within 60 s' in why
     refused = plan_of(planner)
     assert (refused.goal.number, refused.course, refused.refusal) == (2, None, why)
 
 
-def test_a_process_that_ends_is_started_again_and_refuses_what_it_was_planning(planner):
-    first = ended(planner)  # before it listens; what is asked for waits for the next one
+def test_ended_process_is_restarted_and_the_goal_it_was_planning_is_refused(planner):
+    first = ended(planner)  # before it listens; a request waits for the next process
     planner.request(configuration_at_rest(1), MODEL.rest_configuration)
     assert 'the planner has ended (exit status -9); it is started again' in news_of(planner)
     assert plan_of(planner).course is not None
@@ -154,13 +154,13 @@ def test_a_process_that_ends_is_started_again_and_refuses_what_it_was_planning(p
     assert plan.goal.number == 3
     assert plan.course is not None
 
-    ended(planner)  # while nothing is asked for
+    ended(planner)  # without a request
     assert 'it is started again' in news_of(planner)
     planner.request(configuration_at_rest(4), MODEL.rest_configuration)
     assert plan_of(planner).course is not None
 
 
-def test_processes_that_end_without_a_plan_are_given_up_and_every_goal_refused(planner):
+def test_repeated_ends_without_a_plan_stop_restarts_and_refuse_every_goal(planner):
     for _ in range(RESTARTS):
         ended(planner)
         assert 'it is started again' in news_of(planner)

@@ -1,4 +1,4 @@
-"""From frames to what estimators get: every pose once."""
+"""From measured frames to the sightings that estimators get: every pose once."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_every_pose_of_a_frame_is_in_its_sighting_once():
     np.testing.assert_array_equal([body.pose for body in seen.bodies], frame.section_tips)
 
 
-def test_a_filter_counts_the_rows_that_were_measured():
+def test_filter_uses_six_rows_per_measured_pose():
     rig, estimator = filter_of('cable_arm')
     measured, refused = estimator._places.measured(sighting_of(frame_of(rig)[0]))
     assert measured.names == ('section_0', 'tip')
@@ -42,7 +42,7 @@ def test_a_filter_counts_the_rows_that_were_measured():
     assert refused == []
 
 
-def test_the_one_pose_of_an_arm_of_many_sections_is_that_of_its_tip():
+def test_single_pose_of_an_arm_with_many_sections_is_that_of_its_tip():
     rig, estimator = filter_of('pam_arm')
     frame, _ = frame_of(rig)
     one = MeasurementFrame(frame.stamp_ns, frame.position, frame.section_tips[-1:])
@@ -52,7 +52,7 @@ def test_the_one_pose_of_an_arm_of_many_sections_is_that_of_its_tip():
     assert list(measured.sections) == [len(frame.section_tips) - 1]
 
 
-def test_a_position_alone_is_a_point():
+def test_position_without_orientation_becomes_a_point():
     frame, _ = frame_of(load_rig('cable_arm'))
     seen = sighting_of(MeasurementFrame(frame.stamp_ns, frame.position))
     assert seen.bodies == ()
@@ -60,7 +60,7 @@ def test_a_position_alone_is_a_point():
 
 
 @pytest.mark.parametrize('whole', [True, False])
-def test_direct_gets_out_what_was_measured(whole):
+def test_direct_estimator_returns_the_measured_poses(whole):
     frame, model = frame_of(load_rig('cable_arm'))
     tips = frame.section_tips if whole else None
     estimator = direct.build(direct.DirectConfig(), model)
@@ -78,7 +78,7 @@ def test_direct_gets_out_what_was_measured(whole):
 
 
 @pytest.mark.parametrize(('kind', 'used'), [('direct', 1), ('filter', 4)])
-def test_frames_between_two_cycles_reach_an_estimator_that_predicts(kind, used):
+def test_only_an_estimator_that_predicts_gets_all_frames_between_two_cycles(kind, used):
     rig = load_rig('pam_arm', [f'estimator.kind={kind}'])
     model = rig.model()
     intake = build_pose_intake(rig, model)
@@ -98,7 +98,7 @@ def test_frames_between_two_cycles_reach_an_estimator_that_predicts(kind, used):
     assert len(seen) == used
 
 
-def test_actuators_alone_are_told_and_not_driven_by():
+def test_estimate_from_actuators_alone_is_degraded_and_not_used():
     rig = load_rig('cable_arm_single', ['estimator.kind=filter'])
     model = rig.model()
     intake = build_pose_intake(rig, model)
@@ -119,7 +119,7 @@ def test_actuators_alone_are_told_and_not_driven_by():
 
 
 @pytest.mark.parametrize('seed', range(6))
-def test_the_order_in_which_frames_arrive_does_not_matter_to_a_filter(seed):
+def test_filter_estimate_does_not_depend_on_the_order_in_which_frames_arrive(seed):
     rig = load_rig('cable_arm', ['estimator.kind=filter'])
     model, rng = rig.model(), np.random.default_rng(seed)
     intakes = [build_pose_intake(rig, model) for _ in range(2)]
@@ -153,7 +153,7 @@ def test_the_order_in_which_frames_arrive_does_not_matter_to_a_filter(seed):
     np.testing.assert_array_equal(late.strain_covariance, prompt.strain_covariance)
 
 
-def test_a_late_pose_is_refused_as_ever_where_nothing_predicts():
+def test_late_pose_is_refused_for_an_estimator_that_does_not_predict():
     rig = load_rig('cable_arm', ['estimator.kind=direct'])
     frame, model = frame_of(rig)
     intake = build_pose_intake(rig, model)
@@ -198,7 +198,7 @@ def test_markers_along_the_arm_reach_a_filter_and_those_of_bodies_do_not():
     assert "expected 'base'" in intake.on_points(1.0, elsewhere, along).replace('cable_arm/', '')
 
 
-def test_points_are_left_out_where_nothing_predicts():
+def test_points_are_not_used_by_an_estimator_that_does_not_predict():
     rig = load_rig('cable_arm', ['estimator.kind=direct', POINTS])
     intake = build_pose_intake(rig, rig.model())
     sighting = Sighting(0, 'base', (), (PointSighting('low', np.zeros(3)),))
@@ -208,8 +208,8 @@ def test_points_are_left_out_where_nothing_predicts():
 
 @pytest.mark.parametrize('kind', ['direct', 'filter', 'window'])
 @pytest.mark.parametrize('step_s', [-0.5, -3600.0, 3600.0])
-def test_after_the_clock_of_this_computer_was_set_poses_are_used_again(kind, step_s):
-    """They were all late until it had caught up; a filter went on without them, and said ok."""
+def test_poses_are_used_again_after_the_clock_of_the_computer_was_set(kind, step_s):
+    """Before, all were late until it had caught up; a filter reported OK without them."""
     rig = load_rig('cable_arm', [f'estimator.kind={kind}'])
     model = rig.model()
     intake = build_pose_intake(rig, model)
@@ -232,8 +232,8 @@ def test_after_the_clock_of_this_computer_was_set_poses_are_used_again(kind, ste
 
 
 @pytest.mark.parametrize('wrong', ['an hour ahead', 'not finite', 'none'])
-def test_sections_that_cannot_be_do_not_keep_the_next_ones_away(wrong):
-    """One of an hour ahead made all others late: the arm was held until the next start."""
+def test_invalid_sections_do_not_block_later_ones(wrong):
+    """Before, one from an hour ahead made all others late: the arm was held until a restart."""
     rig = load_rig('cable_arm', ['estimator.kind=direct'])
     model = rig.model()
     intake = build_pose_intake(rig, model)

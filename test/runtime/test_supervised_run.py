@@ -16,7 +16,7 @@ def trials():
     return FaultTrials(load_rig('cable_arm_single'), 'circle_small', seed=2)
 
 
-def test_a_clean_run_completes_and_repeats_exactly():
+def test_run_without_faults_completes_and_repeats_exactly():
     rig = load_rig('cable_arm_single')
     first = run_supervised(rig, 'circle_small', laps=1, seed=4)
     again = run_supervised(rig, 'circle_small', laps=1, seed=4, until_s=6.0)
@@ -41,7 +41,9 @@ def test_a_clean_run_completes_and_repeats_exactly():
         ('cameras old', 0.2, 'ms old'),
     ],
 )
-def test_feedback_that_lies_in_motion_moves_nothing_far(trials, fault, within_s, said):
+def test_wrong_feedback_in_motion_is_noticed_before_the_tip_deviates_by_2_mm(
+    trials, fault, within_s, said
+):
     trial = trials.trial(fault)
     assert said in trial.noticed_by
     assert 0.0 < trial.reaction_s <= within_s
@@ -49,13 +51,13 @@ def test_feedback_that_lies_in_motion_moves_nothing_far(trials, fault, within_s,
 
 
 @pytest.mark.parametrize('fault', ['cameras freeze', 'cameras mislabel'])
-def test_feedback_that_lies_from_the_start(trials, fault):
+def test_wrong_feedback_from_the_start_is_noticed_before_a_deviation_of_10_mm(trials, fault):
     trial = trials.trial(fault, at_rest=True)
     assert trial.after_motion_s <= 0.5
     assert trial.deviation_m < 0.01
 
 
-def test_a_foreign_frame_does_not_even_start(trials):
+def test_poses_in_a_foreign_frame_prevent_the_start(trials):
     trial = trials.trial('cameras room', at_rest=True)
     assert trial.reaction_s is None
     assert "no start: not ready: pose in frame 'room'" in trial.noticed_by
@@ -66,11 +68,11 @@ def test_a_snapped_cable_stops_the_arm(trials):
     assert line.startswith('cable snap')
     trial = trials.trial(line)
     assert trial.reaction_s < 1.0
-    assert trial.deviation_m > 0.01  # the tip springs away before anybody can stop it
+    assert trial.deviation_m > 0.01  # the tip springs away before the arm can stop
 
 
-def test_without_the_watch_a_frozen_pose_drives_the_arm_away():
-    """What the watch is for: with its limits out of the way the tip leaves its path."""
+def test_frozen_pose_drives_the_arm_away_without_the_feedback_watch():
+    """The purpose of the watch: with very wide limits the tip leaves its path."""
     blind = load_rig(
         'cable_arm_single',
         [
@@ -85,7 +87,7 @@ def test_without_the_watch_a_frozen_pose_drives_the_arm_away():
     assert trial.deviation_m > 0.01
 
 
-def test_a_model_that_refuses_in_motion_is_a_fault_with_its_reason(monkeypatch):
+def test_model_error_in_motion_is_a_fault_with_its_reason(monkeypatch):
     arm = SupervisedArm(load_rig('cable_arm_single'), 'circle_small')
 
     def run(seconds):

@@ -1,4 +1,4 @@
-"""An arm whose swing feedback would keep going: with and without leaving it alone."""
+"""An arm whose swing is excited by plain feedback: with and without `controller.swing`."""
 
 import numpy as np
 
@@ -15,7 +15,7 @@ def worst_m(*settings: str) -> float:
     return float(np.max(run_direct(rig, 'circle', should_stop=enough).samples.error[-200:]))
 
 
-def test_feedback_does_not_keep_the_swing_of_pneumatic_arm_going():
-    """In air the regulators' play damps what plain feedback feeds; in water it does not."""
+def test_controller_swing_keeps_feedback_from_exciting_pneumatic_arm_in_water():
+    """In air the regulators' play damps the swing that plain feedback excites; in water not."""
     assert worst_m() < 3e-3
     assert worst_m('controller.swing=null', 'controller.feedback_gain_1_s=3') > 15e-3

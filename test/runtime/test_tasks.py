@@ -40,7 +40,7 @@ def write(tmp_path):
     return to
 
 
-def test_a_task_goes_through_its_steps_and_feedback_holds_the_positions(rig, write):
+def test_task_runs_its_steps_in_order_and_feedback_holds_the_last_position(rig, write):
     record = run_direct(rig, task=write(TASK), seed=3)
     assert record.completed
     told = [e.message for e in record.events if e.message.startswith('step ')]
@@ -57,21 +57,21 @@ def test_a_task_goes_through_its_steps_and_feedback_holds_the_positions(rig, wri
     assert record.summary()['task'].endswith('task.yaml')
 
 
-def test_open_loop_leaves_the_error_of_the_model(rig, write):
+def test_open_loop_task_keeps_the_model_error_that_feedback_removes(rig, write):
     task = write(TASK)
     closed, opened = (run_direct(rig, task=task, open_loop=o).samples for o in (False, True))
     final = [np.linalg.norm(s.reference[-1] - s.tip[-1]) for s in (closed, opened)]
     assert final[0] < 2e-3 < 4e-3 < final[1]
 
 
-def test_commands_keep_the_limits_of_the_actuators(rig, write):
+def test_task_commands_respect_the_speed_limits_of_the_actuators(rig, write):
     limits = rig.actuator_limits()
     command = run_direct(rig, task=write(TASK)).samples.command
     speed = np.abs(np.diff(command, axis=0)) * rig.tracker.rate_hz
     assert np.all(speed <= limits.max_speed * (1.0 + 1e-6))
 
 
-def test_hold_and_resume_lose_nothing(rig, write):
+def test_task_holds_its_command_and_resumes_without_a_jump(rig, write):
     loop = build_task_loop(rig, write(TASK), open_loop=True)
     loop.start(0.0)
     now = 0.0
@@ -99,7 +99,7 @@ def test_hold_and_resume_lose_nothing(rig, write):
         ('  - dwell_s: 1.0\n  - gripper: close', r'steps\[1\]: gripper'),
     ],
 )
-def test_steps_the_arm_cannot_do_are_refused_before_anything_moves(rig, write, steps, message):
+def test_steps_that_the_arm_cannot_do_are_refused_before_motion(rig, write, steps, message):
     with pytest.raises(TaskError, match=message) as caught:
         build_task_loop(rig, write('steps:\n' + steps + '\n'))
     assert is_user_error(caught.value)  # the command line shows the message, not a traceback
@@ -117,11 +117,11 @@ def test_steps_the_arm_cannot_do_are_refused_before_anything_moves(rig, write, s
         ('steps:\n  - dwell_s: 1.0\n    speed_m_s: 0.1\n', 'speed_m_s belongs to position_m'),
     ],
 )
-def test_mistakes_in_the_file_are_told_with_their_field(write, text, message):
+def test_mistakes_in_a_task_file_are_refused_by_field(write, text, message):
     with pytest.raises(RigError, match=message):
         load_task(write(text))
 
 
-def test_an_unknown_name_lists_what_there_is():
+def test_unknown_task_name_is_refused():
     with pytest.raises(RigError, match="unknown task 'pick'"):
         load_task('pick')

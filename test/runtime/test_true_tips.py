@@ -1,4 +1,4 @@
-"""Reports know where the tip of a simulated arm truly was; nothing that drives the arm does."""
+"""Records contain the true tip of a simulated arm; nothing that controls the arm uses it."""
 
 import ast
 from pathlib import Path
@@ -11,7 +11,7 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.true_tips import TrueTips
 
-# Who may ask a plant for the truth, or hear it.
+# Names that give access to the true tip, and the modules that may use them.
 TRUTH = {'poll_true_tips', 'true_section_tips', 'true_centerline', 'TRUE_TIP_TOPIC', 'plant/tip'}
 KNOWS = {
     'nodes/pose_publisher.py',  # the topic
@@ -35,7 +35,7 @@ def names_in(file: Path) -> set[str]:
     return found
 
 
-def test_only_the_plant_and_those_who_judge_a_run_know_the_truth():
+def test_only_listed_modules_access_the_true_tip():
     package = Path(softarm_ros.__file__).parent
     rooms = ('control', 'drivers', 'perception', 'models', 'runtime', 'nodes', 'plant')
     knows = {
@@ -59,7 +59,7 @@ def test_true_tips_are_interpolated_between_exposures_and_unknown_outside():
 
 
 @pytest.mark.parametrize('delay_s', [0.0, 0.02])
-def test_a_measurement_meets_its_own_truth(delay_s):
+def test_exact_measurement_equals_the_true_tip_at_its_exposure(delay_s):
     """Exact cameras measure the truth, whenever the measurement arrives."""
     exact = [
         *('plant.pose_sensor.position_noise_m=0', 'plant.pose_sensor.orientation_noise_rad=0'),
@@ -73,7 +73,7 @@ def test_a_measurement_meets_its_own_truth(delay_s):
     assert summary['tracking_error_m'] == pytest.approx(summary['measured_error_m'], abs=1e-9)
 
 
-def test_a_base_frame_wrong_by_two_degrees_shows_in_the_error_and_not_in_the_measured_one():
+def test_wrong_base_frame_shows_in_the_true_error_but_not_in_the_measured_one():
     """The loop takes the measured tip to the reference, so it cannot see this error."""
     run = run_direct(
         load_rig('cable_arm', settings=['plant.pose_sensor.frame_turn_deg=[2.0, 0.0, 0.0]']),

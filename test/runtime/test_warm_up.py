@@ -22,15 +22,15 @@ def python():
 
 
 @pytest.mark.parametrize('name', [info.name for info in list_rigs()])
-def test_an_arm_that_begins_to_move_compiles_nothing(python, name, tmp_path):
-    # In a process of its own: kernels that other tests have used would not show.
+def test_first_motion_after_the_warm_up_compiles_nothing(python, name, tmp_path):
+    # In its own process: kernels that other tests have compiled would not show.
     done = python.run(PROGRAM, name, tmp_path)
     assert done.returncode == 0, done.stderr
     assert done.stdout.endswith(' before, late: none\n'), done.stdout
     assert int(done.stdout.split()[0]) > 10
 
 
-def test_warm_up_leaves_nothing_to_compile():
+def test_models_compile_nothing_after_the_warm_up():
     rig = load_rig('cable_arm')
     warm_up(rig)
     before = {
@@ -49,12 +49,12 @@ def test_warm_up_leaves_nothing_to_compile():
     assert any(count > 0 for count in before.values())
 
 
-def test_a_load_that_only_some_models_know_does_not_keep_the_others_from_warming_up():
+def test_warm_up_succeeds_if_only_some_models_include_the_load():
     rig = load_rig('fishbone_arm', ['estimator.kind=filter', 'estimator.tip_load=weight'])
     warm_up(rig, models=['constant_curvature', 'cosserat'])
 
 
-def test_a_model_that_refuses_the_arm_does_not_keep_the_others_from_warming_up():
+def test_warm_up_skips_a_model_that_refuses_the_arm_unless_only_it_is_asked_for():
     soft = [
         f'arm.sections[{k}].{field}'
         for k in range(2)
@@ -66,7 +66,7 @@ def test_a_model_that_refuses_the_arm_does_not_keep_the_others_from_warming_up()
         warm_up(rig, models=['cosserat'])
 
 
-def test_the_plant_is_compiled_for_this_package_whatever_stands_where_the_user_does(
+def test_compiling_process_ignores_a_package_of_that_name_in_the_working_folder(
     tmp_path, monkeypatch
 ):
     decoy = tmp_path / 'softarm_ros'
