@@ -1,4 +1,4 @@
-"""The bench agrees with its references, and prints what it has measured."""
+"""The benchmark agrees with its references, and prints its measurements."""
 
 import pytest
 
@@ -12,11 +12,11 @@ def rows():
     return bench.run_bench(['cable_arm'], repeats=3)
 
 
-def test_the_bars_are_those_of_the_package(rows):
+def test_cable_arm_rows_have_the_bars_3_20_and_1000_microseconds(rows):
     assert {row.bar_us for row in rows if row.bar_us} == {3.0, 20.0, 1000.0}
 
 
-def test_compiled_kernels_beat_numpy_many_times(rows):
+def test_compiled_kernels_are_ten_times_faster_than_numpy(rows):
     assert all(row.ratio > 10.0 for row in rows if row.bar_us and row.bar_us < 100.0)
 
 
@@ -26,7 +26,7 @@ def test_verdict_follows_the_bar():
     assert BenchRow('x', 4.0, 9.0, 'numpy').verdict == ''
 
 
-def test_disagreement_voids_the_comparison(monkeypatch):
+def test_result_that_differs_from_the_reference_raises(monkeypatch):
     monkeypatch.setattr(bench_cable_arm, 'numpy_damped_step', lambda bend, target: bend)
     with pytest.raises(AssertionError, match='differ by'):
         bench.run_bench(['cable_arm'], repeats=1)

@@ -1,4 +1,4 @@
-"""The benchmark of the minimum-energy models compares equals."""
+"""The benchmark of the minimum-energy models compares equal results."""
 
 from dataclasses import replace
 
@@ -8,14 +8,14 @@ import pytest
 from softarm_reproduction import bench_minimum_energy
 
 
-def test_compiled_models_beat_the_papers_least_squares():
+def test_compiled_models_are_ten_times_faster_than_least_squares_of_the_paper():
     """By about 100 times on a quiet computer; the factor of ten leaves room for a busy one."""
     held, cold, muscles = bench_minimum_energy.rows(repeats=3)
     assert held.bar_us == 3000.0
     assert min(held.ratio, cold.ratio, muscles.ratio) > 10.0
 
 
-def test_a_shape_that_differs_voids_the_comparison(monkeypatch):
+def test_shape_that_differs_from_the_reference_raises(monkeypatch):
     solve = bench_minimum_energy.solve_least_squares
 
     def off_by_two_millimetres(*arguments, **settings):

@@ -1,4 +1,4 @@
-"""The benchmark of the stepper driver measures something against a running board."""
+"""The benchmark of the stepper driver measures plausible times with a running board."""
 
 import pytest
 
@@ -10,7 +10,7 @@ pytestmark = [
 ]
 
 
-def test_a_command_reaches_the_coils_no_sooner_than_line_and_board_allow():
+def test_command_takes_at_least_2_ms_over_line_and_board():
     for row in bench_steppers.rows(1):
         assert 2e3 < row.compiled_us < 1e6, row
         assert 2e3 < row.reference_us < 1e6, row

@@ -26,18 +26,18 @@ def open_loop_errors(make, bending_deg):
 
 
 @pytest.mark.parametrize('make', [circle_at, line_at])
-def test_cable_statics_is_better_where_sections_bend_a_lot(make):
+def test_cable_statics_is_more_accurate_if_sections_bend_strongly(make):
     errors = open_loop_errors(make, 100.0)
     assert errors[PROPOSED] < 0.7 * errors[BASELINE]
 
 
 @pytest.mark.parametrize('make', [circle_at, line_at])
-def test_the_models_agree_where_sections_bend_little(make):
+def test_models_agree_if_sections_bend_little(make):
     errors = open_loop_errors(make, 15.0)
     assert errors[PROPOSED] == pytest.approx(errors[BASELINE], rel=0.1)
 
 
-def test_single_section_bends_too_little_with_the_baseline():
+def test_bending_error_of_the_baseline_grows_and_exceeds_that_of_cable_statics():
     rows = section_sweep(
         load_rig('cable_arm_single'), np.deg2rad([45.0, 90.0]).tolist(), [0.0, np.pi / 3], seed=0
     )

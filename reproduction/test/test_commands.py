@@ -23,7 +23,7 @@ def declared():
     return {name: EntryPoint(name, value, PROVIDED) for name, value in lines}
 
 
-def test_the_declared_commands_are_those_that_softarm_knows_to_be_here():
+def test_declared_commands_are_those_that_softarm_expects_in_this_package():
     package = re.search(r'^name = "(\w+)"$', PROJECT, re.MULTILINE).group(1)
     assert dict.fromkeys(declared(), package) == {
         name: package for name, (package, _) in ELSEWHERE.items()
@@ -31,13 +31,13 @@ def test_the_declared_commands_are_those_that_softarm_knows_to_be_here():
 
 
 @pytest.mark.parametrize('name', declared())
-def test_every_entry_point_leads_to_a_command_of_its_name(name):
+def test_every_entry_point_loads_a_command_of_its_name(name):
     command = get_command(declared()[name].load())
     assert command.name == name
     assert command.help
 
 
-def test_bench_calls_the_benchmark(monkeypatch):
+def test_bench_command_runs_the_benchmark_and_prints_its_rows(monkeypatch):
     def measured(topics, repeats):
         assert (topics, repeats) == (['cable_arm'], 5)
         return [BenchRow('a row', 1.0, 5.0, 'x', 3.0)]

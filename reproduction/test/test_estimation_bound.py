@@ -12,7 +12,7 @@ LEFT, STEP, NOISE = 0.9, 1.0e-3, 2.0e-3
 
 
 def walk(seed: int, count: int) -> Rows:
-    """Return three coordinates of a forgetful walk, each to be told one step ahead."""
+    """Return three coordinates of a decaying random walk, each to be predicted one step ahead."""
     rng = np.random.default_rng(seed)
     x = np.zeros((count + FRAMES + 1, 3))
     for k in range(1, len(x)):
@@ -23,7 +23,7 @@ def walk(seed: int, count: int) -> Rows:
 
 
 @pytest.mark.parametrize('each', [False, True])
-def test_the_bound_of_a_walk_is_the_error_of_its_kalman_filter(each):
+def test_bound_of_a_random_walk_is_the_error_of_its_kalman_filter(each):
     one = np.eye(1)
     ahead = solve_discrete_are(LEFT * one, one, STEP**2 * one, NOISE**2 * one)[0, 0]
     runs = [walk(seed, 20000) for seed in (1, 2)]
@@ -35,7 +35,7 @@ def test_the_bound_of_a_walk_is_the_error_of_its_kalman_filter(each):
     assert hindsight.mean() < other.mean()
 
 
-def test_times_whose_like_is_too_rare_are_left_out():
+def test_times_of_groups_that_are_too_small_are_left_out():
     seen = walk(1, 300)
     seen.group[:50], seen.group[50:60] = 1, -1
     errors, known = least_errors([seen], [seen])
@@ -44,7 +44,7 @@ def test_times_whose_like_is_too_rare_are_left_out():
     assert (errors[60:] > 0.0).all()
 
 
-def test_bounds_of_an_arm_fall_with_what_is_used_and_below_the_measurement():
+def test_bounds_of_an_arm_fall_in_order_and_lie_below_the_measurement():
     rig = rig_of('cable_arm_single')
     runs = [motion(rig, seed, 4.0) for seed in (11, 12)]
     noise = np.repeat([NOISE_M, 10.0 * NOISE_M], 3)
@@ -56,7 +56,7 @@ def test_bounds_of_an_arm_fall_with_what_is_used_and_below_the_measurement():
         assert one.filter_m < one.raw_m
 
 
-def test_frames_that_are_far_off_do_to_the_tip_what_missing_ones_do():
+def test_outlier_frames_affect_the_tip_like_missing_ones():
     (line,) = outlier_lines('cable_arm_single', ['filter'], 2.0, [11])
     outliers, missing, noise = (
         float(part.split('at most ')[1].split(' mm')[0]) for part in line.split(';')

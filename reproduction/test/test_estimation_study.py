@@ -27,17 +27,17 @@ def test_a_filter_beside_the_loop_halves_the_error_of_the_delayed_measurement():
     assert np.sqrt(np.mean(error**2)) < 0.5 * np.sqrt(np.mean(raw**2))
 
 
-def test_a_filter_in_the_loop_bridges_a_gap_and_stands_in_a_long_one():
+def test_filter_in_the_loop_bridges_a_short_gap_and_stops_in_a_long_one():
     short, long = gap_lines('cable_arm_single', 'filter', seed=11)
-    assert 'pace down to 0.95' in short  # 10 ms of delay and 300 ms of gap: it begins to slow
+    assert 'pace down to 0.95' in short  # 10 ms delay and 300 ms gap: it begins to slow
     assert 'pace down to 0.00' in long
 
 
-def test_lines_say_whether_the_bar_is_met():
+def test_lines_state_the_bar_and_errors_that_match_their_covariance():
     lines = beside_lines('cable_arm_single', ['filter'], 1.0, [11, 12])
     assert [line.split()[1] for line in lines] == ['x1', 'x4']
     assert all('(bar 0.5: ' in line for line in lines)
-    # Six numbers a body and exposure, about as large as their covariance says.
+    # Six numbers per body and exposure, about as large as their covariance states.
     squares = [float(line.split('mean square ')[1].split()[0]) for line in lines]
     assert all(0.8 < value < 1.25 for value in squares)
 
@@ -53,7 +53,7 @@ def test_a_hidden_disk_of_the_real_trunk_is_predicted_better_than_by_its_last_po
     assert np.isfinite(scores.configurations).all()
 
 
-def test_a_load_that_is_hung_on_in_motion_is_found_and_nothing_before():
+def test_load_added_in_motion_is_estimated_and_none_before():
     seen = found('fishbone_arm', seed=11)
     assert np.abs(seen.along[seen.since_s < 0.0]).max() < 0.2 * seen.truth
     after, sd = seen.at(1.5)

@@ -52,7 +52,7 @@ def test_elastica_tends_to_the_beam_and_conserves_length():
     assert math.hypot(reach, drop) < 0.05 < reach + drop
 
 
-def test_unit_meets_the_table_and_the_arm_is_another():
+def test_unit_matches_the_table_and_the_simulated_arm_differs_from_it():
     rows = unit_under_load(RIG)
     for row in rows:
         exact, heavy = DROPS_MM[row.mass_kg]
@@ -66,7 +66,7 @@ def test_unit_meets_the_table_and_the_arm_is_another():
     assert errors == sorted(errors)
 
 
-def test_module_meets_the_table_with_weightless_strips():
+def test_module_with_weightless_strips_matches_the_table():
     light = tuple(
         s.model_copy(update={'profile': s.profile.model_copy(update={'density_kg_m3': 0.0})})
         for s in RIG.arm.segments
@@ -78,7 +78,7 @@ def test_module_meets_the_table_with_weightless_strips():
             np.testing.assert_allclose(1e3 * tip, (aside, up, along), atol=2e-3)
 
 
-def test_simulated_module_departs_from_its_model_the_more_the_more_it_bends():
+def test_simulated_module_deviates_from_its_model_more_if_it_bends_more():
     rows = module_grid(RIG, 0)
     assert all(row.errors_m[0] < row.errors_m[1] for row in rows)
     gentle, hard = rows[0].errors_m[1], rows[-1].errors_m[1]
@@ -88,7 +88,7 @@ def test_simulated_module_departs_from_its_model_the_more_the_more_it_bends():
     assert len(drawn.axes) == 2 and all(len(ax.lines) == 12 for ax in drawn.axes)
 
 
-def test_the_loop_of_friction_lies_around_its_middle():
+def test_friction_loop_lies_around_the_closed_form_without_friction():
     loop = bending_loop(RIG, 0)
     np.testing.assert_allclose(loop.closed_form_rad, loop.rod_rad, rtol=1e-6)
     assert np.all(loop.unloading_rad > loop.loading_rad + 1e-3)
@@ -97,7 +97,7 @@ def test_the_loop_of_friction_lies_around_its_middle():
     np.testing.assert_allclose(middle, loop.closed_form_rad, rtol=0.1)
 
 
-def test_clearance_is_the_nearest_point_less_both_radii():
+def test_clearance_is_the_shortest_distance_minus_both_radii():
     x, y, z = BALL_CENTRE_M
     line = np.array([[[x - 0.2, y, z], [x, y + 0.07, z], [x, y, z - 0.3]]])
     expected = 0.07 - BALL_RADIUS_M - RIG.plant.outer_radius_m
@@ -115,7 +115,7 @@ def test_the_arm_goes_around_the_ball_without_touching_it():
     assert len(drawn.axes) == 2
 
 
-def test_experiments_become_a_page(tmp_path):
+def test_experiments_are_written_to_a_page_with_pictures(tmp_path):
     found = [_unit(RIG), _bending(RIG, 0)]
     assert found[0].rows[0].paper == 1.07 and found[0].rows[0].ratio == pytest.approx(0.8, abs=0.5)
     page = write_page('fishbone', 'lead', found, tmp_path)

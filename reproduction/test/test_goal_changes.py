@@ -1,4 +1,4 @@
-"""What a single motor step does to the tip, beside the arm at rest by its own equations."""
+"""The effect of a single motor step on the tip, compared with static equilibria; longest plans."""
 
 import numpy as np
 import pytest
@@ -12,7 +12,7 @@ from softarm_ros.runtime.arm_assembly import build_plant
 FREE = (*NOMINAL, 'plant.cable_friction_coefficient=0')
 
 
-def test_a_step_moves_the_tip_as_far_as_the_equilibria_are_apart():
+def test_motor_step_moves_the_tip_by_the_distance_of_the_equilibria():
     rig = load_rig('cable_arm_single', FREE)
     plant, config = build_plant(rig, 0), rig.plant_for('sim')
     step, backlash = config.stepper.step_m, config.stepper.backlash_m
@@ -23,17 +23,17 @@ def test_a_step_moves_the_tip_as_far_as_the_equilibria_are_apart():
     )
     found = one_step(rig)
     assert found.way_m == pytest.approx(float(np.linalg.norm(further - at)), rel=0.02)
-    # An oscillator that is displaced at once is accelerated by more than its way over a window.
+    # The acceleration of a suddenly displaced oscillator exceeds its way over a window squared.
     assert found.tip_m_s2 > found.way_m / 0.1**2
     assert found.limits == (rig.tracker.max_acceleration_m_s2, rig.tracker.max_jerk_m_s3)
 
 
-def test_an_arm_without_steppers_says_so():
+def test_arm_without_steppers_is_refused():
     with pytest.raises(ValueError, match='pam_arm: has no stepper motors'):
         one_step(load_rig('pam_arm', NOMINAL))
 
 
-def test_longest_plans_are_of_goals_that_the_arm_can_follow():
+def test_longest_plans_are_not_refused_and_too_many_points_are():
     found = longest_plans(load_rig('cable_arm'), targets=3, points=40, lasts_s=90.0)
     assert {name: refusal for name, (_, refusal) in found.items()} == {
         'a target': '',

@@ -46,7 +46,7 @@ def test_workspace_is_a_shell_below_the_base_without_folds():
     assert 0.5 < found.extent_m[0] < 0.6 and 0.5 < found.extent_m[1] < 0.6
 
 
-def test_limit_poses_are_those_of_the_paper_but_for_its_misprint():
+def test_limit_poses_match_the_paper_except_for_its_misprint():
     two, one = limit_poses(5)
     assert two.length_m == pytest.approx(two.paper_length_m, abs=1e-4)
     assert two.angle_deg == pytest.approx(two.paper_angle_deg, abs=0.01)
@@ -73,7 +73,7 @@ def test_the_plant_of_the_experiments_is_under_torque_control(rig):
     assert coarse_statics(bare).sections[0].length_m == SET_B[1].length_m
 
 
-def test_errors_of_motion_are_those_of_equation_37(rig, ramps):
+def test_motion_errors_are_those_of_equation_37(rig, ramps):
     for found, segments in zip(ramps, (1, 5)):
         assert found.segments == segments
         assert found.plant.shape == found.model.shape == (600, 2, 3)
@@ -86,7 +86,7 @@ def test_errors_of_motion_are_those_of_equation_37(rig, ramps):
     draw_errors(new_figure(3.6), [('4.3.2', fine)] * 2)
 
 
-def test_equal_motions_have_no_error():
+def test_constant_offset_is_the_sectional_error_and_half_the_cumulative_error():
     tips = np.random.default_rng(0).normal(size=(5, 2, 3))
     same = MotionError(1, np.arange(5.0), tips, tips + np.array([0.0, 0.003, 0.0]))
     np.testing.assert_allclose(same.sectional_m, 0.003)

@@ -1,4 +1,4 @@
-"""The hydraulic arm's experiments, coupled with its water and alone behind a lag."""
+"""The hydraulic arm's experiments, coupled with its water, and without it behind a lag."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def test_experiments_settle_as_reported(simulate, segments):
     assert curvatures[0, 0] * curvatures[0, 1] > 0.0 > curvatures[1, 0] * curvatures[1, 1]
     if segments == 1:
         np.testing.assert_allclose(curvatures, [(-1.19, -3.48), (-2.67, 4.81)], atol=0.05)
-    # Either way to the same end, by ramp or step.
+    # Ramp and step lead to the same end.
     np.testing.assert_allclose(records[2].tips[-1], records[0].tips[-1], atol=5e-3)
     np.testing.assert_allclose(records[5].tips[-1], records[1].tips[-1], atol=5e-3)
 
 
-def test_one_system_is_more_accurate_than_two_in_turn():
+def test_coupled_simulation_is_more_accurate_than_solving_two_systems_in_turn():
     values = SET_B[1]
     first = replace(experiments()[0], duration_s=0.5)
     system = build_hydraulic_arm(values)

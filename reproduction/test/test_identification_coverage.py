@@ -1,4 +1,4 @@
-"""Machines drawn from the priors are identified, also where the search meets what is no arm."""
+"""Machines drawn from the priors are identified, even if the search meets impossible arms."""
 
 import numpy as np
 import pytest
@@ -15,31 +15,32 @@ def of(name):
     return rig, chosen(parameters_of(rig.mechanics_name, rig.arm), usual_groups(rig))
 
 
-# On the way to machine 41 the trunk's pairs leave a bend free; to 8 fishbone_arm buckles. To 83
-# hydraulic_arm refuses rows, which seemed better than how far off it was; to 21 pam_arm snaps.
+# In the search for machine 41 the trunk's pairs leave a bend free; in that for 8 fishbone_arm
+# buckles; in that for 83 hydraulic_arm refuses rows, which seemed better than their errors; in
+# that for 21 pam_arm snaps.
 @pytest.mark.parametrize(
     ('name', 'seed'),
     [('trunk', 41), ('fishbone_arm', 8), ('hydraulic_arm', 83), ('pam_arm', 21)],
 )
-def test_a_search_passes_places_where_there_is_no_arm(name, seed):
+def test_search_passes_parameters_of_impossible_arms(name, seed):
     machine = identified_machine(*of(name), seed, 40)
     assert np.all(machine.ends[:, 0] < machine.ends[:, 1])
     assert np.mean(machine.inside) > 0.75
-    # It has arrived: else slopes across an edge leave intervals of hundreds of spreads.
+    # It has converged: else slopes across an edge leave intervals of hundreds of spreads.
     assert (machine.ends[:, 1] - machine.ends[:, 0]).max() < 6.0
     assert (machine.ends[:, 1] - machine.ends[:, 0]).min() < 0.2
 
 
-def test_the_modulus_of_fishbone_arm_is_as_sure_as_the_angles_of_its_cables_let_it_be():
-    """By slopes alone it lies in a third of its intervals, which are half as wide."""
+def test_narrow_intervals_of_the_fishbone_arm_modulus_contain_the_truth():
+    """By slopes alone only a third of the intervals contain it; they are half as wide."""
     rig, parameters = of('fishbone_arm')
     machines = [identified_machine(rig, parameters, seed, 40) for seed in range(6)]
     assert sum(bool(m.inside[0]) for m in machines) >= 5
     assert np.median([m.ends[0, 1] - m.ends[0, 0] for m in machines]) < 0.04
 
 
-def test_muscles_are_not_set_against_each_other():
-    """Of machines of pam_arm, commands keep what muscles pull and push near what they can."""
+def test_commands_for_pam_arm_keep_muscle_forces_below_twice_the_maximum_pull():
+    """Muscles must not work strongly against each other."""
     from softarm_reproduction.identification_coverage import record
 
     rig, _ = of('pam_arm')

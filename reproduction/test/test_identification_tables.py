@@ -22,7 +22,7 @@ DATA = Path(__file__).parents[3] / 'shared' / 'data'
 MEASURED = pytest.mark.skipif(not DATA.is_dir(), reason=f'no measurements in {DATA}')
 
 
-def test_machines_differ_and_are_found():
+def test_drawn_machines_differ_and_are_identified():
     rig = load_rig('trunk').model_copy(update={'recording': None})
     parameters = chosen(parameters_of('cable_pairs', rig.arm), ['lengths', 'rest_bends'])
     machines = [identified_machine(rig, parameters, seed, 20) for seed in range(4)]
@@ -32,7 +32,7 @@ def test_machines_differ_and_are_found():
     assert np.median(widths) < 0.5
 
 
-def test_an_excited_plant_is_predicted_better_and_stands_beside_what_was_found(tmp_path):
+def test_identification_from_excitation_halves_tip_errors_and_finds_the_lengths(tmp_path):
     lines = [
         line.split(' | ') for line in excited_lines(load_rig('trunk'), 'random', 12, tmp_path)
     ]
@@ -53,7 +53,9 @@ def test_an_excited_plant_is_predicted_better_and_stands_beside_what_was_found(t
         (('{}', '--only', 'arm'), "--only arm: none of 'trunk, second half', .* begins so"),
     ],
 )
-def test_folders_and_cases_that_are_none_are_told(tmp_path, monkeypatch, capsys, arguments, said):
+def test_missing_folders_and_unknown_cases_are_refused(
+    tmp_path, monkeypatch, capsys, arguments, said
+):
     words = [word.format(tmp_path) for word in arguments]
     monkeypatch.setattr('sys.argv', ['identification_table', *words])
     with pytest.raises(SystemExit):
@@ -62,7 +64,7 @@ def test_folders_and_cases_that_are_none_are_told(tmp_path, monkeypatch, capsys,
 
 
 @MEASURED
-def test_no_row_is_both_used_and_predicted():
+def test_no_row_is_used_for_both_identification_and_prediction():
     for case in CASES:
         rig = load_rig(RIGS / f'{case.rig}.yaml', case.settings)
         used: dict[str, set[int]] = {}
@@ -75,7 +77,7 @@ def test_no_row_is_both_used_and_predicted():
 
 
 @MEASURED
-def test_a_trunk_that_carries_100_g_is_predicted_better_when_its_give_is_identified():
+def test_trunk_with_100_g_is_predicted_better_if_its_compliance_is_identified():
     case = next(case for case in CASES if case.name.startswith('trunk with 100 g'))
     lines = list(lines_of(case, DATA))
     tips = {line.split(' | ')[1]: float(line.split(' | ')[3].split()[0]) for line in lines
@@ -83,7 +85,7 @@ def test_a_trunk_that_carries_100_g_is_predicted_better_when_its_give_is_identif
     assert tips['identified'] < 0.9 * tips['as it was'] < 0.5 * tips['mean pose']
 
 
-def test_a_kernel_takes_up_what_is_smooth_and_leaves_what_is_far():
+def test_kernel_corrects_smooth_errors_and_leaves_rows_far_away_unchanged():
     rng = np.random.default_rng(0)
     bends, weights = rng.standard_normal((400, 6)), rng.standard_normal((6, 9))
     near, far = 0.5 * rng.standard_normal((50, 6)), np.full((50, 6), 30.0)
@@ -96,13 +98,13 @@ def test_a_kernel_takes_up_what_is_smooth_and_leaves_what_is_far():
 
 
 @MEASURED
-def test_the_trunks_steps_repeat_themselves_as_the_page_says():
+def test_repeatability_of_the_trunk_steps_has_the_documented_values():
     line = repeats(load_rig(RIGS / 'asl_trunk.yaml'), DATA)
     assert line == '10 commands of the steps, 30 times in all: 0.766 / 7.32 / 4.53 mm'
 
 
 @MEASURED
-def test_few_groups_of_the_tentacle_carry_over_to_the_other_tendon_and_many_do_not():
+def test_few_parameter_groups_transfer_to_the_other_tendon_better_than_many():
     def tip(name: str) -> float:
         case = next(case for case in CASES if case.name == name)
         line = next(one for one in lines_of(case, DATA) if '| identified | p4 |' in one)
@@ -113,7 +115,7 @@ def test_few_groups_of_the_tentacle_carry_over_to_the_other_tendon_and_many_do_n
 
 
 @MEASURED
-def test_the_identified_tentacle_is_scored_as_its_markers_are_predicted():
+def test_scores_of_the_identified_tentacle_use_the_markers_of_its_model():
     rig = load_rig(RIGS / 'identified' / 'tendon_tentacle.yaml')
     run = read_run(rig, DATA / 'tendon_tentacle/static_means.csv')
     predicted = predictions(rig, ['cosserat'], run)[-1].points

@@ -1,4 +1,4 @@
-"""Formulations that share no code say the same about one arm."""
+"""Formulations that share no code agree about one arm."""
 
 import numpy as np
 import pytest
@@ -31,11 +31,11 @@ def test_without_weight_all_models_agree(results):
 
 
 @pytest.mark.parametrize('weight', ['hanging', 'lying'])
-def test_with_weight_those_that_know_it_agree(results, weight):
+def test_with_weight_the_models_that_include_it_agree(results, weight):
     _, dynamics, statics, curvature, energy = off(results[weight])
     assert dynamics < 1e-4
     assert energy < 2e-5
-    # ... and those that do not know it are off, the more the more the weight bends the arm.
+    # Models without weight are off, by more if the weight bends the arm more.
     assert statics == pytest.approx(curvature, rel=0.01)
     assert curvature > (0.005 if weight == 'hanging' else 0.02)
 
@@ -51,7 +51,7 @@ def test_the_table_has_the_distances_of_every_model_and_weight(results):
 
 @pytest.mark.parametrize('force', [(0.6, 0.2, 0.0), (-0.4, 0.5, 1.0), (0.2, 0.0, -0.8)])
 def test_minimum_energy_and_cosserat_rod_agree_under_the_same_load(force):
-    """The force bends the Cosserat rod; a tip held where that ends needs the same force."""
+    """A force bends the Cosserat rod; holding the other rod's tip there takes the same force."""
     backbone = BackboneConfig()
     area = np.pi * backbone.diameter_m**2 / 4.0
     profile = RoundProfile(

@@ -1,4 +1,4 @@
-"""The study of the muscle arm: point runs, what valves did, tables that add up, figures."""
+"""The study of the muscle arm: runs over points, use of the valves, loads, figures."""
 
 from functools import cache
 
@@ -20,7 +20,7 @@ def run():
     return study.drive_points(RIG, 'circle', 0.5, 0)
 
 
-def test_points_in_open_loop_miss_by_some_percent_of_the_length():
+def test_open_loop_points_are_missed_by_0_5_to_8_percent_of_the_length():
     errors = run().errors_percent
     assert errors.shape == (20,)
     np.testing.assert_allclose(
@@ -28,11 +28,11 @@ def test_points_in_open_loop_miss_by_some_percent_of_the_length():
         np.linalg.norm(run().tips - curve_points('circle'), axis=1),
     )
     assert 0.5 < errors.mean() < 8.0 and errors.min() > 0.05
-    # The model says a part of it, the arm adds to that.
+    # The model predicts a part of it, the arm adds to that.
     assert 0.0 < run().model_miss_m.mean() < 0.08
 
 
-def test_valves_of_a_whole_run_respect_relays_and_interlock():
+def test_valves_respect_relays_and_interlock_during_a_whole_run():
     use = study.valve_use([run()])
     assert use.pulses == len(run().pulses) > 300
     assert use.open_together == 0
@@ -44,7 +44,7 @@ def test_valves_of_a_whole_run_respect_relays_and_interlock():
     assert use.largest_delay_s <= relays.longest_delay_s + slack
 
 
-def test_valves_open_together_would_be_counted():
+def test_valves_that_are_open_together_are_counted():
     first = Pulse(0, True, 0.0, 0.02, 0.01, 0.04)
     later = Pulse(0, False, 0.03, 0.05, 0.035, 0.06)
     broken = study.PointRun(
@@ -53,11 +53,11 @@ def test_valves_open_together_would_be_counted():
     assert study.valve_use([broken]).open_together == 1
 
 
-def test_load_reaches_model_and_plant():
+def test_load_in_newtons_becomes_a_tip_load_in_kilograms():
     assert study.with_load(RIG, 0.5).tip_load_kg == pytest.approx(0.5 / 9.81)
 
 
-def test_loads_take_a_larger_share_of_the_pull():
+def test_load_increases_the_used_share_of_the_pull():
     free, loaded = (study.pull_share(RIG, 'circle', load) for load in (0.0, 0.5))
     # The range of commands leaves some gas in every bag.
     assert 0.8 < free < loaded < 0.95

@@ -1,4 +1,4 @@
-"""The pneumatic arm's experiments: what the numbers must have in common with physics."""
+"""The pneumatic arm's experiments: results that physics and the paper require."""
 
 import numpy as np
 import pytest
@@ -15,24 +15,24 @@ def rig():
     return load_rig_of(PneumaticArm, 'pneumatic_arm', NOMINAL)
 
 
-def test_the_cameras_err_as_the_paper_says(rig):
+def test_camera_errors_match_the_paper(rig):
     found = study.camera_errors(rig, 1, frames=400)
     assert found.mean == pytest.approx(0.6381e-3, rel=0.05)
     assert found.deviation == pytest.approx(0.2484e-3, rel=0.15)
 
 
-def test_the_correction_takes_most_of_the_error_away(rig, monkeypatch):
+def test_correction_removes_more_than_half_of_the_location_error(rig, monkeypatch):
     monkeypatch.setattr(study, 'PRESSURES_KPA', (30.0, 60.0, 90.0))
     found = study.location_errors(rig, study.MOTIONS[0], 0)
     for at in study.PRESSURES_KPA:
         assert 50.0 < found.reduction_percent(at) < 100.0
-    assert np.all(found.corrected > 3e-4)  # a plant that is the model would be a defect
+    assert np.all(found.corrected > 3e-4)  # a plant equal to the model would be a defect
     soft = study.location_errors(study.with_stiffness(rig, 0.02), study.MOTIONS[0], 0)
     assert np.all(soft.uncorrected > found.uncorrected)
     assert soft.reduction_percent(60.0) < found.reduction_percent(60.0)
 
 
-def test_strokes_in_water_cost_more_the_faster_and_the_wider(rig):
+def test_faster_and_wider_strokes_in_water_take_more_force(rig):
     slow, fast = (study.strokes_in_water(rig, f, 0, (20.0, 50.0)) for f in (0.4, 0.8))
     assert np.all(np.diff(slow.half_stroke) > 0.0) and np.all(np.diff(slow.force) > 0.0)
     assert np.all(fast.force > slow.force)
@@ -42,7 +42,7 @@ def test_strokes_in_water_cost_more_the_faster_and_the_wider(rig):
     assert slow.at(1.0) is None
 
 
-def test_the_object_is_carried_from_the_first_attitude_to_the_fifth(rig):
+def test_object_is_picked_carried_and_placed(rig):
     found = study.pick_and_place(rig, 0)
     assert found.completed and found.taken and found.put_down
     assert 15.0 < found.duration_s < 21.0
@@ -51,14 +51,16 @@ def test_the_object_is_carried_from_the_first_attitude_to_the_fifth(rig):
     assert np.linalg.norm(held[-1] - held[0]) > 0.15
 
 
-def test_the_workspace_is_a_shell(rig):
+def test_workspace_is_a_shell_that_is_wider_with_three_chambers(rig):
     two, three = (study.workspace_shell(rig, t, 0, n=300) for t in (False, True))
     assert 0.16 < two.inner_m < two.outer_m < 0.225 < three.outer_m < 0.2 + 2 * 0.031
 
 
 @pytest.mark.parametrize(('trajectory', 'bar_m'), [('sweep', 1.0e-3), ('line', 1.5e-3)])
-def test_feedback_stays_under_the_bar_and_the_model_alone_does_not(rig, trajectory, bar_m):
-    """The first 6 s of it; the true tip, not that of the cameras."""
+def test_feedback_keeps_the_mean_error_below_the_bar_and_open_loop_does_not(
+    rig, trajectory, bar_m
+):
+    """For the first 6 s, and the true tip, not that of the cameras."""
     errors = []
     for open_loop in (False, True):
         plant, found = study.simulated(rig, 2), []

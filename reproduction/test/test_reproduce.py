@@ -1,4 +1,4 @@
-"""Pages of the experiments: what they say, and what is refused."""
+"""Pages of the experiments: their contents, and a refused arm."""
 
 import json
 
@@ -50,7 +50,7 @@ def test_a_page_has_every_experiment_with_ratio_basis_and_figure(tmp_path):
     assert 'angle' in shown.export_text()
 
 
-def test_tracking_is_that_of_the_runs():
+def test_tracking_experiment_shows_the_errors_and_paths_of_its_runs():
     rig = load_rig('cable_arm')
     paths = track(rig, ['line_small'], [3, 4])
     experiment = tracking_experiment(paths, (), '')
@@ -80,6 +80,6 @@ def test_every_study_names_trajectories_of_its_rig(name):
     assert len(STUDIES[name].tracked) >= 3
 
 
-def test_an_arm_without_experiments_is_refused(tmp_path):
+def test_unknown_arm_is_refused_with_a_suggestion(tmp_path):
     with pytest.raises(UsageError, match="did you mean 'cable_arm'"):
         reproduce(['cable_amr'], tmp_path, Console())

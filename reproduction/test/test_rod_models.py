@@ -1,4 +1,4 @@
-"""The rod of arms with chambers beside their other models, on the simulated arm."""
+"""The rod model of arms with chambers and their other models, against the simulated arm."""
 
 import numpy as np
 import pytest
@@ -13,20 +13,20 @@ def case(request):
     return rig, rod_models.poses_at_rest(rig, 3, 2)
 
 
-def test_the_rod_is_as_near_to_the_arm_as_the_model_of_the_rig(case):
+def test_rod_is_about_as_accurate_as_the_model_of_the_rig(case):
     rig, rest = case
     ours, usual = rest.misses_of(rig.model('cosserat')), rest.misses_of(rig.model())
     weightless = rest.misses_of(rig.model('constant_curvature'))
     assert 1e-4 < np.mean(ours) < 1.6 * np.mean(usual) < 0.3 * np.mean(weightless)
 
 
-def test_a_command_that_a_model_refuses_is_no_number(case):
+def test_error_of_a_refused_command_is_nan(case):
     rig, rest = case
     beyond = rod_models.AtRest(10.0 * rest.commands + 2e6, rest.tips)
     assert np.isnan(beyond.misses_of(rig.model('cosserat'))).all()
 
 
-def test_steps_converge_and_the_default_is_exact_to_a_few_micrometres(case):
+def test_rod_steps_converge_and_three_steps_are_exact_to_3_micrometres(case):
     found = [row for row in rod_models.resolution(case[0]) if row[0] == 'cosserat']
     misses = {steps: miss for _, steps, miss in found}
     assert misses[1] > 5.0 * misses[2] > 5.0 * misses[3]

@@ -1,4 +1,4 @@
-"""With the simulated arm's own numbers the rod is near it, nearer where guides keep the cables."""
+"""With the simulated arm's parameters the rod is close to it, closer if guides hold the cables."""
 
 import numpy as np
 
@@ -6,7 +6,7 @@ from softarm_reproduction.rod_on_cables import twins_of
 from softarm_ros import load_rig
 
 
-def test_the_rod_comes_near_the_simulated_arm_with_its_numbers():
+def test_rod_with_the_parameters_of_the_simulated_arm_is_close_to_it():
     rig = load_rig('cable_arm')
     arcs = rig.model('constant_curvature')
     wound = [

@@ -1,4 +1,4 @@
-"""The arms of other laboratories by the rig files here, on rows that identified nothing."""
+"""Arms of other laboratories by the rig files here, on rows not used to identify them."""
 
 import os
 from pathlib import Path
@@ -17,7 +17,7 @@ FOLDERS = [REPOSITORY.parent / 'shared' / 'data', Path(os.environ.get('SOFTARM_D
 DATA = next((folder for folder in FOLDERS if folder.is_dir()), None)
 needs_data = pytest.mark.skipif(DATA is None, reason='no ../shared/data and no SOFTARM_DATA')
 
-# RMS seen with these files, mm; a tenth more fails.
+# RMS with these files [mm]; a deviation of more than a tenth fails.
 SEEN = {
     ('tendon_tentacle', 'static_means'): (3.54, 10.21, 8.84, 23.20),
     ('asl_trunk', 'servo_controlled_1_0g'): (2.17, 5.22, 11.15),
@@ -28,14 +28,14 @@ SEEN = {
 
 
 @pytest.mark.parametrize('path', sorted(RIGS.glob('*.yaml')), ids=lambda path: path.stem)
-def test_every_rig_says_how_its_measurements_are_read(path):
+def test_every_rig_states_how_its_recordings_are_read(path):
     rig = load_rig(path)
     assert rig.name == path.stem
     assert rig.recording is not None
     assert any(case.rig == rig.name for case in CASES)
 
 
-def test_a_force_turns_with_the_tip_it_bends():
+def test_force_on_the_tip_turns_with_the_tip():
     model = load_rig(RIGS / 'stiffflop_pneumatic.yaml').model()
     command, force = np.array([6e4, 1e4, 0.0]), np.array([0.1, 0.05, -0.2])
     shape = loaded(model, command, force)
@@ -49,7 +49,7 @@ def test_a_force_turns_with_the_tip_it_bends():
 
 @needs_data
 @pytest.mark.parametrize('case', CASES, ids=lambda case: f'{case.rig}-{Path(case.file).stem}')
-def test_scores_are_those_stated_and_better_than_no_model(case):
+def test_scores_match_the_stated_values_and_beat_the_mean_pose(case):
     if not (DATA / case.file).is_file():
         pytest.skip(f'no {case.file}')
     scores = run_case(case, DATA)

@@ -12,7 +12,7 @@ K = np.array([[425.0, 0.0, 408.0], [0.0, 425.0, 300.0], [0.0, 0.0, 1.0]])
 LENS = np.array([-0.32, 0.15, 0.0, 0.0, -0.04])
 
 
-def test_the_distance_is_that_of_the_markers_and_a_row_of_others_is_left_out(tmp_path):
+def test_track_gives_the_marker_distance_and_leaves_out_a_mismatched_row(tmp_path):
     cameras = StereoCameras(
         Camera('left', (840, 600), K, LENS),
         Camera('right', (840, 600), K, LENS),

@@ -1,4 +1,4 @@
-"""The study of the measured pneumatic module: on made-up data, and on the measurements."""
+"""The study of the measured pneumatic module: on synthetic data, and on the measurements."""
 
 import os
 from pathlib import Path
@@ -26,7 +26,7 @@ measured = pytest.mark.skipif(
 )
 
 
-def test_identification_recovers_what_made_the_data():
+def test_identification_recovers_the_parameters_of_synthetic_data():
     rng = np.random.default_rng(1)
     pressures = rng.uniform(0.0, 1.1e5, (150, 3))
     curves = tuple(
@@ -46,7 +46,7 @@ def test_identification_recovers_what_made_the_data():
         np.testing.assert_allclose(curve.extension_m, made.extension_m, atol=1e-6)
 
 
-def test_a_table_without_the_columns_is_refused(tmp_path):
+def test_recording_without_a_pressure_column_is_refused(tmp_path):
     path = tmp_path / 'noload.csv'
     path.write_text('time_s,p1_bar\n0,1\n1,1\n')
     with pytest.raises(ValueError, match='no column p2_bar'):
@@ -54,13 +54,13 @@ def test_a_table_without_the_columns_is_refused(tmp_path):
 
 
 @measured
-def test_the_measured_module():
+def test_models_of_the_measured_module_rank_as_expected():
     found, rows = study(FOLDER)
     error = {row.model: row for row in rows}
     plain = error['constant curvature, identified curves']
     corrected = error['angle correction, measured force']
     assert found.rms_m < 0.7e-3
-    # The measured force helps where the module is pressed; elsewhere creep is left.
+    # The measured force helps where the module is pressed; elsewhere creep remains.
     assert corrected.pressed_m < 0.8 * plain.pressed_m
     assert error['give along the arc, measured force'].pressed_m < 0.35 * plain.pressed_m
     # Two chambers together bend the module further than the sum of what each does alone.
@@ -73,7 +73,7 @@ def test_the_measured_module():
     assert corrected.load1_m < plain.load1_m < 0.4 * error['tip stays at rest'].load1_m
 
 
-def test_pressures_barely_above_the_curves_are_taken_at_their_end_others_refused():
+def test_pressures_slightly_above_the_curves_are_clipped_and_larger_ones_refused():
     last = KNOTS_PA[-1]
     pressures = np.array([[0.0, 0.5 * last, last], [1.002 * last, 0.0, 0.0]])
     recording = Recording(pressures, np.zeros((2, 3)), None)

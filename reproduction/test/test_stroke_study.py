@@ -27,13 +27,13 @@ from softarm_reproduction.stroke_study import (
         (0.5, 0.20, 0.806, 0.160),
     ],
 )
-def test_linear_profile_is_the_known_table(frequency, stroke, force, torque):
+def test_forces_of_the_linear_profile_match_the_checked_table(frequency, stroke, force, torque):
     found = peaks(StrokeModel('', sine), frequency, stroke)
     assert found.force == pytest.approx(force, abs=6e-4)
     assert found.torque == pytest.approx(torque, abs=6e-4)
 
 
-def test_small_rigid_swing_in_closed_form():
+def test_small_rigid_swing_matches_the_closed_form():
     """Tiny stroke: inertia only, F = (rho C_a S + m / L) A w^2 L / 2, lever 2 L / 3."""
     found = peaks(StrokeModel('', sine), 0.5, 1e-5)
     water = 998.0 * math.pi * 0.034**2 / 4.0
@@ -43,7 +43,7 @@ def test_small_rigid_swing_in_closed_form():
 
 
 @pytest.mark.parametrize('signal', [sine, switched(0.1), switched(0.3)])
-def test_signals_are_periodic_and_their_derivatives_right(signal):
+def test_signals_are_periodic_with_correct_derivatives(signal):
     time = np.linspace(0.001, 1.999, 4001)
     y, dy, ddy = signal(time, 0.5)
     inner = np.abs(np.mod(time, 1.0) - 0.5) < 0.49  # the second derivative jumps at switches
@@ -57,7 +57,7 @@ def test_signals_are_periodic_and_their_derivatives_right(signal):
 
 
 @pytest.mark.parametrize('bending', [(0.0, 0.2), (0.1, 0.2)])
-def test_bent_motion_against_differences(bending):
+def test_derivatives_of_bent_motion_match_finite_differences(bending):
     model = StrokeModel('', sine, bending)
     motions = motion_of(model, 0.4, 0.12)
     dt = 1.0 / 0.4 / stroke_study.INSTANTS
@@ -75,6 +75,6 @@ def test_bent_motion_against_differences(bending):
     assert 0.115 < tips < 0.12
 
 
-def test_out_of_reach_is_refused():
+def test_stroke_out_of_reach_is_refused():
     with pytest.raises(ValueError, match=r'this arm reaches 0\.1'):
         motion_of(StrokeModel('', sine, (0.1, 0.2)), 0.3, 0.2)

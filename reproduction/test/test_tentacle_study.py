@@ -1,4 +1,4 @@
-"""Cosserat rod against the measured tentacle: prediction of the runs it was not fitted to."""
+"""Cosserat rod and the measured tentacle: prediction of the runs that it was not fitted to."""
 
 import importlib
 import os
@@ -26,7 +26,7 @@ needs_data = pytest.mark.skipif(
 
 
 @needs_data
-def test_predicts_the_other_half_better_than_the_authors_fit():
+def test_rod_predicts_the_other_half_of_the_runs_better_than_the_authors_fit():
     results = both_halves(load_runs(DATA))
     print(report(results))
     for result in results:
@@ -39,14 +39,14 @@ def test_predicts_the_other_half_better_than_the_authors_fit():
 
 
 @needs_data
-def test_two_steps_a_piece_are_enough():
+def test_two_steps_per_piece_are_exact_to_10_micrometres():
     for run in load_runs(DATA):
         coarse, fine = tentacle(371e3, 1150.0), tentacle(371e3, 1150.0, steps=20)
         difference = rod_markers(coarse, run.tensions) - rod_markers(fine, run.tensions)
         assert np.abs(difference).max() < 1e-5
 
 
-def test_the_other_tendon_mirrors_the_shape():
+def test_other_tendon_mirrors_the_tip_position():
     rod = tentacle(371e3, 1150.0)
     first = rod.solve(np.array([4.0, 0.0])).tip
     second = rod.solve(np.array([0.0, 4.0])).tip
@@ -64,7 +64,7 @@ def test_the_other_tendon_mirrors_the_shape():
         ('trunk_trials', r'asl_trunk/servo_\*.csv'),
     ],
 )
-def test_a_folder_without_recordings_is_told(study, missing, monkeypatch, tmp_path):
+def test_folder_without_recordings_is_refused(study, missing, monkeypatch, tmp_path):
     module = importlib.import_module(f'softarm_reproduction.{study}')
     monkeypatch.setattr('sys.argv', [study, str(tmp_path)])
     arguments = [[str(tmp_path)]] if study == 'tentacle_study' else []
@@ -72,7 +72,7 @@ def test_a_folder_without_recordings_is_told(study, missing, monkeypatch, tmp_pa
         module.main(*arguments)
 
 
-def test_data_dir_is_the_folder_of_one_arm_or_the_one_above_it(tmp_path):
+def test_data_folder_is_that_of_an_arm_or_its_parent(tmp_path):
     one = tmp_path / 'arm'
     one.mkdir()
     (one / 'run.csv').touch()

@@ -33,7 +33,7 @@ def rig():
 
 @pytest.fixture(scope='module')
 def once():
-    """Return a function that makes a study of the recordings one that is carried out once."""
+    """Return a function that wraps a study of the recordings so that it runs only once."""
     carried_out = {}
 
     def of_study(study):
@@ -52,7 +52,7 @@ def of(predictions, name):
     return next(p.errors for p in predictions if p.name == name)
 
 
-def test_nominal_arm_knows_nothing_of_the_recordings(rig):
+def test_nominal_trunk_has_parameters_from_geometry_only(rig):
     model = nominal_rig(rig).model()
     assert model.rest_length_m == pytest.approx(0.322)
     np.testing.assert_array_equal(model.rest_configuration, 0.0)
@@ -67,7 +67,7 @@ def test_nominal_arm_knows_nothing_of_the_recordings(rig):
 @pytest.mark.parametrize(
     ('split', 'bars_mm'), [('blocks', (2.0, 4.8, 11.0)), ('halves', (2.4, 5.7, 12.2))]
 )
-def test_moving_run(rig, once, split, bars_mm):
+def test_identified_trunk_predicts_the_moving_run_within_the_bars(rig, once, split, bars_mm):
     study = once(moving_study)(rig, FOLDER, split)
     found = of(study.predictions, 'all identified')
     nominal = of(study.predictions, 'constant curvature, nominal')
@@ -84,7 +84,7 @@ def test_moving_run(rig, once, split, bars_mm):
 
 
 @measured
-def test_other_sessions(rig, once):
+def test_identified_trunk_predicts_other_sessions_better_than_the_baselines(rig, once):
     study = once(moving_study)(rig, FOLDER, 'blocks')
     rest = rest_study(rig, FOLDER, study.found)
     assert rest.commands == 10
@@ -98,7 +98,7 @@ def test_other_sessions(rig, once):
 
 
 @measured
-def test_servos_are_late_and_the_base_falls_short(rig, once):
+def test_servos_are_0_2_s_late_and_the_first_base_servo_has_a_low_gain(rig, once):
     servos = {servo.name: servo for servo in once(servo_study)(rig, FOLDER)}
     assert all(0.2 <= servo.delay_s <= 0.26 for servo in servos.values())
     assert servos['base_1'].gain < 0.8
@@ -106,7 +106,7 @@ def test_servos_are_late_and_the_base_falls_short(rig, once):
 
 
 @measured
-def test_page(tmp_path, once, monkeypatch):
+def test_page_shows_all_trunk_experiments(tmp_path, once, monkeypatch):
     for study in (moving_study, force_study, servo_study):
         monkeypatch.setattr(trunk_experiments, study.__name__, once(study))
     found = experiments(lambda text: None)
@@ -116,7 +116,7 @@ def test_page(tmp_path, once, monkeypatch):
     assert {p.name for p in tmp_path.glob('*.png')} == {'moving_blocks.png', 'moving_halves.png'}
 
 
-def test_without_recordings_it_says_so(monkeypatch):
+def test_missing_recordings_are_stated_as_not_reproduced(monkeypatch):
     monkeypatch.setattr(trunk_experiments, 'data_folder', lambda: None)
     (only,) = experiments(lambda text: None)
     assert only.basis == 'not reproduced'
