@@ -93,7 +93,7 @@ test-devices: $(VENV)/.reproduction
 # Tests that compute for minutes: do experiments identify the values of shipped files, and those of a simulated arm? Also
 # a run that is not in real time; `make test` has a similar one.
 test-long: $(VENV)/.reproduction
-	$(PYTEST) -m long
+	$(PYTEST) -m long test reproduction/test
 
 # Runs the tests under each Python installed here (python3.10 and so on), each in its own environment.
 test-pythons:
@@ -102,7 +102,7 @@ test-pythons:
 	  $(MAKE) --no-print-directory test PYTHON=python$$version VENV=.venv-$$version || exit 1; done
 
 # The tests of reproduction/, a separate package.
-REPRODUCTION := $(PYTEST) -m 'not wall_clock' reproduction/test
+REPRODUCTION := $(PYTEST) -m 'not wall_clock and not long' reproduction/test
 test-reproduction: $(VENV)/.reproduction
 	$(REPRODUCTION) --numprocesses auto --dist loadfile
 	$(PYTEST) -m wall_clock reproduction/test

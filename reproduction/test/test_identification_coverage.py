@@ -20,7 +20,12 @@ def of(name):
 # that for 21 pam_arm snaps.
 @pytest.mark.parametrize(
     ('name', 'seed'),
-    [('trunk', 41), ('fishbone_arm', 8), ('hydraulic_arm', 83), ('pam_arm', 21)],
+    [
+        ('trunk', 41),
+        ('fishbone_arm', 8),
+        pytest.param('hydraulic_arm', 83, marks=pytest.mark.long),
+        ('pam_arm', 21),
+    ],
 )
 def test_search_passes_parameters_of_impossible_arms(name, seed):
     machine = identified_machine(*of(name), seed, 40)
@@ -31,6 +36,7 @@ def test_search_passes_parameters_of_impossible_arms(name, seed):
     assert (machine.ends[:, 1] - machine.ends[:, 0]).min() < 0.2
 
 
+@pytest.mark.long
 def test_narrow_intervals_of_the_fishbone_arm_modulus_contain_the_truth():
     """By slopes alone only a third of the intervals contain it; they are half as wide."""
     rig, parameters = of('fishbone_arm')

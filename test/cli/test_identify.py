@@ -42,6 +42,7 @@ def test_identified_stiffnesses_differ_from_the_plant_and_fit_the_readings(ident
     assert identification.contraction_rms < 0.2 * identification.baseline_rms
 
 
+@pytest.mark.long
 def test_friction_makes_a_loop_whose_branches_give_the_frictionless_stiffness(
     readings, identification, without_friction
 ):
@@ -58,6 +59,7 @@ def test_friction_makes_a_loop_whose_branches_give_the_frictionless_stiffness(
     assert identification.bending_stiffness == pytest.approx(slippery.bending_stiffness, rel=0.01)
 
 
+@pytest.mark.long
 def test_without_friction_both_branches_give_the_same_stiffness(without_friction):
     pulled, let_out = (
         identify(SLIPPERY, without_friction.branch(pulled=way)) for way in (True, False)

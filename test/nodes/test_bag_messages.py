@@ -129,9 +129,3 @@ def test_flipped_bit_in_a_chunk_raises_a_bag_error(tmp_path):
             list(messages_of(tmp_path / 'bag'))
         told += 'checksum' in str(refused.value)
     assert told > 0
-
-
-def test_exception_in_the_loop_of_the_caller_is_not_turned_into_a_bag_error(bag):
-    with pytest.raises(ZeroDivisionError):
-        for _ in messages_of(bag):
-            raise ZeroDivisionError

@@ -7,7 +7,6 @@ from browsing import BROWSER_MARKS, opened, press, text, viewer_of
 from node_bench import circling
 
 pytestmark = [*BROWSER_MARKS, pytest.mark.wall_clock, pytest.mark.timeout(180)]
-HOLD_S = 0.2
 
 
 @pytest.fixture(scope='module')

@@ -111,7 +111,6 @@ def test_device_is_found_again_after_it_was_switched_off() -> None:
         assert not running.sensor.health().connected
         running.device.inject('mend')
         running.wait_for(lambda: running.sensor.health().connected, 40.0)
-        assert int(running.sensor.health().values['starts']) >= 1
 
 
 def test_killed_library_process_is_restarted() -> None:

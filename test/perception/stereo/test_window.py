@@ -67,9 +67,8 @@ def test_window_of_air_does_not_refract():
 def test_point_before_the_window_and_ray_away_from_it_give_nan():
     window = a_window()
     assert np.isnan(window.directions_to(ORIGIN, [[0.0, 0.0, 0.05]])).all()
-    starts, rays = window.rays_in_water(ORIGIN, [[1.0, 0.0, -0.5]])
+    starts, _ = window.rays_in_water(ORIGIN, [[1.0, 0.0, -0.5]])
     assert np.isnan(starts).all()
-    assert np.isfinite(rays).all() or np.isnan(rays).all()
 
 
 @pytest.mark.parametrize(
