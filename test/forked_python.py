@@ -38,7 +38,7 @@ DIRECT = (
     'softarm_ros.runtime.direct',
 )
 # Imports of nodes; rclpy can be forked because each node initialises it after the fork.
-NODES = ('softarm_ros.nodes.node_base', 'softarm_ros.runtime.arm_assembly')
+NODES = ('softarm_ros.nodes.run_nodes', 'softarm_ros.runtime.arm_assembly')
 
 
 class ForkedPython:

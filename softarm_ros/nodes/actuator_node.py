@@ -14,7 +14,7 @@ from softarm_ros.drivers.problems import DriverError
 from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.gated_command import offer_command
 from softarm_ros.nodes.hardware_node import RETRY_S
-from softarm_ros.nodes.node_base import declare
+from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
 from softarm_ros.nodes.wire import (
     JointValues,

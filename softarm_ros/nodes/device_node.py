@@ -10,7 +10,9 @@ from rclpy.node import Node
 from softarm_ros.nodes.actuator_node import ActuatorNode
 from softarm_ros.nodes.daq_nodes import DaqActuatorNode, DaqSensorsNode
 from softarm_ros.nodes.driver_node import DriverNode
-from softarm_ros.nodes.node_base import RefusedError, declare, declare_rig, run_node
+from softarm_ros.nodes.node_errors import RefusedError
+from softarm_ros.nodes.node_parameters import declare, declare_rig
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.rigs.errors import listed
 
 DAQ = 'daq'

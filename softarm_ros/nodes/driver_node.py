@@ -9,7 +9,7 @@ from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import DeviceDriver
 from softarm_ros.nodes.hardware_node import HardwareNode
-from softarm_ros.nodes.node_base import declare
+from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.addresses import addressed

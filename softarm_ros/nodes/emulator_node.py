@@ -14,9 +14,11 @@ from softarm_ros.clock import Rhythm
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
-from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
+from softarm_ros.nodes.node_errors import NodeFailedError
+from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import listening
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_emulated_sensor, build_plant
 from softarm_ros.runtime.pacing import Pacer
 from softarm_ros.runtime.part_failure import failure_text

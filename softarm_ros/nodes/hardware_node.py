@@ -10,15 +10,15 @@ from typing import Any
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from softarm_ros.clock import Rhythm
-from softarm_ros.nodes.node_base import (
-    Heartbeat,
-    NodeFailedError,
+from softarm_ros.nodes.heartbeat import Heartbeat
+from softarm_ros.nodes.node_errors import NodeFailedError
+from softarm_ros.nodes.node_parameters import (
     declare,
     declare_priority,
     declare_rig,
     declare_time_scale,
-    refuse_twin,
 )
+from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.runtime.addresses import NoDevicesYetError
 

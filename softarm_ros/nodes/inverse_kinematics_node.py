@@ -11,18 +11,23 @@ from rclpy.node import Node
 from sensor_msgs.msg import JointState
 
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.node_base import (
-    Heartbeat,
-    command_deadline_s,
+from softarm_ros.nodes.heartbeat import Heartbeat
+from softarm_ros.nodes.node_parameters import (
     declare,
     declare_priority,
     declare_rig,
     declare_time_scale,
-    refuse_twin,
-    run_node,
 )
+from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.permit import listen_to_permit
-from softarm_ros.nodes.qos import MEASUREMENT, SubscriptionEventCallbacks, command_qos, newest
+from softarm_ros.nodes.qos import (
+    MEASUREMENT,
+    SubscriptionEventCallbacks,
+    command_deadline_s,
+    command_qos,
+    newest,
+)
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.runtime.assembly import build_inverse_kinematics

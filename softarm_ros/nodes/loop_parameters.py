@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rclpy.node import Node
 
 from softarm_ros.control.trajectory_config import MAX_LAPS
-from softarm_ros.nodes.node_base import declare
+from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_goal_loop, build_loop
 from softarm_ros.runtime.cycle_source import load_code

@@ -20,18 +20,14 @@ from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.led_to_tip import configuration_at_tip
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.arm_drawing import drawing_of
+from softarm_ros.nodes.clocks import steady_clock
 from softarm_ros.nodes.goal_handle import GoalHandle
+from softarm_ros.nodes.heartbeat import Heartbeat
 from softarm_ros.nodes.link_broadcaster import LinkBroadcaster
-from softarm_ros.nodes.node_base import (
-    Heartbeat,
-    declare,
-    declare_rig,
-    declare_time_scale,
-    refuse_twin,
-    run_node,
-    steady_clock,
-)
+from softarm_ros.nodes.node_parameters import declare, declare_rig, declare_time_scale
+from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.qos import LATCHED, MEASUREMENT, VISUAL
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.rigs.urdf import DEFAULT_LINKS_PER_SECTION, joint_map
 from softarm_ros.runtime.part_failure import FailureWords
 

@@ -9,8 +9,8 @@ from itertools import pairwise
 
 from rclpy.node import Node
 
-from softarm_ros.nodes.node_base import run_nodes
 from softarm_ros.nodes.process import EXIT_BAD_INPUT
+from softarm_ros.nodes.run_nodes import run_nodes
 from softarm_ros.nodes.sharing import SHARING
 
 _ROS_ARGUMENTS = '--ros-args'

@@ -11,14 +11,11 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.node_base import (
-    NodeFailedError,
-    declare_rig,
-    declare_time_scale,
-    refuse_twin,
-    run_node,
-)
+from softarm_ros.nodes.node_errors import NodeFailedError
+from softarm_ros.nodes.node_parameters import declare_rig, declare_time_scale
+from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.qos import HEARTBEAT, newest
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
 
 COMPLETE = 'complete'

@@ -12,7 +12,7 @@ from collections.abc import Callable
 from rclpy.node import Node
 from std_msgs.msg import Bool
 
-from softarm_ros.nodes.node_base import declare
+from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.qos import LATCHED, PERMIT, newest
 
 

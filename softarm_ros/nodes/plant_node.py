@@ -16,29 +16,30 @@ from std_msgs.msg import String
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.gated_command import offer_command
-from softarm_ros.nodes.node_base import (
-    Heartbeat,
-    NodeFailedError,
-    command_deadline_s,
+from softarm_ros.nodes.heartbeat import Heartbeat
+from softarm_ros.nodes.node_errors import NodeFailedError
+from softarm_ros.nodes.node_parameters import (
     declare,
     declare_priority,
     declare_rig,
     declare_time_scale,
-    refuse_twin,
-    run_node,
 )
+from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.pacing import Lockstep, control_tick
 from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
-from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, VISUAL, command_qos, listening, newest
-from softarm_ros.nodes.self_paced import SelfPaced
-from softarm_ros.nodes.wire import (
-    JointValues,
-    joint_bytes,
-    listen,
-    pressure_bytes,
-    read_joints,
+from softarm_ros.nodes.qos import (
+    MEASUREMENT,
+    PER_CHAMBER,
+    VISUAL,
+    command_deadline_s,
+    command_qos,
+    listening,
+    newest,
 )
+from softarm_ros.nodes.run_nodes import run_node
+from softarm_ros.nodes.self_paced import SelfPaced
+from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, pressure_bytes, read_joints
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_command_gate

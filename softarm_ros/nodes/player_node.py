@@ -18,16 +18,11 @@ from rosgraph_msgs.msg import Clock
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.bag_messages import BagMessage, messages_of, topics_of
 from softarm_ros.nodes.graph_listener import ONLOOKERS
-from softarm_ros.nodes.node_base import (
-    NodeFailedError,
-    RefusedError,
-    declare,
-    declare_rig,
-    publishers_of,
-    refuse_twin,
-    run_node,
-)
+from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
+from softarm_ros.nodes.node_parameters import declare, declare_rig
+from softarm_ros.nodes.other_nodes import publishers_of, refuse_twin
 from softarm_ros.nodes.qos import VISUAL
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
 
 # Topics of each node; they are not played if the node itself runs beside the bag.

@@ -10,6 +10,7 @@ from rclpy.duration import Duration
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
+from softarm_ros.rigs.schema import Rig
 from softarm_ros.share_folder import share_folder
 
 try:
@@ -31,6 +32,7 @@ __all__ = [
     'VISUAL',
     'PublisherEventCallbacks',
     'SubscriptionEventCallbacks',
+    'command_deadline_s',
     'command_qos',
     'listening',
     'make_executor',
@@ -70,6 +72,14 @@ DIAGNOSTICS = _profile(10, reliable=True)
 GOALS = _profile(10, reliable=True)
 REPORTS = _profile(50, reliable=True)
 TRANSFORMS = _profile(100, reliable=True)  # the profile of tf2
+
+
+def command_deadline_s(rig: Rig, time_scale: float) -> float:
+    """Return the QoS deadline [wall s] of command topics: the longest time between commands."""
+    if time_scale == 1.0:
+        return rig.supervisor.command_timeout_s
+    # Off real time the plant waits for each command, so only a dead process misses the deadline.
+    return max(rig.supervisor.heartbeat_timeout_s, rig.supervisor.command_timeout_s / time_scale)
 
 
 def command_qos(deadline_s: float) -> QoSProfile:

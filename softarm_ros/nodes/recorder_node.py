@@ -18,19 +18,14 @@ from rclpy.qos import DurabilityPolicy, ReliabilityPolicy
 
 from softarm_ros.nodes.bag_about import about_run
 from softarm_ros.nodes.bag_writer import BagWriter
+from softarm_ros.nodes.clocks import steady_clock
 from softarm_ros.nodes.event_log import EventLog
-from softarm_ros.nodes.node_base import (
-    Heartbeat,
-    NodeFailedError,
-    RefusedError,
-    declare,
-    declare_rig,
-    declare_time_scale,
-    refuse_twin,
-    run_node,
-    steady_clock,
-)
+from softarm_ros.nodes.heartbeat import Heartbeat
+from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
+from softarm_ros.nodes.node_parameters import declare, declare_rig, declare_time_scale
+from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.qos import listening, prefer_deep_sockets
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.runtime.events import Event
 
 QUEUE = 1000

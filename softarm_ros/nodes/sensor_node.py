@@ -16,8 +16,10 @@ from softarm_ros.geometry.poses import inverse_pose, rows_from_transforms
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.marker_cloud import marker_cloud
-from softarm_ros.nodes.node_base import NodeFailedError, declare, run_node
+from softarm_ros.nodes.node_errors import NodeFailedError
+from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.qos import MEASUREMENT
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.sensor_topics import SensorTopics
 from softarm_ros.nodes.wire import JointValues, listen, pose_bytes, poses_bytes, read_joints
 from softarm_ros.perception.sensor import ExpectingSensor, PoseSensor, SensorHealth

@@ -19,18 +19,17 @@ from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
 from softarm_ros.nodes.event_log import EventLog
-from softarm_ros.nodes.node_base import (
-    Heartbeat,
+from softarm_ros.nodes.heartbeat import Heartbeat
+from softarm_ros.nodes.node_parameters import (
     declare,
     declare_priority,
     declare_rig,
     declare_time_scale,
-    publishers_of,
-    refuse_twin,
-    run_node,
 )
+from softarm_ros.nodes.other_nodes import publishers_of, refuse_twin
 from softarm_ros.nodes.pacing import EARLY, LATE
 from softarm_ros.nodes.qos import HEARTBEAT, LATCHED, PERMIT, VISUAL, listening, newest
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.nodes.wire import (
     JointValues,

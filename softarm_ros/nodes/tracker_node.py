@@ -18,22 +18,25 @@ from softarm_ros.control.command_gate import silence, staleness
 from softarm_ros.control.estimator import Health
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
+from softarm_ros.nodes.clocks import steady_clock
 from softarm_ros.nodes.event_log import EventLog
+from softarm_ros.nodes.heartbeat import Heartbeat
 from softarm_ros.nodes.loop_parameters import declared_loop
-from softarm_ros.nodes.node_base import (
-    Heartbeat,
-    command_deadline_s,
-    declare_priority,
-    declare_rig,
-    declare_time_scale,
-    refuse_twin,
-    run_node,
-    steady_clock,
-)
+from softarm_ros.nodes.node_parameters import declare_priority, declare_rig, declare_time_scale
+from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.pacing import EARLY, LATE, control_tick
 from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
 from softarm_ros.nodes.point_topic import listen_to_points
-from softarm_ros.nodes.qos import CYCLES, LATCHED, MEASUREMENT, VISUAL, command_qos, newest
+from softarm_ros.nodes.qos import (
+    CYCLES,
+    LATCHED,
+    MEASUREMENT,
+    VISUAL,
+    command_deadline_s,
+    command_qos,
+    newest,
+)
+from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.nodes.wire import (

@@ -9,7 +9,7 @@ from diagnostic_msgs.msg import DiagnosticStatus
 from rclpy.node import Node
 
 from softarm_ros.nodes.conversions import health_of
-from softarm_ros.nodes.node_base import Heartbeat
+from softarm_ros.nodes.heartbeat import Heartbeat
 from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest
 
 pytestmark = pytest.mark.ros

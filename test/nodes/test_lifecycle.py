@@ -18,7 +18,7 @@ from softarm_ros.nodes.actuator_node import ActuatorNode
 from softarm_ros.nodes.daq_nodes import DaqSensorsNode
 from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.emulator_node import EmulatorNode
-from softarm_ros.nodes.node_base import NodeFailedError
+from softarm_ros.nodes.node_errors import NodeFailedError
 from softarm_ros.nodes.plant_node import PlantNode
 
 pytestmark = pytest.mark.ros

@@ -6,7 +6,8 @@ rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
-from softarm_ros.nodes.node_base import RefusedError, check_overrides
+from softarm_ros.nodes.node_errors import RefusedError
+from softarm_ros.nodes.node_parameters import check_overrides
 
 pytestmark = pytest.mark.ros
 

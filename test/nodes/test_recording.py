@@ -90,7 +90,7 @@ def test_second_recorder_and_a_run_with_a_bag_are_refused_while_one_records(cont
 
     from softarm_ros.cli.run_command import RunOptions
     from softarm_ros.cli.topic_run import run_topics
-    from softarm_ros.nodes.node_base import RefusedError
+    from softarm_ros.nodes.node_errors import RefusedError
     from softarm_ros.nodes.recorder_node import RecorderNode
     from softarm_ros.rigs.loader import load_rig
 

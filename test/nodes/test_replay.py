@@ -187,7 +187,7 @@ def test_player_is_refused_or_ends_beside_nodes_that_would_follow_the_bag(contex
     from rclpy.parameter import Parameter
 
     from softarm_ros.nodes.bag_writer import BagWriter
-    from softarm_ros.nodes.node_base import NodeFailedError, RefusedError
+    from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
     from softarm_ros.nodes.player_node import PlayerNode
 
     bag = BagWriter(tmp_path / 'bag')

@@ -494,7 +494,7 @@ def test_running_node_refuses_a_change_of_use_sim_time(context):
     from rclpy.node import Node
     from rclpy.parameter import Parameter
 
-    from softarm_ros.nodes.node_base import keep_clock
+    from softarm_ros.nodes.node_parameters import keep_clock
 
     node = Node('clocked', context=context)
     keep_clock(node)

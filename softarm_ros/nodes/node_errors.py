@@ -1,0 +1,15 @@
+"""Errors with which a node ends, in one line without a traceback."""
+
+from __future__ import annotations
+
+
+class NodeFailedError(RuntimeError):
+    """The node cannot go on; the message explains it, so no traceback is printed."""
+
+
+class RefusedError(ValueError):
+    """A node refuses to start with its parameters; `node` names it if a process has several."""
+
+    def __init__(self, what: str, node: str = '') -> None:
+        super().__init__(what)
+        self.node = node

@@ -1,0 +1,51 @@
+"""Finds other running nodes: one of the same name, and the publishers of a topic."""
+
+from __future__ import annotations
+
+import os
+import time
+
+from rclpy.node import Node
+
+from softarm_ros.nodes.discovery import QUIET_S, Discovery
+from softarm_ros.nodes.node_errors import RefusedError
+from softarm_ros.nodes.node_parameters import declare
+
+_UNNAMED = '_NODE_NAME_UNKNOWN_'  # of rmw, for an endpoint discovered before its node
+
+
+def publishers_of(node: Node, topic: str) -> list[tuple[str, str]]:
+    """Return namespace and node name of each known publisher of a topic, in any order."""
+    return [
+        (info.node_namespace.rstrip('/'), info.node_name)
+        for info in node.get_publishers_info_by_topic(topic)
+        if info.node_name != _UNNAMED
+    ]
+
+
+def refuse_twin(node: Node, rig_is: str = 'running') -> None:
+    """
+    Refuse to start beside a node of the same name: both would publish on the same topics.
+
+    `rig_is` completes "rig ... is already ..." in the error. Call this function before the node
+    publishes. Two nodes that start at the same moment both refuse.
+    """
+    wait_s = declare(
+        node,
+        'twin_check_s',
+        QUIET_S,
+        'time given to discovery to find a node of the same name [s], on a busy computer up to '
+        'three times as long; 0: not checked',
+        low=0.0,
+        high=30.0,
+    )
+    me = (node.get_name(), node.get_namespace())
+    discovery = Discovery(wait_s)
+    while wait_s > 0.0 and not discovery.over():
+        if node.get_node_names_and_namespaces().count(me) > 1:
+            domain = os.environ.get('ROS_DOMAIN_ID', '0')
+            raise RefusedError(
+                f'rig {me[1].strip("/")} is already {rig_is} in ROS domain {domain}: '
+                f'there is another {node.get_fully_qualified_name()}'
+            )
+        time.sleep(0.05)
