@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 from collections.abc import Mapping, Sequence
@@ -246,12 +247,22 @@ def event_value(number: int, e: Event) -> tuple[str, str]:
 
 
 def events_of(values: Mapping[str, str]) -> dict[int, Event]:
-    """Return the events in diagnostic values, by number."""
-    return {
-        int(key.split()[1]): Event(*json.loads(text))
-        for key, text in values.items()
-        if key.startswith('event ')
-    }
+    """Return the events in diagnostic values, by number; other values are left out."""
+    found = {}
+    for key, text in values.items():
+        if key.startswith('event '):
+            with contextlib.suppress(ValueError, TypeError):  # of a node of another package
+                found[int(key.removeprefix('event '))] = Event(*json.loads(text))
+    return found
+
+
+def number_of(values: Mapping[str, str], key: str, default: float = math.nan) -> float:
+    """Return a diagnostic value as a number, or the default if it is missing or not finite."""
+    try:
+        number = float(values[key])
+    except (KeyError, ValueError):  # of a node of another package
+        return default
+    return number if math.isfinite(number) else default
 
 
 # -- markers ------------------------------------------------------------------------------------

@@ -132,12 +132,10 @@ class RunMonitor(GraphListener):
         """Collect the events and phases in a heartbeat."""
         for number, event in conversions.events_of(health.values).items():
             self._events[health.name, number] = event
-        if 'phase_since_s' in health.values:
-            entry = (
-                float(health.values['phase_since_s']),
-                health.values['phase'],
-                int(health.values['lap']),
-            )
+        since_s = conversions.number_of(health.values, 'phase_since_s')
+        lap = conversions.number_of(health.values, 'lap')
+        if np.isfinite(since_s) and np.isfinite(lap):
+            entry = (since_s, health.values.get('phase', IDLE), int(lap))
             if not self._phases or entry != self._phases[-1]:
                 self._phases.append(entry)
 

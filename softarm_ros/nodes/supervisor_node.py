@@ -203,8 +203,9 @@ class SupervisorNode(SelfPaced, Node):
             self._phase = Phase(values.get('phase', Phase.IDLE))
         if self._watch is None:
             return
-        error_mm = float(values['error_mm']) if self._phase is Phase.TRACK else float('nan')
-        self._watch.on_tracking_error(1e-3 * error_mm)
+        tracks = self._phase is Phase.TRACK
+        error_mm = conversions.number_of(values, 'error_mm') if tracks else None
+        self._watch.on_tracking_error(None if error_mm is None else 1e-3 * error_mm)
         self._supervisor.on_problem('sections', values.get('sections') or None)
 
     def _judge_feedback(self) -> None:
@@ -328,7 +329,7 @@ class SupervisorNode(SelfPaced, Node):
 
     def _slowness(self) -> str:
         late_s = {
-            name: 1e-3 * float(health.values.get('late_ms', '0'))
+            name: 1e-3 * conversions.number_of(health.values, 'late_ms', 0.0)
             for name, health in self._healths.items()
             if name in self._supervisor.required_nodes
         }
@@ -336,8 +337,8 @@ class SupervisorNode(SelfPaced, Node):
         loop = self._healths['tracker'].values if 'tracker' in self._healths else {}
         return describe_slowness(
             late_s,
-            int(loop.get('cycles', '0')),
-            int(loop.get('missed', '0')),
+            int(conversions.number_of(loop, 'cycles', 0.0)),
+            int(conversions.number_of(loop, 'missed', 0.0)),
             self._load.percent(),
         )
 

@@ -1,3 +1,5 @@
+import math
+
 import numpy as np
 import pytest
 
@@ -110,6 +112,21 @@ def test_events_round_trip_among_other_values():
     events = {7: Event(12.5, 'warning', 'tracker', 'a "quoted", odd: message')}
     values = {'phase': 'track', **dict(conversions.event_value(*e) for e in events.items())}
     assert conversions.events_of(values) == events
+
+
+def test_unreadable_events_are_left_out():
+    event = Event(1.0, 'info', 'tracker', 'done')
+    values = dict([conversions.event_value(3, event)])
+    foreign = {'event 4': 'no JSON', 'event x': '[]', 'event 5': '[1.0]', 'event ': ''}
+    assert conversions.events_of(values | foreign) == {3: event}
+
+
+@pytest.mark.parametrize('text', ['', 'fast', 'nan', 'inf', None])
+def test_a_value_that_is_no_number_counts_as_missing(text):
+    values = {} if text is None else {'late_ms': text}
+    assert conversions.number_of(values, 'late_ms', 7.0) == 7.0
+    assert math.isnan(conversions.number_of(values, 'late_ms'))
+    assert conversions.number_of({'late_ms': '2.5'}, 'late_ms', 7.0) == 2.5
 
 
 def test_path_round_trip():

@@ -430,6 +430,23 @@ def test_restarted_supervisor_does_not_autostart_an_arm_that_a_driver_reports_to
         node.destroy_node()
 
 
+def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(context):
+    from rclpy.parameter import Parameter
+
+    from softarm_ros.nodes.supervisor_node import SupervisorNode
+
+    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0}
+    overrides = [Parameter(name, value=value) for name, value in wants.items()]
+    supervisor = SupervisorNode(
+        context=context, namespace='/foreign_tracker', parameter_overrides=overrides
+    )
+    odd = [{'phase': 'track'}, {'phase': 'track', 'error_mm': 'small'}, {'late_ms': 'never'}]
+    for values in (*odd, {'cycles': 'nan', 'missed': '?'}):
+        supervisor._on_heartbeat(conversions.Health('tracker', 0, '', values))
+        assert supervisor._slowness() == '' or '0 of 0 cycles' in supervisor._slowness()
+    supervisor.destroy_node()
+
+
 def test_fault_names_all_publishers_of_the_tip_and_a_later_sensor_error(context):
     from diagnostic_msgs.msg import DiagnosticStatus
     from geometry_msgs.msg import PoseStamped
