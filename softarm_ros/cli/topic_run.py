@@ -90,10 +90,11 @@ def run_topics(
     ):
         discovery = Discovery()
         info, path, rate_hz = _describe(rig, options)
-        _refuse_second(monitor, rig.name, plan, discovery)
+        _refuse_second(monitor, rig.name, plan, discovery, stopped)
         # Drivers must not find addresses left behind by an emulation that crashed.
         shutil.rmtree(devices_folder(rig.name), ignore_errors=True)
-        nodes.release()
+        if not stopped():
+            nodes.release()
         with (
             viewer_process(rig, options.open_viewer) if options.view else contextlib.nullcontext(),
             RunView(console, rig.name) as view,
@@ -209,11 +210,15 @@ def _checked(rig: Rig, options: RunOptions) -> tuple[Tracker, NDArray[np.float64
 
 
 def _refuse_second(
-    monitor: RunMonitor, rig: str, plan: list[NodeSpec], discovery: Discovery
+    monitor: RunMonitor,
+    rig: str,
+    plan: list[NodeSpec],
+    discovery: Discovery,
+    stopped: Callable[[], bool],
 ) -> None:
     names = [spec.name for spec in plan]
     looking = True
-    while looking:
+    while looking and not stopped():
         looking = not discovery.over()
         monitor.spin(LOOK_S)
         others = monitor.others([*names, PLAYER])
@@ -286,7 +291,9 @@ def _follow(
                 tell('error', 'run', node.describe())
             return outcome
         if stopped():
-            _, answer = monitor.call('supervisor/stop')
+            answer = 'not started yet'
+            if 'supervisor' in monitor.health:
+                _, answer = monitor.call('supervisor/stop')
             tell('warning', 'run', f'interrupted; supervisor: {answer}')
             outcome.interrupted = True
             return outcome

@@ -202,6 +202,18 @@ def test_second_run_is_refused_and_ctrl_c_ends_the_first_with_a_complete_bag(
     assert counts['/cable_arm/actuators/command'] > 100
 
 
+def test_ctrl_c_while_other_nodes_are_looked_for_starts_no_node(circle, tmp_path):
+    from softarm_ros.cli.run_command import RunOptions
+
+    bag = tmp_path / 'bag'
+    record = run(RunOptions(trajectory=circle(), bag=bag), stopped=lambda: True)
+    assert not record.completed
+    assert [event.message for event in record.events] == [
+        'interrupted; supervisor: not started yet'
+    ]
+    assert not bag.exists()
+
+
 def test_killed_run_command_leaves_no_node_process(circle, started):
     run_of = started(circle(laps=100), 'one')
     run_of.wait_for_motion()
