@@ -155,8 +155,33 @@ def compile_kernels(rig: Rig, console: Console, backend: str = 'sim') -> None:
     """Compile kernels that are not cached on disk, with a message on the console."""
     from softarm_ros.runtime.warm_up import prepare
 
-    with console.status('preparing kernels (compiled once after installation, then cached)'):
+    status = 'preparing kernels (compiled once after installation, then cached)'
+    with console.status(status), _kept_interrupt():
         prepare(rig, backend)
+
+
+@contextmanager
+def _kept_interrupt() -> Iterator[None]:
+    """Raise KeyboardInterrupt at the end if a callback of the compiler has dropped one."""
+    usual, dropped = sys.unraisablehook, False
+
+    def note(told: sys.UnraisableHookArgs) -> None:
+        nonlocal dropped
+        if told.exc_type is KeyboardInterrupt:
+            dropped = True
+        else:
+            usual(told)
+
+    sys.unraisablehook = note
+    try:
+        yield
+    except Exception:
+        if not dropped:  # otherwise it follows from the drop: Numba misses the compiled object
+            raise
+    finally:
+        sys.unraisablehook = usual
+    if dropped:
+        raise KeyboardInterrupt
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Basic commands, in this process and as a child process."""
 
+import ctypes
 import os
 import re
 import shutil
@@ -10,6 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from rich.console import Console
 from typer.main import get_command
 from typer.testing import CliRunner
 
@@ -19,6 +21,7 @@ from softarm_ros.cli.check_command import summary, warnings
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.commands import SUMMARIES
 from softarm_ros.cli.main import app
+from softarm_ros.cli.run_command import compile_kernels
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.reach import check_reach
 from softarm_ros.rigs.loader import list_rigs, load_rig
@@ -454,6 +457,20 @@ def test_an_unknown_task_or_trajectory_is_refused_before_kernels_are_compiled(wh
     status, _, err = softarm('run', 'pneumatic_arm', f'--{what}', 'pick', '--direct')
     assert status == 2
     assert err.startswith(f"softarm: unknown {what} 'pick'") and len(err.splitlines()) == 1
+
+
+def test_an_interrupt_that_the_compiler_drops_ends_the_command(monkeypatch, capfd):
+    def compiled(*_):
+        def told():
+            raise KeyboardInterrupt
+
+        ctypes.CFUNCTYPE(None)(told)()  # as LLVM tells Numba about compiled code
+        raise RuntimeError('no compiled object yet')
+
+    monkeypatch.setattr('softarm_ros.runtime.warm_up.prepare', compiled)
+    with pytest.raises(KeyboardInterrupt):
+        compile_kernels(load_rig('cable_arm'), Console())
+    assert capfd.readouterr().err == ''
 
 
 @pytest.mark.parametrize('encoding', ['ascii:strict', 'utf-8:strict'])
