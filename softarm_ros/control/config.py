@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 from pydantic import Field
 
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PartBlock, Positive
+
+# A longer one would stop no arm; most likely it was given in milliseconds.
+Timeout = Annotated[float, Field(gt=0.0, le=60.0)]
 
 
 class EstimatorConfig(PartBlock):
@@ -102,18 +107,18 @@ class PressureWatchConfig(ConfigBlock):
 class SupervisorConfig(ConfigBlock):
     """Limits beyond which the supervisor stops the arm."""
 
-    feedback_timeout_s: Positive = 0.1
-    command_timeout_s: Positive = 0.1
-    state_timeout_s: Positive = Field(
+    feedback_timeout_s: Timeout = 0.1
+    command_timeout_s: Timeout = 0.1
+    state_timeout_s: Timeout = Field(
         default=0.25, description='longest time without actuator states, after the first one'
     )
-    permit_timeout_s: Positive = Field(
+    permit_timeout_s: Timeout = Field(
         default=0.1, description='time without permission after which drivers hold the arm'
     )
-    heartbeat_timeout_s: Positive = Field(
+    heartbeat_timeout_s: Timeout = Field(
         default=1.0, description='wall clock; a process that is silent for longer is not alive'
     )
-    hold_timeout_s: Positive = Field(
+    hold_timeout_s: Timeout = Field(
         default=5.0, description='wall clock; a simulation that is held for longer is a fault'
     )
     max_pose_jump_m: Positive = Field(

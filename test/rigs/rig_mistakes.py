@@ -153,7 +153,14 @@ SINGLE = [
         'hold_timeout_s: 5.0',
         'hold_timeout_s: true',
         'hold_timeout_s: true',
-        'supervisor.hold_timeout_s = true: expected a number > 0',
+        'supervisor.hold_timeout_s = true: expected a number > 0 and <= 60',
+    ),
+    (
+        'time-out in milliseconds',
+        'command_timeout_s: 0.1',
+        'command_timeout_s: 100',
+        'command_timeout_s: 100',
+        'supervisor.command_timeout_s = 100: expected a number > 0 and <= 60',
     ),
     (
         'fraction for a whole number',
