@@ -100,6 +100,12 @@ def test_shipped_hydraulic_rig_has_pressure_limits_and_chamber_angles():
             'max_torque_N_m',
         ),
         ('preload_Pa: 1.0e+5', 'preload_Pa: 2.0e+6', 'preload_Pa', '0 to 1e'),
+        (
+            'rest_bend_deg: [0.302403,',
+            'rest_bend_deg: [150.0,',
+            r'arm.sections\[0\].rest_bend_deg',
+            'less than max_bending_angle_deg = 120',
+        ),
         ('pressure_min_Pa: 0.0', 'pressure_min_Pa: 1.5e+6', 'pressure_max_Pa', '1.5e'),
         ('0.98, 1.015', '0.98, 1.3', r'efficiency_factors\[1\]', 'at most 1'),
         ('[0.98, 1.015,', '[1.015,', 'plant.efficiency_factors', 'one for each actuator: 6'),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from typing import Any
 
@@ -37,6 +38,19 @@ def _section_geometry(rig: Any) -> Iterator[Problem]:
                 ('arm', 'sections', i, 'chamber_pitch_radius_m'),
                 f'expected less than outer_radius_m = {section.outer_radius_m:g}',
                 f'{section.chamber_pitch_radius_m:g}',
+            )
+
+
+@check('sections')
+def _rest_bend(rig: Any) -> Iterator[Problem]:
+    for i, section in enumerate(rig.sections):
+        bend = math.hypot(*section.rest_bend_deg)
+        if bend >= section.max_bending_angle_deg:
+            yield Problem(
+                ('arm', 'sections', i, 'rest_bend_deg'),
+                f'a bend of {bend:.4g} deg; expected less than max_bending_angle_deg = '
+                f'{section.max_bending_angle_deg:g}',
+                f'[{section.rest_bend_deg[0]:g}, {section.rest_bend_deg[1]:g}]',
             )
 
 
