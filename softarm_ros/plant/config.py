@@ -132,7 +132,7 @@ class PlantBase(ConfigBlock):
         description='medium that actually surrounds the arm (`softarm parts medium`); default: '
         '`medium` of the rig',
     )
-    time_step_s: float = Field(gt=0.0, le=0.01, default=0.002)
+    time_step_s: float = Field(ge=1e-6, le=0.01, default=0.002)
     mocap: SerializeAsAny[MocapConfig] = Field(
         alias='pose_sensor', description='actual pose sensor'
     )

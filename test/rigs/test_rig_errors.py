@@ -14,7 +14,7 @@ def test_single_mistake_gives_one_message_with_its_line(old, new, place, message
     assert problems_of(text, tmp_path) == [(line_of(text, place), message)]
 
 
-@pytest.mark.parametrize('step', [0.002, 0.0101])
+@pytest.mark.parametrize('step', [0.002, 0.0101, 1e-09])
 def test_plant_time_step_beyond_its_bound_or_the_control_period_is_refused(step, tmp_path):
     text = edited('time_step_s: 0.002', f'time_step_s: {step}').replace(
         'controller:\n  rate_hz: 100.0', 'controller:\n  rate_hz: 800.0'
@@ -27,7 +27,7 @@ def test_plant_time_step_beyond_its_bound_or_the_control_period_is_refused(step,
         ]
     else:
         assert [m for _, m in problems_of(text, tmp_path)] == [
-            'plant.time_step_s = 0.0101: expected a number > 0 and <= 0.01'
+            f'plant.time_step_s = {step}: expected a number >= 1e-06 and <= 0.01'
         ]
 
 

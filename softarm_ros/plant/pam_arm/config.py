@@ -95,7 +95,7 @@ class PlantBackboneConfig(ConfigBlock):
 class PamPlantConfig(PlantBase):
     """The simulated muscle arm."""
 
-    time_step_s: float = Field(gt=0.0, le=0.01, default=0.005)
+    time_step_s: float = Field(ge=1e-6, le=0.01, default=0.005)
     intervals: int = Field(
         ge=4,
         le=100,
