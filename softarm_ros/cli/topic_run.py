@@ -271,13 +271,16 @@ def _follow(
         if outcome.meter is None and phase not in ('', Phase.IDLE.value):
             outcome.first_motion_s, outcome.meter = age_s(), LoadMeter()
         ended = nodes.ended()
+        # The motion does not start without the recorder, but goes on without it.
+        begins = outcome.meter is None
+        lost = [e for e in ended if e.required or (begins and STOP_ORDER_LAST in e.nodes)]
         for node in ended:
-            tell('error' if node.required else 'warning', 'run', node.describe())
+            tell('error' if node in lost else 'warning', 'run', node.describe())
         if phase == 'done':
             monitor.spin(AFTERMATH_S)
             outcome.completed = True
             return outcome
-        if any(node.required for node in ended):
+        if lost:
             monitor.spin(AFTERMATH_S)
             _tell_fault(monitor, tell)
             return outcome

@@ -243,6 +243,21 @@ def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started
     assert nodes_of(run_of.pid) == []
 
 
+def test_a_recorder_that_ends_before_the_motion_ends_the_run(circle, started, tmp_path):
+    run_of = started(circle(), 'one', tmp_path / 'bag')
+
+    def recorders():
+        commands = {pid: Path(f'/proc/{pid}/cmdline').read_bytes() for pid in nodes_of(run_of.pid)}
+        return [pid for pid, command in commands.items() if b'recorder' in command]
+
+    assert wait_until(recorders, STARTING_S), run_of.said()
+    os.kill(recorders()[0], signal.SIGKILL)
+    output = run_of.end()
+    assert 'EVENT error node recorder was killed by SIGKILL' in output
+    assert 'COMPLETED False' in output
+    assert nodes_of(run_of.pid) == []
+
+
 def test_stopped_arm_does_not_restart_by_itself_after_a_node_was_paused(circle, started):
     from softarm_ros.nodes.graph_listener import GraphListener
 
