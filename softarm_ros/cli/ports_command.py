@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.device_checks import board_text, board_trouble, check_devices
 from softarm_ros.cli.sensor_checks import check_sensor
 from softarm_ros.drivers.board_probe import probe_board
@@ -94,8 +95,13 @@ def show_rig(
         If the rig declares no devices.
     NoDevicesYetError
         If `folder` contains no addresses.
+    UsageError
+        If `image` is given and no sensor is tested.
 
     """
+    if image is not None and (test is False or not rig.sensors.devices()):
+        why = '--no-test tests no camera' if test is False else f'{rig.name} has no camera'
+        raise UsageError(f'--image {image}: {why}')
     devices = addressed(rig.required_devices('hardware'), folder)
     sensors = rig.sensors.devices()
     if test is False:

@@ -52,8 +52,8 @@ def check_sensor(
         return
     try:
         health = _look(sensor, listener)
-        if image is not None and isinstance(sensor, SeeingSensor):
-            yield _saved(sensor, name, image)
+        if image is not None:
+            yield save_view(sensor, name, image)
     finally:
         sensor.close()
         if listener is not None:
@@ -78,15 +78,21 @@ def check_sensor(
             yield Finding(False, name, seen.name, 'not seen; check its markers and its name')
 
 
-def _saved(sensor: SeeingSensor, name: str, image: Path) -> Finding:
+def save_view(sensor: PoseSensor, name: str, image: Path) -> Finding:
+    """Save the view of a sensor's cameras; return whether that succeeded."""
+    if not isinstance(sensor, SeeingSensor):
+        return Finding(False, name, '', f'no picture for {image}: {name} is not a camera')
     picture = sensor.picture()
     if picture is None:
         return Finding(False, name, '', f'no picture for {image}: no pair of images came')
     import cv2
 
-    good, data = cv2.imencode('.png', picture)
-    image.write_bytes(data.tobytes())
-    return Finding(bool(good), name, '', f'what the cameras see: {image}')
+    _, data = cv2.imencode('.png', picture)
+    try:
+        image.write_bytes(data.tobytes())
+    except OSError as error:
+        return Finding(False, name, '', f'{image}: cannot be written ({error.strerror})')
+    return Finding(True, name, '', f'what the cameras see: {image}')
 
 
 def _listener(rig: Rig, sensor: PoseSensor) -> GraphListener | None:

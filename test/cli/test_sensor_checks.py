@@ -69,3 +69,10 @@ def test_a_missing_natnet_server_is_reported_with_its_address(rig):
     (finding,) = check_sensor(nobody, 'natnet', None)
     assert not finding.ok
     assert 'no NatNet server answers at 127.0.0.1 port 1510' in finding.text
+
+
+def test_image_of_a_sensor_without_cameras_is_refused(rig, server, tmp_path):
+    findings = list(check_sensor(rig, 'natnet', tmp_path, tmp_path / 'seen.png'))
+    assert [f.text for f in findings if not f.ok] == [
+        f'no picture for {tmp_path / "seen.png"}: natnet is not a camera'
+    ]

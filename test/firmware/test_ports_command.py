@@ -123,3 +123,14 @@ def test_rig_without_devices_is_reported(tmp_path):
 
 def test_folder_option_without_a_rig_is_refused(tmp_path):
     assert ports('--folder', tmp_path)[0] == 2
+
+
+@pytest.mark.parametrize(
+    ('words', 'why'),
+    [
+        (['cable_arm_single'], 'cable_arm_single has no camera'),
+        (['hydraulic_arm', '--no-test'], '--no-test tests no camera'),
+    ],
+)
+def test_image_without_a_test_of_cameras_is_refused(words, why):
+    assert ports(*words, '--image', 'seen.png') == (2, f'softarm: --image seen.png: {why}\n')

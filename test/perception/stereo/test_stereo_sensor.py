@@ -23,6 +23,7 @@ from arm_cases import (
 )
 from manual_clock import ManualClock
 
+from softarm_ros.cli.sensor_checks import save_view
 from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_around
 from softarm_ros.geometry.rotations import angle_between
 from softarm_ros.perception.sensor import SensorError
@@ -106,6 +107,16 @@ def test_points_match_the_true_markers(bench):
     assert seen[-1].frame_id == 'base'
     assert health.connected
     assert health.seen == tuple(NAMES)
+
+
+def test_view_of_the_cameras_is_saved_or_the_reason_is_reported(bench, tmp_path):
+    bench.until(complete)
+    image = tmp_path / 'seen.png'
+    assert save_view(bench.sensor, 'stereo_cameras', image).ok
+    assert image.read_bytes().startswith(b'\x89PNG')
+    finding = save_view(bench.sensor, 'stereo_cameras', tmp_path / 'missing' / 'seen.png')
+    assert not finding.ok
+    assert finding.text.endswith('seen.png: cannot be written (No such file or directory)')
 
 
 @pytest.mark.parametrize('side', ['left', 'right'])
