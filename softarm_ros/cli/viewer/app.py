@@ -23,6 +23,7 @@ from softarm_ros.cli.viewer.scene import ArmScene
 from softarm_ros.cli.viewer.standpoint import Standpoint, standpoint
 from softarm_ros.rigs.rig_files import argument_of
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.part_failure import FailureWords
 from softarm_ros.runtime.view_state import ViewState
 
 HOST = '127.0.0.1'
@@ -80,6 +81,7 @@ class Viewer:
             self._chosen.put,
         )
         self.history = History(len(limits.names), len(names))
+        self._failures = FailureWords()
         self._plot_s = 0.0
         self.look_from(standpoint(rig.gravity_m_s2, self.scene.length_m))
 
@@ -107,16 +109,25 @@ class Viewer:
     def show(self, state: ViewState, now_s: float) -> None:
         """Draw a state; redraw the plots a few times a second."""
         while not self._chosen.empty():
-            self.scene.overlay(self._chosen.get())
+            undrawn = self._try(self.scene.overlay, self._chosen.get())
+            if undrawn:
+                self.panel.say(undrawn)
         with self._server.atomic():
-            self.scene.show(state)
-            self.panel.show(state)
+            self.panel.show(state, self._try(self.scene.show, state))
             if state.tip is not None or state.command is not None:
                 self.history.add(now_s, state)
             now = time.monotonic()
             if now >= self._plot_s:
                 self._plot_s = now + _PLOT_S
                 self.panel.plot(self.history)
+
+    def _try(self, draw: Callable[[Any], None], what: Any) -> str:
+        """Draw something; return what failed, or ''. The buttons of a running arm must stay."""
+        try:
+            draw(what)
+        except Exception as error:  # a model of another package may raise anything
+            return f'not drawn: {self._failures.of(error)}'
+        return ''
 
 
 def view_graph(

@@ -126,10 +126,14 @@ class Panel:
         """Show the outcome of a button."""
         self._answer.content = f'<div style="padding:2px 12px">{html.escape(text)}</div>'
 
-    def show(self, state: ViewState) -> None:
-        """Show state and health; send only changed contents to the browser."""
+    def show(self, state: ViewState, undrawn: str = '') -> None:
+        """
+        Show state and health, and `undrawn`, the reason if the arm could not be drawn.
+
+        Only changed contents are sent to the browser.
+        """
         reached = at_limits(self._limits, state.command)
-        words = _words(self._name, self._argument, state, reached)
+        words = _words(self._name, self._argument, state, reached, undrawn)
         if words != self._html:
             self._state.content = self._html = words
         nodes = ''.join(_node(node) for node in state.nodes)
@@ -169,7 +173,9 @@ def at_limits(limits: ActuatorLimits, command: Array | None) -> list[str]:
     ]
 
 
-def _words(name: str, argument: str, state: ViewState, reached: Sequence[str]) -> str:
+def _words(
+    name: str, argument: str, state: ViewState, reached: Sequence[str], undrawn: str
+) -> str:
     colour = _COLOURS.get(state.state, '#868e96')
     title = state.state or 'no graph is running'
     lines = [state.reason] if state.reason and state.state != 'running' else []
@@ -189,6 +195,7 @@ def _words(name: str, argument: str, state: ViewState, reached: Sequence[str]) -
         lines.append(f'limits reached: {", ".join(reached[:_SHOWN])}{rest}')
     if not state.state:
         lines = [f'start one: softarm run {argument}']
+    lines += [undrawn] if undrawn else []
     body = ''.join(f'<div>{html.escape(line)}</div>' for line in lines)
     return (
         f'<div style="padding:4px 12px"><b style="color:{colour};font-size:1.2em">'

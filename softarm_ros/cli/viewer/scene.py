@@ -96,7 +96,8 @@ class ArmScene:
         self._error = self._line('/error', _ERROR)
 
     def show(self, state: ViewState) -> None:
-        """Draw the known parts of a state."""
+        """Draw the known parts of a state; the marks first, as they need no model."""
+        self._marks(state)
         configuration = drawn_configuration(self._model, state)
         if configuration is not None:
             try:
@@ -105,7 +106,6 @@ class ArmScene:
                 shape = None  # a measurement outside the model's domain
             if shape is not None:
                 self._move(centreline_of(shape, POINTS), state)
-        self._marks(state)
         self._models(state)
 
     def show_path(self, points: Array | None) -> None:

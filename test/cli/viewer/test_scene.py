@@ -1,5 +1,7 @@
 """The scene on a real viewer server, without a browser."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -98,6 +100,36 @@ def test_other_models_are_overlaid_and_removed(viewer, rig):
     assert ghost.points[-1, 1] == pytest.approx(expected, abs=1e-6)
     viewer.scene.overlay([])
     assert viewer.scene._ghosts == {}
+
+
+@pytest.mark.parametrize('beside', [False, True])
+def test_viewer_continues_and_reports_a_model_that_fails(viewer, rig, monkeypatch, beside):
+    def fail(*_):
+        raise ZeroDivisionError('of a part')
+
+    name = 'constant_curvature' if beside else None
+    monkeypatch.setattr(type(rig.model(name)), 'forward' if beside else 'shape_of', fail)
+    viewer.scene.overlay(['constant_curvature'] if beside else [])
+    tip = np.array([0.1, 0.0, 0.2])
+    known = rig.model().rest_configuration
+    state = ViewState(state='running', configuration=known, measured=True, tip=tip)
+    viewer.show(replace(state, position=np.zeros(len(rig.actuators))), 0.0)
+    assert 'not drawn: ZeroDivisionError: of a part' in viewer.panel._state.content
+    assert viewer.scene._tip.visible
+    monkeypatch.undo()
+    viewer.show(state, 0.1)
+    assert 'not drawn' not in viewer.panel._state.content
+
+
+def test_viewer_reports_another_model_that_cannot_be_built(viewer, rig, monkeypatch):
+    def fail(*_):
+        raise ZeroDivisionError('of a part')
+
+    monkeypatch.setattr(type(rig), 'model', fail)
+    viewer._chosen.put(['constant_curvature'])
+    viewer.show(ViewState(state='running'), 0.0)
+    assert 'not drawn: ZeroDivisionError: of a part' in viewer.panel._answer.content
+    assert 'running' in viewer.panel._state.content
 
 
 def test_the_panel_shows_state_reason_and_health_of_nodes(viewer):
