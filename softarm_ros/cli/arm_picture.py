@@ -28,7 +28,8 @@ _FAINTEST, _FAINT = 0.25, 0.6  # opacity of the moments before the last
 _EARLIER_WIDTH = 5.0
 _ZOOM = 0.86
 _LIGHT_FROM = np.array([-0.5, 0.5, np.sqrt(0.5)])  # unit vector in the drawn axes
-_TALLEST, _WIDEST = 0.8, 1.09  # of the projected box, relative to a box that fills the height
+_LABELS_IN = np.array([1.75, 1.0])  # width and height for labels, which have a fixed size
+_NARROWEST = 0.35  # of the largest extent: numbers along a shorter axis would overlap
 _ELEVATION_DEG = 18.0
 
 
@@ -100,17 +101,21 @@ def set_axes(figure: Figure, rig: Rig, motion: Motion) -> Axes:
     points = mounting.drawn(points)
     margin = 1e3 * max(rig.body_radii_m())
     low, high = points.min(axis=0) - margin, points.max(axis=0) + margin
+    lacking = np.maximum(_NARROWEST * np.max(high - low) - (high - low), 0.0)
+    low, high = low - 0.5 * lacking, high + 0.5 * lacking
     ax.set(xlim=(low[0], high[0]), ylim=(low[1], high[1]), zlim=(low[2], high[2]))
     span = high - low
     box = span / np.max(span)
-    # Flat boxes are enlarged to use the figure; tall ones must fit in it together with labels.
+    # Flat boxes are enlarged to use the figure; all must fit in it together with labels.
     size, azimuth = float(np.linalg.norm(box)), np.deg2rad(mounting.azimuth_deg)
     floor = box[:2] @ np.abs([np.cos(azimuth), np.sin(azimuth)])
     wide = box[:2] @ np.abs([np.sin(azimuth), np.cos(azimuth)]) / size
     elevation = np.deg2rad(_ELEVATION_DEG)
     tall = float(box[2] * np.cos(elevation) + floor * np.sin(elevation)) / size
     fills = float(np.sqrt(3.0)) / size
-    ax.set_box_aspect(box, zoom=min(_ZOOM * fills, _TALLEST / tall, _WIDEST / float(wide)))
+    inches = figure.get_size_inches()
+    widest, tallest = (inches - _LABELS_IN) / inches[1]  # 1: fills the height
+    ax.set_box_aspect(box, zoom=min(_ZOOM * fills, tallest / tall, widest / float(wide)))
     for axis, name, sign in zip('xyz', mounting.names, mounting.signs):
         getattr(ax, f'set_{axis}label')(f'{name} [mm]', fontsize=SMALL_SIZE)
         if sign < 0.0:

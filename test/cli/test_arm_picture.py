@@ -12,7 +12,7 @@ from typer.testing import CliRunner
 from softarm_ros.cli.arm_picture import SNAPSHOTS, draw_moment, draw_moments, sections_of, set_axes
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.main import app
-from softarm_ros.cli.motion import film, film_of_bag
+from softarm_ros.cli.motion import Motion, film, film_of_bag
 from softarm_ros.cli.render import frames, render
 from softarm_ros.cli.report_plotting import PALETTE, new_figure
 from softarm_ros.nodes.bag_writer import BagError
@@ -90,6 +90,19 @@ def test_animation_frames_have_one_size_and_a_growing_tip_path(rig, motion):
         return np.count_nonzero(np.all(np.abs(image.astype(int) - BLUE) < 40, axis=2))
 
     assert blue(last) > 1.5 * blue(first) > 0
+
+
+@pytest.mark.parametrize('name', ['pam_arm', 'fishbone_arm', 'cable_arm'])
+def test_frames_of_a_straight_arm_are_not_cut_off(name):
+    straight = load_rig(name)
+    model = straight.model()
+    body = model.shape_of(model.rest_configuration).centerline(60)
+    bodies, none = np.array([body, body]), np.zeros((0, 3))
+    (image,) = frames(
+        straight, Motion(np.arange(2.0), bodies, bodies[:, -1], np.zeros(2), none), 1, dpi=100
+    )
+    for edge in (image[0], image[-1], image[:, 0], image[:, -1]):
+        assert edge.min() == 255, 'something reaches beyond the picture'
 
 
 def test_render_writes_a_png_and_refuses_missing_folders_and_unknown_suffixes(
