@@ -139,6 +139,8 @@ def _mp4(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
     try:
         for frame in frames(rig, motion, count, _MP4_DPI):
             writer.send(np.ascontiguousarray(frame))
+    except OSError:  # its text is the whole command of ffmpeg
+        raise UsageError(f'{path}: cannot be written; ffmpeg reports the reason above') from None
     finally:
         writer.close()
 

@@ -155,6 +155,16 @@ def test_a_video_has_the_requested_frames_duration_and_size(tmp_path, rig, motio
     reader.close()
 
 
+# imageio_ffmpeg leaves its broken pipe to the garbage collector.
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+def test_video_on_a_full_disk_is_refused_in_one_line(tmp_path, rig, motion):
+    pytest.importorskip('imageio_ffmpeg', reason='imageio-ffmpeg is not installed')
+    path = tmp_path / 'arm.mp4'
+    path.symlink_to('/dev/full')
+    with pytest.raises(UsageError, match=r'arm\.mp4: cannot be written; ffmpeg reports .* above$'):
+        render(rig, motion, path, 0.4)
+
+
 def test_a_folder_that_is_not_a_bag_is_refused(tmp_path):
     pytest.importorskip('rosbags', reason='rosbags is not installed')
     with pytest.raises(BagError, match='not a bag'):
