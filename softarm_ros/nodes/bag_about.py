@@ -41,7 +41,7 @@ def about_run(rig: Rig, run: Mapping[str, str]) -> dict[str, str]:
         'python': sys.version.split()[0],
         'platform': platform.platform(),
         'packages': ' '.join(f'{name} {found}' for name in PACKAGES if (found := _version(name))),
-        RIG_FILE: source.read_text(encoding='utf-8') if source is not None else '',
+        RIG_FILE: rig.text,
     }
     return {name: value for name, value in stated.items() if value}
 

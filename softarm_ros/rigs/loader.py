@@ -37,7 +37,7 @@ def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
     file = read_yaml(path)
     document = fitting(apply_settings(file, settings), file)
     rig = validate_rig(document)
-    return rig.with_source(path.resolve(), settings)
+    return rig.with_source(path.resolve(), settings, file.text)
 
 
 def validate_rig(document: YamlDocument) -> Rig:

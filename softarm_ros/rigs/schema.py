@@ -120,6 +120,7 @@ class Rig(ConfigBlock):
 
     _source: Path | None = PrivateAttr(default=None)
     _settings: tuple[str, ...] = PrivateAttr(default=())
+    _text: str = PrivateAttr(default='')
 
     @field_validator('arm', mode='before')
     @classmethod
@@ -225,11 +226,17 @@ class Rig(ConfigBlock):
         """Settings that replaced values of the file, as `field=value`."""
         return self._settings
 
-    def with_source(self, source: Path, settings: Sequence[str] = ()) -> Rig:
-        """Return the rig with its source file and the settings that were applied to it."""
+    @property
+    def text(self) -> str:
+        """Text of this file when it was loaded; the file may have changed since."""
+        return self._text
+
+    def with_source(self, source: Path, settings: Sequence[str] = (), text: str = '') -> Rig:
+        """Return the rig with its source file, the settings applied to it, and its text."""
         rig = self.model_copy()
         rig._source = source
         rig._settings = tuple(settings)
+        rig._text = text
         return rig
 
     @property

@@ -33,6 +33,8 @@ class YamlDocument:
         1-based line of every field path.
     problems : list of Problem
         Problems of the YAML itself that do not prevent reading (duplicate keys).
+    text : str
+        The text that was parsed.
 
     """
 
@@ -40,6 +42,7 @@ class YamlDocument:
     data: dict[Any, Any]
     lines: dict[FieldPath, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
+    text: str = ''
 
     def line_of(self, path: FieldPath) -> int | None:
         """Return the line of a field, or of the nearest mapping around it."""
@@ -118,7 +121,7 @@ def _parsed(text: str, source: str) -> YamlDocument:
         data = builder.mapping(root, ())
     except YAMLError as error:
         raise RigError(source, [_syntax_problem(error)]) from None
-    return YamlDocument(source, data, {(): _line(root), **builder.lines}, builder.problems)
+    return YamlDocument(source, data, {(): _line(root), **builder.lines}, builder.problems, text)
 
 
 def _line(node: Node) -> int:

@@ -168,6 +168,25 @@ def test_a_failed_write_leaves_the_old_rig_file_unchanged(tmp_path):
     assert rig.source.read_text(encoding='utf-8') == PAIRS
 
 
+@pytest.mark.parametrize('left', [None, '', PAIRS.replace('sections:', 'parts:')])
+def test_a_rig_file_changed_or_deleted_during_the_work_is_not_read_again(left, tmp_path):
+    rig = written_rig(tmp_path)
+    rig.source.unlink()
+    if left is not None:
+        rig.source.write_text(left, encoding='utf-8')
+    new = tmp_path / 'new.yaml'
+    write(rig, new, {'arm.sections[0].length_m': 0.11}, None, 'x')
+    assert load_rig(new).arm.sections[0].length_m == 0.11
+
+
+def test_a_residual_deleted_during_the_work_is_named(tmp_path):
+    rig = written_rig(tmp_path, PAIRS + 'residual: {file: gone.json}\n')
+    new = tmp_path / 'new.yaml'
+    with pytest.raises(UsageError, match=r'gone\.json: the residual cannot be read any more'):
+        write(rig, new, {'arm.sections[0].length_m': 0.11}, None, 'x')
+    assert not new.exists()
+
+
 def test_identify_reports_settings_that_the_written_file_does_not_contain(recording, tmp_path):
     rig, new = written_rig(tmp_path), tmp_path / 'new.yaml'
     more = ('--parameters', 'lengths', '--hold-out', 'nothing', '--output', str(new))

@@ -77,14 +77,14 @@ def write(
     Raises
     ------
     UsageError
-        If a file cannot be written.
+        If a file cannot be written, or the residual cannot be read any more.
     RigError
         If identified values are outside the limits of the rig's fields; names them.
 
     """
     if rig.source is None:
         raise UsageError(f'rig {rig.name!r} was not loaded from a file')
-    text = updated_text(rig.source.read_text(encoding='utf-8'), values, note, rig)
+    text = updated_text(rig.text, values, note, rig)
     written = [output]
     try:
         kept = None if rig.residual is None else rig.source.parent / rig.residual.file
@@ -117,7 +117,14 @@ def _replace(path: Path, text: str) -> None:
 def _residual_text(learned: ResidualFile | None, kept: Path | None) -> str:
     if learned is not None:
         return json.dumps(learned.model_dump(), indent=1) + '\n'
-    return '' if kept is None else kept.read_text(encoding='utf-8')
+    if kept is None:
+        return ''
+    try:
+        return kept.read_text(encoding='utf-8')
+    except OSError as error:
+        raise UsageError(
+            f'{kept}: the residual cannot be read any more ({error.strerror}); nothing was written'
+        ) from None
 
 
 def files_of(names: Sequence[str]) -> str:
