@@ -162,15 +162,20 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
 
 
 def _around(about: Mapping[str, str], rig: Rig) -> tuple[dict[str, float], str]:
-    """Return tip weight and gravity of the recorded rig, or the reason why they are unknown."""
+    """Return tip weight and gravity of the recorded rig, and what to know about them, or ''."""
     if 'rig_file' not in about:
         return {}, ''
     with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
         try:
-            return values_of(recorded_rig(about, Path(folder)), AROUND), ''
+            recorded = recorded_rig(about, Path(folder))
         except RigError as error:
             reason = str(error).splitlines()[0]
-    return (
-        {},
-        f'the rig file in the bag is not valid today ({reason}): {AROUND[0]} of {rig.name} used',
-    )
+            note = f'the rig file in the bag is not valid today ({reason})'
+            return {}, f'{note}: {AROUND[0]} of {rig.name} used'
+    note = ''
+    if recorded.medium != rig.medium:
+        note = (
+            f'warning: recorded in {recorded.medium}, but predicted in {rig.medium}, as the rig '
+            f'file states; expected --set medium={recorded.medium}'
+        )
+    return values_of(recorded, AROUND), note

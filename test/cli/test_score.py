@@ -423,17 +423,17 @@ def write_bag(
     header = types['std_msgs/msg/Header']
     joints, poses = 'sensor_msgs/msg/JointState', 'geometry_msgs/msg/PoseArray'
     bag = BagWriter(folder, {'rig': rig.name, 'open_loop': 'false', **(about or {})})
-    bag.add_topic('/cable_arm/actuators/command', joints)
-    bag.add_topic('/cable_arm/sections/poses', poses)
+    bag.add_topic(f'/{rig.name}/actuators/command', joints)
+    bag.add_topic(f'/{rig.name}/sections/poses', poses)
     empty = np.zeros(0)
     for i, command in enumerate(commands):
         at = 1_000_000_000 + 10_000_000 * i
-        stamp = header(stamp=time(sec=at // 10**9, nanosec=at % 10**9), frame_id='cable_arm/base')
+        stamp = header(stamp=time(sec=at // 10**9, nanosec=at % 10**9), frame_id=rig.base_frame)
         values = command + rig.tracker.pretension_m
         message = types[joints](stamp, list(rig.actuator_names), values, empty, empty)
         change(i, message)
         data = bytes(store.serialize_cdr(message, joints))
-        bag.write('/cable_arm/actuators/command', clock(at), data)
+        bag.write(f'/{rig.name}/actuators/command', clock(at), data)
         seen = []
         for tip in rig.model().forward(command).section_tips:
             point = types['geometry_msgs/msg/Point'](*tip[:3, 3])
@@ -442,7 +442,7 @@ def write_bag(
         message = types[poses](stamp, seen)
         change(i, message)
         data = bytes(store.serialize_cdr(message, poses))
-        bag.write('/cable_arm/sections/poses', clock(at + 1000), data)
+        bag.write(f'/{rig.name}/sections/poses', clock(at + 1000), data)
     bag.close()
     return folder
 
@@ -542,6 +542,18 @@ def test_the_tip_load_stated_in_a_bag_is_used_for_its_score(rig, tmp_path):
     deaf = scoring.predictions(rig, ['constant_curvature', 'heavy_cable_statics'], run)[2:]
     ignored = 'tip_load_kg = 0.05 changes nothing of what constant_curvature predicts'
     assert [ignored in one.notes for one in deaf] == [True, False]
+
+
+def test_a_bag_of_an_arm_in_water_is_told_beside_a_rig_in_air(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    from softarm_ros.nodes.bag_about import about_run
+
+    dry, wet = load_rig('pneumatic_arm'), load_rig('pneumatic_arm', ['medium=water'])
+    bag = write_bag(wet, tmp_path / 'bag', np.zeros((6, 6)), about=about_run(wet, {}))
+    told = 'warning: recorded in water, but predicted in air, as the rig file states; expected'
+    for rig, expected in ((dry, [f'{told} --set medium=water']), (wet, [])):
+        notes = read_run(rig, bag).notes
+        assert [note for note in notes if 'water' in note] == expected
 
 
 def test_axes_of_a_flipped_body_in_a_bag_are_left_out_and_counted(rig, tmp_path):

@@ -140,7 +140,8 @@ def _divided(run: MeasuredRun, rows: Rows, hold_out: str, last: bool) -> tuple[R
     if run.time_s is None:
         if hold_out == 'later':
             raise UsageError(
-                f"--hold-out 'later': rows of {run.source} are poses at rest, without times"
+                f"--hold-out 'later': rows of {run.source} are poses at rest, without times; "
+                'expected blocks, file or nothing'
             )
         _, group = np.unique(run.commands[rows], axis=0, return_inverse=True)
         even = group.reshape(-1) % 2 == 0
