@@ -91,22 +91,36 @@ class CorrectedModel(PlainPostures):
         """
         Return the actuation that brings the corrected tip to a position (3,) [m].
 
-        The search of the physics model is repeated, its goal shifted by the remaining error;
-        `converged` only if the corrected tip reaches the position.
+        The search of the physics model is repeated, each time with the goal that a Newton step of
+        the corrected tip leads to: the physics model may reach it even if it cannot reach the
+        position. `converged` only if the corrected tip reaches the position; otherwise the nearest
+        of the solutions is returned.
         """
         goal = np.asarray(position, dtype=float)
-        aim, limit = goal.copy(), _REACHED * self.physics.rest_length_m
+        aim, limit = goal, _REACHED * self.physics.rest_length_m
+        nearest: InverseSolution | None = None
         for _ in range(_ROUNDS):
             solution = self.physics.inverse(aim, orientation, guess, tip_force)
             shape = self._moved(solution.shape, solution.actuation)
-            miss = goal - shape.tip[:3, 3]
-            distance = float(np.linalg.norm(miss))
-            if distance < limit or not solution.converged:
+            distance = float(np.linalg.norm(goal - shape.tip[:3, 3]))
+            if nearest is None or distance < nearest.residual:
+                there = solution.converged and distance < max(10.0 * limit, solution.residual)
+                message = '' if there else f'corrected tip {1e3 * distance:.3f} mm from the target'
+                message = '; physics model: '.join(filter(None, [message, solution.message]))
+                nearest = replace(
+                    solution, shape=shape, residual=distance, converged=there, message=message
+                )
+            elif not solution.converged:
                 break
-            aim, guess = aim + miss, solution.actuation
-        there = solution.converged and distance < max(10.0 * limit, solution.residual)
-        message = solution.message if there or solution.message else 'corrected tip not reached'
-        return replace(solution, shape=shape, residual=distance, converged=there, message=message)
+            _, plain = self.physics.tip_and_jacobian(shape.configuration)
+            _, slope = self.tip_and_jacobian(shape.configuration)
+            way = plain @ np.linalg.pinv(slope) @ (goal - shape.tip[:3, 3])
+            shifted = solution.shape.tip[:3, 3] + way
+            if distance < limit or np.linalg.norm(shifted - aim) < limit:
+                break
+            aim, guess = shifted, solution.actuation
+        assert nearest is not None
+        return nearest
 
     def _moved(self, shape: Shape, actuation: Array) -> Shape:
         """Return the shape with corrected section tips and a centreline that moves with them."""

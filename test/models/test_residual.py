@@ -140,6 +140,32 @@ def test_inverse_reaches_the_corrected_tip():
     np.testing.assert_allclose(found.shape.tip[:3, 3], goal, atol=1e-6)
 
 
+@pytest.mark.parametrize('direction', [0.0, 1.0, 2.5, 4.0])
+def test_the_inverse_reaches_where_the_correction_moves_the_tip_beyond_the_physics(direction):
+    """The straight arm is the longest: a correction along it moves the tip out of its reach."""
+    longer = residual()
+    longer.weights[:] = 0.0
+    longer.weights[0, -4] = 3e-3
+    model = CorrectedModel(ARM, longer)
+    bend = np.zeros(len(ARM.rest_configuration))
+    bend[:2] = 0.02 * np.array([np.cos(direction), np.sin(direction)])
+    goal = model.shape_of(bend).tip[:3, 3]
+    assert not ARM.inverse(goal).converged
+    found = model.inverse(goal)
+    assert found.converged, found.message
+    np.testing.assert_allclose(model.forward(found.actuation).tip[:3, 3], goal, atol=1e-6)
+
+
+def test_the_inverse_says_how_far_the_corrected_tip_stays_off():
+    model = CorrectedModel(ARM, residual())
+    goal = np.array([0.0, 0.0, 1.0])
+    found = model.inverse(goal)
+    off = np.linalg.norm(goal - model.forward(found.actuation).tip[:3, 3])
+    assert not found.converged
+    assert found.residual == pytest.approx(off, abs=1e-9)
+    assert f'corrected tip {1e3 * off:.3f} mm from the target' in found.message
+
+
 def test_rotation_corrections_act_about_the_base_frame():
     tips = np.tile(np.eye(4), (2, 1, 1))
     errors = np.zeros((2, 6))
