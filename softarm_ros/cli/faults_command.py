@@ -23,7 +23,7 @@ from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
-from softarm_ros.runtime.fault_trials import FaultTrials, Trial
+from softarm_ros.runtime.fault_trials import FaultTrials, NoTrackingError, Trial
 from softarm_ros.runtime.supervised_run import run_supervised
 
 EXIT_SHORT = 1
@@ -111,6 +111,7 @@ def _broken(
     rigs: Mapping[str, Rig], trajectory: str | None, seeds: range, console: Console
 ) -> tuple[int, list[dict[str, Any]]]:
     tried: list[TriedFault] = []
+    untried = False
     with stop_on_signals() as stopped:
         for label, rig in rigs.items():
             mine: list[TriedFault] = []
@@ -120,7 +121,12 @@ def _broken(
                 for done, seed in enumerate(seeds):
                     if stopped():
                         break
-                    bench = FaultTrials(rig, trajectory, seed)
+                    try:
+                        bench = FaultTrials(rig, trajectory, seed)
+                    except NoTrackingError as error:
+                        untried = True
+                        console.print(f'seed {seed}: {error}', markup=False, highlight=False)
+                        continue
                     cases = bench.cases()
                     progress.update(task, total=len(cases) * (len(seeds) - done) + len(mine))
                     for case in cases:
@@ -140,8 +146,9 @@ def _broken(
             tried += mine
             if stopped():
                 break
-    missed = EXIT_SHORT if any(row.bar_met is False for row in tried) else 0
-    return EXIT_INTERRUPTED if stopped() else missed, [row.as_json() for row in tried]
+    short = untried or any(row.bar_met is False for row in tried)
+    status = EXIT_SHORT if short else 0
+    return EXIT_INTERRUPTED if stopped() else status, [row.as_json() for row in tried]
 
 
 def bar(trial: Trial, length_m: float) -> bool | None:

@@ -75,6 +75,10 @@ class Trial:
         return bool(self.noticed_by)
 
 
+class NoTrackingError(RuntimeError):
+    """A run without a fault never tracks its trajectory: there is nothing to compare with."""
+
+
 class FaultTrials:
     """
     Trials of one rig on one trajectory, all compared with the same run without a fault.
@@ -88,13 +92,19 @@ class FaultTrials:
     seed : int
         Seed of every random number.
 
+    Raises
+    ------
+    NoTrackingError
+        If the run without a fault never tracks; the message gives the reason.
+
     """
 
     def __init__(self, rig: Rig, trajectory: str | None = None, seed: int = 0) -> None:
         self.rig, self.trajectory, self.seed = rig, trajectory, seed
         probe = self._run(until_tracking_s=INTO_TRACKING_S + HORIZON_S)
         if probe.tracking_s is None:
-            raise RuntimeError(f'{rig.name}: the run without a fault never tracks: {probe.reason}')
+            why = probe.reason or 'the trajectory was not reached'
+            raise NoTrackingError(f'{rig.name}: the run without a fault never tracks: {why}')
         self.clean = probe
         self.in_motion_s = probe.tracking_s + INTO_TRACKING_S
         away = np.linalg.norm(probe.reference - probe.reference[0], axis=1)

@@ -142,3 +142,14 @@ def test_a_trajectory_without_a_rig_is_refused():
 )
 def test_bar_judges_detection_time_and_deviation(tried, met):
     assert bar(tried, 0.2) is met
+
+
+def test_a_machine_that_never_tracks_is_reported_and_the_next_one_is_tried(tmp_path):
+    strict = ('--set', 'supervisor.feedback_watch.max_model_error_m=0.001')
+    file = tmp_path / 'faults.json'
+    result = softarm('faults', RIG, '--seeds', 2, '--json', file, *strict, *RATES)
+    assert result.exit_code == 1
+    for seed in (0, 1):
+        words = f'seed {seed}: {RIG}: the run without a fault never tracks: measured tip is '
+        assert words in ' '.join(result.output.split())
+    assert json.loads(file.read_text()) == []

@@ -45,7 +45,8 @@ def faults(
     """
     Inject faults into simulated runs: who notices, when, and how far the tip goes.
 
-    Exit status 1 if a bar is missed, or for a false alarm; 130 after Ctrl-C.
+    Exit status 1 if a bar is missed, for a false alarm, or if a run without a fault never tracks;
+    130 after Ctrl-C.
     """
     from softarm_ros.cli.faults_command import faults_command
     from softarm_ros.cli.run_command import table_console
