@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import queue
+import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -69,11 +70,12 @@ class Viewer:
         self._server.gui.set_panel_label(rig.name)
         self.scene = ArmScene(self._server.scene, rig)
         limits, names = rig.actuator_limits(), rig.model().configuration_names
+        settings = [word for setting in rig.settings for word in ('--set', setting)]
         self._chosen: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
         self.panel = Panel(
             self._server.gui,
             rig.name,
-            argument_of(rig.name, rig.source),
+            ' '.join([argument_of(rig.name, rig.source), *map(shlex.quote, settings)]),
             limits,
             names,
             rig.model_names,

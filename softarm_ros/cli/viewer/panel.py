@@ -41,7 +41,7 @@ class Panel:
     name : str
         Name of the rig.
     argument : str
-        Argument that names the rig on the command line.
+        Arguments that name the rig and its settings on the command line.
     limits : ActuatorLimits
         Limits of its actuators.
     coordinates, models : sequence of str

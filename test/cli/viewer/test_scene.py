@@ -1,5 +1,6 @@
 """The scene on a real viewer server, without a browser."""
 
+import html
 from dataclasses import replace
 
 import numpy as np
@@ -100,6 +101,14 @@ def test_other_models_are_overlaid_and_removed(viewer, rig):
     assert ghost.points[-1, 1] == pytest.approx(expected, abs=1e-6)
     viewer.scene.overlay([])
     assert viewer.scene._ghosts == {}
+
+
+def test_command_to_start_the_arm_contains_its_settings():
+    settings = ['gravity_m_s2=[0, 0, 0]', 'tip_load_kg=0.01']
+    with Viewer(load_rig('cable_arm', settings), 0, None) as viewer:
+        viewer.show(ViewState(), 0.0)
+        words = html.unescape(viewer.panel._state.content)
+    assert "softarm run cable_arm --set 'gravity_m_s2=[0, 0, 0]' --set tip_load_kg=0.01<" in words
 
 
 @pytest.mark.parametrize('beside', [False, True])
