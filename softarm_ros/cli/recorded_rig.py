@@ -67,6 +67,17 @@ def recorded_rig(about: Mapping[str, str], folder: Path, settings: Sequence[str]
         raise RigError('the rig file in the bag', error.problems) from None
 
 
+def require_residual(rig: Rig, about: Mapping[str, str]) -> None:
+    """Raise UsageError if the residual of a recorded rig, which is not in its bag, is missing."""
+    try:
+        rig.learned_residual()
+    except RigError as error:
+        raise UsageError(
+            f'{error}\nA bag does not have the residual of its rig; expected it beside '
+            f'{about.get("rig_path", "the rig file")}, and this file as it was recorded'
+        ) from None
+
+
 def rig_of_bag(
     bag: Path, named: str | None = None, settings: Sequence[str] = ()
 ) -> tuple[Rig, str]:

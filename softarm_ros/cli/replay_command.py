@@ -9,7 +9,7 @@ from pathlib import Path
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.node_processes import NodeProcesses
-from softarm_ros.cli.recorded_rig import recorded_rig
+from softarm_ros.cli.recorded_rig import recorded_rig, require_residual
 from softarm_ros.cli.replay_direct import recorded_run
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.graph import NodeSpec, graph_plan, parameter_file, process_command
@@ -38,6 +38,8 @@ def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
         rig = recorded_rig(about, folder)
         # Markers need only the rig; the other nodes need the arguments of the run.
         arguments = recorded_run(about, folder) if set(live) - {'markers'} else {}
+        if arguments:
+            require_residual(rig, about)
         plan = [
             replace(
                 spec,

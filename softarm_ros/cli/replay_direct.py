@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.recorded_rig import recorded_rig
+from softarm_ros.cli.recorded_rig import recorded_rig, require_residual
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import transforms_from_rows
 from softarm_ros.nodes.bag_messages import (
@@ -107,6 +107,7 @@ def replay_direct(bag: Path) -> Replayed:
                 'the run waited for goals, whose times of arrival are not recorded: '
                 '`softarm replay` plays its topics, --direct cannot repeat it'
             )
+        require_residual(rig, about)
         loop = build_loop(rig, **arguments)
     load_code(loop)
     day = read_day(bag, rig, loop)

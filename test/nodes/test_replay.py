@@ -257,3 +257,21 @@ def test_bag_without_repeatable_cycles_is_played_but_not_replayed_directly(about
     assert again.returncode == 2
     assert ('goals' if about else 'softarm record') in again.stderr
     assert 'Traceback' not in again.stderr
+
+
+def test_a_residual_that_is_gone_is_told_with_the_file_it_lay_beside(tmp_path):
+    from softarm_ros.cli.cli_errors import UsageError
+    from softarm_ros.cli.replay_command import replay
+    from softarm_ros.nodes.bag_about import about_run
+    from softarm_ros.nodes.bag_writer import BagWriter
+    from softarm_ros.rigs.loader import load_rig
+
+    rig = tmp_path / 'learned.yaml'
+    text = load_rig('cable_arm').text
+    rig.write_text(f'{text}\nresidual: {{file: learned.json}}\n', encoding='utf-8')
+    facts = {'trajectory': 'circle', 'model': 'cable_statics', 'laps': '1'}
+    BagWriter(tmp_path / 'bag', about_run(load_rig(rig), facts)).close()
+    rig.write_text(text, encoding='utf-8')
+    for again in (replay_direct, lambda bag: replay(bag, 1.0, ['tracker'])):
+        with pytest.raises(UsageError, match=f'A bag does not have the residual.*beside {rig}'):
+            again(tmp_path / 'bag')
