@@ -62,11 +62,18 @@ class RecorderNode(Node):
         )
         self._outside = {*OUTSIDE_TOPICS, rig.feedback.pose_topic}
         self._bag = BagWriter(Path(folder), about_run(rig, dict(parse_qsl(about))))
+        try:
+            self._begin(rig.name, folder, duration_s)
+        except BaseException:  # a signal ends the process at once while nodes are built
+            self._bag.close()
+            raise
+
+    def _begin(self, rig: str, folder: str, duration_s: float) -> None:
         self._subscriptions_by_topic: dict[str, Any] = {}
         self._skipped: set[str] = set()
         self._heard: set[str] = set()
         self._events = EventLog()
-        self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
+        self._heartbeat = Heartbeat(self, rig, fill=self._values)
         self._recording = f'recording to {folder}'
         self._silent_at_s = time.monotonic() + SILENT_S
         self._heartbeat.ok(self._recording)

@@ -166,6 +166,26 @@ def test_recorder_reports_a_stuck_disk_and_later_that_messages_may_be_missing(
     node.destroy_node()
 
 
+def test_a_bag_is_complete_if_a_signal_ends_the_recorder_while_it_starts(
+    context, tmp_path, monkeypatch
+):
+    from rclpy.parameter import Parameter
+    from rosbags.highlevel import AnyReader
+
+    from softarm_ros.nodes.recorder_node import RecorderNode
+
+    def interrupted(_):
+        raise SystemExit(0)  # as the handler of signals does
+
+    monkeypatch.setattr(RecorderNode, '_look', interrupted)
+    wants = {'rig': 'cable_arm', 'bag': str(tmp_path / 'bag'), 'twin_check_s': 0.0}
+    given = [Parameter(name, value=value) for name, value in wants.items()]
+    with pytest.raises(SystemExit):
+        RecorderNode(context=context, namespace='/brief_arm', parameter_overrides=given)
+    with AnyReader([tmp_path / 'bag']) as reader:
+        assert reader.message_count == 0
+
+
 def test_recorder_warns_once_if_no_message_of_the_arm_arrives(tmp_path):
     done = subprocess.run(
         [
