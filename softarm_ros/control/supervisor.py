@@ -394,6 +394,8 @@ class Supervisor:
         limit = self._heartbeat_timeout_s
         return [
             f'node {name} silent for {1e3 * age:.0f} ms (limit {1e3 * limit:.0f} ms)'
+            if np.isfinite(age)
+            else f'nothing received from node {name} yet'
             for name in self.required_nodes
             if (age := wall_s - self._alive.get(name, -np.inf)) > limit
         ]

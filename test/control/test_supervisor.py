@@ -69,6 +69,15 @@ def test_supervisor_waits_for_every_node_and_runs_on_start_request():
     assert rig.run(1.0).motion_allowed
 
 
+def test_an_emergency_stop_before_a_node_was_heard_names_the_node():
+    rig = Rig()
+    rig.alive = {'tracker'}
+    rig.run(0.1)
+    rig.supervisor.request_estop(rig.now)
+    refused = rig.supervisor.request_reset(rig.now)
+    assert refused == (False, 'still faulty: nothing received from node plant yet')
+
+
 def test_supervisor_waits_without_time_limit_and_names_the_missing_node():
     rig = Rig()
     rig.alive = {'tracker'}
