@@ -142,12 +142,17 @@ class RunMonitor(GraphListener):
     def _on_reference(self, reference: StampedPoses, sent: int) -> None:
         self._references.append((reference.stamp_ns, reference.rows[0, :3]))
 
+    # Messages of a wrong size, from a foreign node, are not part of the record.
+
     def _on_configuration(self, command: JointValues, sent: int) -> None:
-        self._configurations[command.stamp_ns] = command.position
+        if command.position.size == self._dof:
+            self._configurations[command.stamp_ns] = command.position
 
     def _on_state(self, state: JointValues, sent: int) -> None:
+        if state.position.size != self._actuators:
+            return
         nothing = np.full(self._actuators, np.nan)  # if no effort is measured
-        effort = state.effort if state.effort.size else nothing
+        effort = state.effort if state.effort.size == self._actuators else nothing
         self._states.append((state.stamp_ns, state.position, effort))
 
     def _on_tip(self, tip: StampedPoses, sent: int) -> None:
@@ -158,6 +163,8 @@ class RunMonitor(GraphListener):
         self._truth.add([(1e-9 * tip.stamp_ns, tip.rows[0, :3])])
 
     def _on_command(self, command: JointValues, sent: int) -> None:
+        if command.position.size != self._actuators:
+            return
         self._commands[command.stamp_ns] = command.position
         self._command_sent[command.stamp_ns] = sent
 

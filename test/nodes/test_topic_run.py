@@ -159,6 +159,25 @@ def assert_same_periods(record, rig):
     assert record.error().mean < 0.02
 
 
+def test_a_record_leaves_out_messages_of_a_wrong_size():
+    from softarm_ros.nodes.run_monitor import RunMonitor
+    from softarm_ros.nodes.wire import JointValues, StampedPoses
+
+    names = ('a', 'b')
+    with RunMonitor(
+        '/some_arm', names, names, pose_topic='tip/pose', simulated_time=True
+    ) as monitor:
+        take = (monitor._on_state, monitor._on_command, monitor._on_configuration)
+        for stamp, size in ((1, 2), (2, 0), (3, 1), (4, 5)):
+            values = JointValues(stamp, (), np.ones(size), np.empty(0), np.empty(0))
+            for each in take:
+                each(values, stamp)
+        monitor._on_reference(StampedPoses(5, 'base', np.zeros((1, 7))), 5)
+        samples = monitor.samples()
+    for values in (samples.position, samples.command, samples.configuration):
+        np.testing.assert_array_equal(values, [[1.0, 1.0]])
+
+
 def test_instance_lock_is_freed_at_the_end_of_its_block():
     with instance_lock('some_rig'):
         pass
