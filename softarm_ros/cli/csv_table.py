@@ -38,7 +38,8 @@ class CsvTable:
                     elif row:
                         self._begin(row)
         except (OSError, UnicodeDecodeError, csv.Error) as error:
-            raise MeasurementError(f'{path}: cannot be read ({error})') from None
+            why = getattr(error, 'strerror', None) or error
+            raise MeasurementError(f'{path}: cannot be read ({why})') from None
         if not len(self):
             raise MeasurementError(f'{path}: expected a heading and rows of numbers')
 

@@ -41,6 +41,7 @@ AFTERMATH_S = 0.4
 SILENCE_S = 10.0
 FIRST_WORD_S = 300.0  # nodes may have to compile, on a busy machine
 PATH_POINTS = 400
+GOALS_KEPT_S = 600.0  # of the cycles of a run with goals, which has no end of its own
 PLAYER = 'player'  # it publishes recorded commands, which a running arm would follow
 DEVICE_EXECUTABLES = ('device_node', 'emulator_node')
 
@@ -72,10 +73,11 @@ def run_topics(
 
     """
     # Imported here because it needs ROS.
-    from softarm_ros.nodes.run_monitor import RunMonitor
+    from softarm_ros.nodes.run_monitor import KEPT_S, RunMonitor
 
     plan = _plan(rig, options)
     simulated = options.rate != 1.0
+    kept_s = GOALS_KEPT_S if options.goals else KEPT_S
     with (
         instance_lock(rig.name),
         # Held: nodes import their modules while this process looks for others in the graph.
@@ -86,6 +88,7 @@ def run_topics(
             rig.actuator_names,
             pose_topic=rig.feedback.pose_topic,
             simulated_time=simulated,
+            kept_s=kept_s,
         ) as monitor,
     ):
         discovery = Discovery()
@@ -116,6 +119,9 @@ def run_topics(
             for e in outcome.events
         ]
         samples = monitor.samples()
+        if monitor.forgets:
+            note = f'the record has the cycles of the last {kept_s:g} s; a bag has all of them'
+            reported.append(Event(max(now - origin, 0.0), 'info', 'run', note))
         return RunRecord(
             info,
             samples,

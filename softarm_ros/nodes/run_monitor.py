@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import deque
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -23,6 +24,8 @@ from softarm_ros.runtime.run_record import LoopTiming, Samples
 from softarm_ros.runtime.true_tips import TrueTips
 
 QUEUE = 2000
+KEPT_S = 3600.0
+_BEFORE_NS = 1_000_000_000  # kept of the other topics before the first cycle that is kept
 IDLE = 'idle'
 RECORDER = 'recorder'
 RECORDED = (
@@ -47,6 +50,9 @@ class RunMonitor(GraphListener):
     A row of the record is one control cycle: reference and measured tip with the same time stamp,
     and the commands in effect at that time. The latency uses the middleware's time of sending, so
     it does not depend on when this process reads the message.
+
+    Only cycles of the last `kept_s` [s] are kept: a cycle takes two kilobytes, and a run may last
+    for days.
     """
 
     def __init__(
@@ -57,6 +63,7 @@ class RunMonitor(GraphListener):
         *,
         pose_topic: str,
         simulated_time: bool,
+        kept_s: float = KEPT_S,
     ) -> None:
         super().__init__(
             'run_monitor',
@@ -68,12 +75,14 @@ class RunMonitor(GraphListener):
         self._simulated = simulated_time
         self._events: dict[tuple[str, int], Event] = {}
         self._phases: list[tuple[float, str, int]] = []
-        self._references: list[tuple[int, Array]] = []
+        self._kept_ns = round(kept_s * 1e9)
+        self.forgets = False
+        self._references: deque[tuple[int, Array]] = deque()
         self._tips: dict[int, Array] = {}
         self._truth = TrueTips()
         self._configurations: dict[int, Array] = {}
         self._commands: dict[int, Array] = {}
-        self._states: list[tuple[int, Array, Array]] = []
+        self._states: deque[tuple[int, Array, Array]] = deque()
         self._pose_sent: dict[int, int] = {}
         self._command_sent: dict[int, int] = {}
         self._recorded = (*RECORDED, pose_topic)
@@ -102,6 +111,7 @@ class RunMonitor(GraphListener):
         if time.monotonic() >= self._take_at_s:
             self._take_at_s = time.monotonic() + TAKE_S
             super().take_in()
+            self._forget()
 
     def close(self) -> None:
         """Empty the taps a last time, then close as `GraphListener` does."""
@@ -111,6 +121,30 @@ class RunMonitor(GraphListener):
     def _take_in_now(self) -> None:
         if not self._closed:
             super().take_in()
+
+    def _forget(self) -> None:
+        """Drop what is older than the cycles to keep."""
+        if not self._references:
+            return
+        newest = self._references[-1][0]
+        first, last = newest - self._kept_ns, newest + self._kept_ns
+        while self._references[0][0] < first:
+            self._references.popleft()
+            self.forgets = True
+        first -= _BEFORE_NS
+        while self._states and self._states[0][0] < first:
+            self._states.popleft()
+        self._truth.forget_before(1e-9 * first)
+        by_stamp: tuple[dict[int, Any], ...] = (
+            self._tips,
+            self._configurations,
+            self._commands,
+            self._pose_sent,
+            self._command_sent,
+        )
+        for values in by_stamp:
+            while not first <= (oldest := next(iter(values), first)) <= last:
+                del values[oldest]
 
     def hears_all(self, names: Sequence[str]) -> bool:
         """

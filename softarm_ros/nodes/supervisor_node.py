@@ -143,7 +143,7 @@ class SupervisorNode(SelfPaced, Node):
     def _offer_services(self) -> None:
         watch = self._supervisor
         self._offer('estop', lambda now, wall: watch.request_estop(now))
-        self._offer('reset', watch.request_reset)
+        self._offer('reset', self._reset)
         self._offer('start', watch.request_start)
         self._offer('stop', lambda now, wall: watch.request_stop(now))
 
@@ -155,6 +155,19 @@ class SupervisorNode(SelfPaced, Node):
             return reply
 
         self.create_service(Trigger, f'~/{name}', answer)
+
+    def _reset(self, now_s: float, wall_s: float) -> tuple[bool, str]:
+        done, message = self._supervisor.request_reset(now_s, wall_s)
+        # Sensors report problems, too, but do not latch them.
+        latched = [
+            name
+            for name, health in self._healths.items()
+            if name not in self._sensors and 'problem 1' in health.values
+        ]
+        if done or not latched:
+            return done, message
+        calls = ' and '.join(f'{name}/reset' for name in latched)
+        return done, f'{message}; when the device is in order again, call {calls}, then this'
 
     # -- inputs
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 
 import numpy as np
@@ -13,7 +14,7 @@ class TrueTips:
     """Collects true tip positions as they arrive, and looks them up by time afterwards."""
 
     def __init__(self) -> None:
-        self._rows: list[tuple[float, Array]] = []
+        self._rows: deque[tuple[float, Array]] = deque()
 
     def __bool__(self) -> bool:
         return bool(self._rows)
@@ -21,6 +22,11 @@ class TrueTips:
     def add(self, rows: Iterable[tuple[float, Array]]) -> None:
         """Take positions (3,) [m] with their times [s]."""
         self._rows.extend(rows)
+
+    def forget_before(self, time_s: float) -> None:
+        """Drop the positions that came before the first one of a time [s] or later."""
+        while self._rows and self._rows[0][0] < time_s:
+            self._rows.popleft()
 
     def at(self, times_s: Array) -> Array:
         """

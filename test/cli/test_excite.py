@@ -224,6 +224,7 @@ def test_the_same_seed_writes_the_same_file_within_the_speed_limits(tmp_path):
         (('--dwell-s', '0'), 'above 0'),
         (('--csv', 'nowhere/x.csv'), 'nowhere/x.csv: cannot be written'),
         (('--live', '--load-kg', '0.1'), 'hang it yourself'),
+        (('--live', '--csv', __file__), 'a recording of a running arm needs a new file'),
     ],
 )
 def test_invalid_options_of_excite_are_refused(tmp_path, arguments, message):

@@ -73,6 +73,7 @@ def test_unplugged_stepper_board_stops_the_cables_until_a_reset(cable):
     reply = cable.call('supervisor/reset')
     assert not reply.success
     assert 'link: lost' in reply.message
+    assert reply.message.endswith('in order again, call steppers/reset, then this')
     stood = at_rest(cable)
     cable.spin(0.5)
     assert at_rest(cable) == stood

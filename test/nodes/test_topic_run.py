@@ -178,6 +178,36 @@ def test_a_record_leaves_out_messages_of_a_wrong_size():
         np.testing.assert_array_equal(values, [[1.0, 1.0]])
 
 
+def test_record_keeps_the_cycles_of_the_last_seconds_only():
+    from softarm_ros.nodes.run_monitor import RunMonitor
+    from softarm_ros.nodes.wire import JointValues, StampedPoses
+
+    names, nothing, step_ns = ('a', 'b'), np.empty(0), 10_000_000
+    with RunMonitor(
+        '/some_arm', names, names, pose_topic='tip/pose', simulated_time=True, kept_s=2.0
+    ) as monitor:
+        ahead = StampedPoses(10**18, 'base', np.zeros((1, 7)))
+        monitor._on_tip(ahead, 0)  # a wrong clock must not keep all that follows
+        for k in range(1, 1001):
+            pose = StampedPoses(k * step_ns, 'base', np.full((1, 7), float(k)))
+            values = JointValues(k * step_ns, (), np.full(2, float(k)), nothing, nothing)
+            for take in (monitor._on_reference, monitor._on_tip, monitor._on_true_tip):
+                take(pose, k)
+            for take in (monitor._on_state, monitor._on_command, monitor._on_configuration):
+                take(values, k)
+            monitor._take_at_s = 0.0
+            monitor.take_in()
+        kept = [monitor._tips, monitor._commands, monitor._configurations, monitor._states]
+        assert [len(one) for one in kept] == [301] * 4
+        assert len(monitor._truth._rows) == 301
+        samples = monitor.samples()
+    assert monitor.forgets
+    assert len(samples.time_s) == 201
+    cycles = np.arange(800.0, 1001.0)
+    for values in (samples.tip, samples.true_tip, samples.position, samples.command):
+        np.testing.assert_allclose(values[:, 0], cycles)
+
+
 def test_instance_lock_is_freed_at_the_end_of_its_block():
     with instance_lock('some_rig'):
         pass

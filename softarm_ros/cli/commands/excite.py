@@ -71,6 +71,8 @@ def excite(
         raise UsageError(
             '--load-kg hangs a weight on a simulated arm; with --live hang it yourself'
         )
+    if live and csv.exists():
+        raise UsageError(f'--csv {csv}: exists; a recording of a running arm needs a new file')
     if load_kg is not None:
         chosen.append(f'tip_load_kg={load_kg!r}')
     arm = load_rig(rig, chosen)
@@ -90,7 +92,10 @@ def excite(
     if rows is not None:
         write_excitation(arm, rows, csv)
         read = 'poses at rest' if plan.at_rest else 'rows'
-        typer.echo(f'{arm.name}: {len(plan.places)} places, {len(rows.commands)} {read}: {csv}')
+        places = f'{len(plan.places)} places'
+        if kind in ('random', 'steps') and len(plan.places) < count:
+            places += f' (of {count} drawn; the others are beyond the limits)'
+        typer.echo(f'{arm.name}: {places}, {len(rows.commands)} {read}: {csv}')
     if why:
         written = '' if rows is not None else ', nothing was read'
         typer.echo(f'{arm.name}: ended early{written}: {why}', err=True)
