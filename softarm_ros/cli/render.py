@@ -48,6 +48,9 @@ def render(rig: Rig, motion: Motion, path: Path, seconds: float) -> Path:
         _WRITERS[path.suffix.lower()](rig, motion, path, seconds)
     except OSError as error:
         raise UsageError(f'{path}: cannot be written ({error.strerror or error})') from None
+    except KeyboardInterrupt:
+        path.unlink(missing_ok=True)  # a part of the animation
+        raise
     return path
 
 

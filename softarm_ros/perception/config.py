@@ -110,7 +110,7 @@ class PlausibilityConfig(ConfigBlock):
 class PoseSensorConfig(ConfigBlock):
     """A sensor that sees bodies or points of the arm."""
 
-    rate_hz: Positive = Field(description='expected exposures per second')
+    rate_hz: float = Field(ge=0.1, le=1e4, description='expected exposures per second')
     timeout_s: Positive = Field(
         default=0.25, description='time without a frame after which the device counts as lost'
     )

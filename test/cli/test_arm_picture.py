@@ -155,6 +155,24 @@ def test_a_video_has_the_requested_frames_duration_and_size(tmp_path, rig, motio
     reader.close()
 
 
+@pytest.mark.parametrize('ending', ['gif', 'mp4'])
+def test_an_interrupted_animation_leaves_no_file(tmp_path, rig, motion, monkeypatch, ending):
+    pytest.importorskip('imageio_ffmpeg', reason='imageio-ffmpeg is not installed')
+    whole = frames(rig, motion, 1, 100)
+    image = next(whole)
+
+    def interrupted(*_):
+        yield image
+        yield image
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr('softarm_ros.cli.render.frames', interrupted)
+    path = tmp_path / f'arm.{ending}'
+    with pytest.raises(KeyboardInterrupt):
+        render(rig, motion, path, 1.0)
+    assert not path.exists()
+
+
 # imageio_ffmpeg leaves its broken pipe to the garbage collector.
 @pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
 def test_video_on_a_full_disk_is_refused_in_one_line(tmp_path, rig, motion):
