@@ -218,7 +218,8 @@ SINGLE = [
         'rate_hz: 100.0                      # [A]',
         'delay_s: 0.01 # ',
         'pose_topic:',
-        'sensors.pose_topic.rate_hz: missing; expected a number >= 0.1 and <= 10000 (how often poses arrive)',
+        'sensors.pose_topic.rate_hz: missing; expected a number >= 0.1 and <= 10000 '
+        '(how often poses arrive)',
     ),
     (
         'actuator of no section',
