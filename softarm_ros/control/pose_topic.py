@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PoseRate
 from softarm_ros.geometry.parts import Part
 
 KIND = 'pose_topic'
@@ -13,7 +13,7 @@ KIND = 'pose_topic'
 class PoseTopicConfig(ConfigBlock):
     """Properties of poses that reach the control cycle, from a driver in any package."""
 
-    rate_hz: float = Field(ge=0.1, le=1e4, description='how often poses arrive')
+    rate_hz: PoseRate = Field(description='how often poses arrive')
     delay_s: NonNegative = Field(
         default=0.01, description='from the exposure of a pose to its arrival'
     )

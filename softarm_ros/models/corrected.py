@@ -73,9 +73,13 @@ class CorrectedModel(PlainPostures):
         """Return the corrected tip (3,) [m] and its derivative (3, dof)."""
         tip, jacobian = self.physics.tip_and_jacobian(configuration)
         command = self.physics.actuation_of(configuration)
-        slope = self.residual.settled_slope(command)[-1, :3]
-        by_configuration = slope @ self.physics.actuation_jacobian(configuration)
-        return tip + self.residual.settled(command)[-1, :3], jacobian + by_configuration
+        slope = self._correction_slope(configuration, command)
+        return tip + self.residual.settled(command)[-1, :3], jacobian + slope
+
+    def _correction_slope(self, configuration: Array, actuation: Array) -> Array:
+        """Return the derivative (3, dof) of the correction of the tip."""
+        slope = self.residual.settled_slope(actuation)[-1, :3]
+        return np.asarray(slope @ self.physics.actuation_jacobian(configuration))
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per actuation (6, m), for small rotations by the correction."""
@@ -112,11 +116,14 @@ class CorrectedModel(PlainPostures):
                 )
             elif not solution.converged:
                 break
-            _, plain = self.physics.tip_and_jacobian(shape.configuration)
-            _, slope = self.tip_and_jacobian(shape.configuration)
+            if distance < limit:
+                break
+            q = shape.configuration
+            _, plain = self.physics.tip_and_jacobian(q)
+            slope = plain + self._correction_slope(q, self.physics.actuation_of(q))
             way = plain @ np.linalg.pinv(slope) @ (goal - shape.tip[:3, 3])
             shifted = solution.shape.tip[:3, 3] + way
-            if distance < limit or np.linalg.norm(shifted - aim) < limit:
+            if np.linalg.norm(shifted - aim) < limit:
                 break
             aim, guess = shifted, solution.actuation
         assert nearest is not None

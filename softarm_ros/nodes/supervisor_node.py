@@ -216,9 +216,8 @@ class SupervisorNode(SelfPaced, Node):
             self._phase = Phase(values.get('phase', Phase.IDLE))
         if self._watch is None:
             return
-        tracks = self._phase is Phase.TRACK
-        error_mm = conversions.number_of(values, 'error_mm') if tracks else None
-        self._watch.on_tracking_error(None if error_mm is None else 1e-3 * error_mm)
+        error_mm = conversions.number_of(values, 'error_mm')
+        self._watch.on_tracking_error(1e-3 * error_mm if self._phase is Phase.TRACK else None)
         self._supervisor.on_problem('sections', values.get('sections') or None)
 
     def _judge_feedback(self) -> None:

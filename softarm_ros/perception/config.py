@@ -8,7 +8,7 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PoseRate, Positive
 from softarm_ros.geometry.sightings import Place
 
 BASE = 'base'
@@ -110,7 +110,7 @@ class PlausibilityConfig(ConfigBlock):
 class PoseSensorConfig(ConfigBlock):
     """A sensor that sees bodies or points of the arm."""
 
-    rate_hz: float = Field(ge=0.1, le=1e4, description='expected exposures per second')
+    rate_hz: PoseRate = Field(description='expected exposures per second')
     timeout_s: Positive = Field(
         default=0.25, description='time without a frame after which the device counts as lost'
     )

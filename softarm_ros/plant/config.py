@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, TypeVar
+from typing import Annotated, Any, ClassVar, TypeVar
 
 from pydantic import (
     ConfigDict,
@@ -18,6 +18,7 @@ from softarm_ros.plant.machine import Draw, MachineConfig, as_drawn, draws
 
 Three = tuple[Finite, Finite, Finite]
 NONE: Three = (0.0, 0.0, 0.0)
+TimeStep = Annotated[float, Field(ge=1e-6, le=0.01)]  # shorter ones would take hours
 
 
 class PlantSectionConfig(ConfigBlock):
@@ -132,7 +133,7 @@ class PlantBase(ConfigBlock):
         description='medium that actually surrounds the arm (`softarm parts medium`); default: '
         '`medium` of the rig',
     )
-    time_step_s: float = Field(ge=1e-6, le=0.01, default=0.002)
+    time_step_s: TimeStep = 0.002
     mocap: SerializeAsAny[MocapConfig] = Field(
         alias='pose_sensor', description='actual pose sensor'
     )

@@ -1,4 +1,4 @@
-"""Parse launch arguments, which arrive as text; errors name the argument."""
+"""Parse arguments of launch files and commands, which are text, and write settings as such."""
 
 from __future__ import annotations
 
@@ -35,6 +35,11 @@ def number(name: str, text: str) -> float:
     if not math.isfinite(value):
         raise _refused(name, text, 'a finite number')
     return value
+
+
+def setting_options(settings: Iterable[str]) -> list[str]:
+    """Return the words of a command line that give settings, as `--set` `field=value`."""
+    return [word for setting in settings for word in ('--set', setting)]
 
 
 def settings_of(

@@ -9,6 +9,7 @@ import subprocess
 from collections.abc import Iterator
 
 from softarm_ros.own_module import own_module
+from softarm_ros.rigs.arguments import setting_options
 from softarm_ros.rigs.schema import Rig
 
 _GRACE_S = 3.0
@@ -24,8 +25,7 @@ def viewer_process(rig: Rig, opened: bool = False) -> Iterator[None]:
     """
     source = str(rig.source) if rig.source else rig.name
     command = own_module('softarm_ros.cli', 'view', source, '--no-runs')
-    for setting in rig.settings:
-        command += ['--set', setting]
+    command += setting_options(rig.settings)
     if opened:
         command.append('--open')
     # Ctrl-C in a terminal ends the run, and the run ends its viewer.

@@ -11,6 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 from softarm_ros.own_module import own_module
+from softarm_ros.rigs.arguments import setting_options
 from softarm_ros.rigs.part_registry import kinds_of
 from softarm_ros.rigs.schema import Rig
 
@@ -26,7 +27,7 @@ def run_command(rig: Rig, trajectory: str, controller: str, model: str) -> list[
     words += ['--goals'] if trajectory == GOALS else ['--trajectory', trajectory]
     words += [] if controller == _OWN else ['--controller', controller]
     words += [] if model == _OWN else ['--model', model]
-    return words + [word for setting in rig.settings for word in ('--set', setting)]
+    return words + setting_options(rig.settings)
 
 
 class RunControls:

@@ -11,9 +11,7 @@ from softarm_ros.models.arm_model import ArmModel, Posture
 _MOTION = 0.65  # share of the reference's speed; the rest allows the Jacobian to change on the way
 _ACTUATORS = 0.6  # share of the actuators' limits; feedback needs the rest
 _STIFF = 0.2  # least tip motion assumed for a change by one scale, as a share of the arm's length
-_GROWTH = (
-    20.0  # factor by which a coordinate may come to move the tip more: 14 on the shipped arms
-)
+_GROWTH = 20.0  # factor by which a coordinate may come to move the tip more, on the way
 
 
 def least_duration_s(

@@ -7,7 +7,7 @@ import math
 from pydantic import Field, model_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
-from softarm_ros.plant.config import PlantBase
+from softarm_ros.plant.config import PlantBase, TimeStep
 
 
 class RelayConfig(ConfigBlock):
@@ -95,7 +95,7 @@ class PlantBackboneConfig(ConfigBlock):
 class PamPlantConfig(PlantBase):
     """The simulated muscle arm."""
 
-    time_step_s: float = Field(ge=1e-6, le=0.01, default=0.005)
+    time_step_s: TimeStep = 0.005
     intervals: int = Field(
         ge=4,
         le=100,
