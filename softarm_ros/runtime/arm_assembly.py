@@ -11,9 +11,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softarm_ros.control.gripper import GRIPPER
+from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.world import World
 from softarm_ros.rigs.devices import Devices
-from softarm_ros.rigs.errors import RigError, listed
+from softarm_ros.rigs.errors import Problem, RigError, listed
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import built_part, find_part
 from softarm_ros.rigs.rig_files import find_rig
@@ -49,7 +50,7 @@ def build_plant(rig: Rig, seed: int) -> Plant:
     Raises
     ------
     RigError
-        If the rig has no plant.
+        If the rig has no plant, or its plant finds no rest position.
 
     """
     config = rig.plant_for('sim').of_machine(seed)
@@ -64,9 +65,12 @@ def build_plant(rig: Rig, seed: int) -> Plant:
         rig.arm.payload_density_kg_m3,
         None if grips is None else _gripper_part(rig).builder(SIMULATED)(grips),
     )
-    plant: Plant = built_part(
-        part, part.builder(role)(config, drives, world, seed), 'look_with', 'actuator_state'
-    )
+    try:
+        simulated = part.builder(role)(config, drives, world, seed)
+    except PlantError as error:
+        problem = Problem(('plant',), f'the simulated arm finds no rest position: {error}')
+        raise RigError(str(rig.source or ''), [problem]) from error
+    plant: Plant = built_part(part, simulated, 'look_with', 'actuator_state')
     plant.expect(len(rig.actuator_names))
     sensor = sensor_part(config.mocap.kind)
     eyes = sensor.builder(SIMULATED)(config.mocap, seed)

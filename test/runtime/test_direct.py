@@ -8,6 +8,7 @@ import pytest
 
 from softarm_ros.control.controller import Motion
 from softarm_ros.control.controllers.resolved_rate import ResolvedRate
+from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
@@ -42,6 +43,12 @@ def test_run_interrupted_before_its_first_cycle_gives_an_empty_record():
     assert stopped.error() is None
     assert stopped.timing.cycles == 0
     assert stopped.timing.compute_p50_ms is None
+
+
+def test_plant_without_a_rest_position_is_refused_by_rig_file_and_block():
+    heavy = load_rig('cable_arm', ['plant.sections[0].body_mass_kg=1e9'])
+    with pytest.raises(RigError, match=r'cable_arm.yaml: plant: .* no rest position: segment 9'):
+        build_plant(heavy, 0)
 
 
 def run_for(rig, cycles):
