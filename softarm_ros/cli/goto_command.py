@@ -9,7 +9,7 @@ import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED, stop_on_signals
-from softarm_ros.rigs.rig_files import argument_of
+from softarm_ros.rigs.rig_files import rig_arguments
 from softarm_ros.rigs.schema import Rig
 
 if TYPE_CHECKING:
@@ -84,8 +84,8 @@ def require_arm(client: GoalClient, rig: Rig) -> None:
     """Raise UsageError, with advice, if no arm takes goals or the arm may not move."""
     missing = client.wait_until_heard()
     if missing is not None:
-        argument = argument_of(rig.name, rig.source)
-        raise UsageError(f'{rig.name}: {missing}; start one: softarm run {argument} --goals')
+        arguments = rig_arguments(rig.name, rig.source, rig.settings)
+        raise UsageError(f'{rig.name}: {missing}; start one: softarm run {arguments} --goals')
     held = why_held(client)
     if held:
         raise UsageError(f'{rig.name} may not move: {held}')

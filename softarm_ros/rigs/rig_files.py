@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from softarm_ros.rigs.arguments import setting_options
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.yaml_document import read_yaml
 from softarm_ros.share_folder import share_folder
@@ -48,10 +50,10 @@ def find_rig(name_or_path: str | Path) -> Path:
     raise RigError('', f'unknown rig {text!r}{hint}; known: {listed(files)}, or a .yaml file')
 
 
-def argument_of(name: str, source: Path | None) -> str:
-    """Return the command-line argument for a rig: a built-in name, or its file, quoted."""
+def rig_arguments(name: str, source: Path | None, settings: Sequence[str]) -> str:
+    """Return a rig on a command line: a built-in name or its file, and settings, quoted."""
     own = source is None or source in (path.resolve() for path in _rig_files())
-    return name if own else shlex.quote(str(source))
+    return shlex.join([name if own else str(source), *setting_options(settings)])
 
 
 def is_path(text: str) -> bool:

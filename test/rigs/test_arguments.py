@@ -4,6 +4,8 @@ import pytest
 
 from softarm_ros.rigs.arguments import number, settings_of, switch, whole
 from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.rig_files import find_rig, rig_arguments
 
 
 @pytest.mark.parametrize('text', ['true', 'True', 'TRUE', '1', 'yes', 'on', ' true '])
@@ -47,3 +49,14 @@ def test_settings_are_split_and_overridden_by_the_controller_argument():
     last = 'controller.kind=damped_inverse'
     found = settings_of(['controller.kind=resolved_rate'], controller='damped_inverse')
     assert found[-1] == last
+
+
+def test_command_line_of_a_rig_has_its_name_or_file_and_its_settings_quoted(tmp_path):
+    loaded = load_rig('cable_arm', ['tip_load_kg=0.01', 'gravity_m_s2=[0, 0, 0]'])
+    assert rig_arguments(loaded.name, loaded.source, loaded.settings) == (
+        "cable_arm --set tip_load_kg=0.01 --set 'gravity_m_s2=[0, 0, 0]'"
+    )
+    own = tmp_path / 'my arm.yaml'
+    own.write_text(find_rig('cable_arm').read_text())
+    mine = load_rig(own)
+    assert rig_arguments(mine.name, mine.source, mine.settings) == f"'{own}'"

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import io
 import queue
-import shlex
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -22,8 +21,7 @@ from softarm_ros.cli.viewer.panel import Panel
 from softarm_ros.cli.viewer.runs import RunControls
 from softarm_ros.cli.viewer.scene import ArmScene
 from softarm_ros.cli.viewer.standpoint import Standpoint, standpoint
-from softarm_ros.rigs.arguments import setting_options
-from softarm_ros.rigs.rig_files import argument_of
+from softarm_ros.rigs.rig_files import rig_arguments
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.part_failure import FailureWords
 from softarm_ros.runtime.view_state import ViewState
@@ -71,12 +69,11 @@ class Viewer:
         self._server.gui.set_panel_label(rig.name)
         self.scene = ArmScene(self._server.scene, rig)
         limits, names = rig.actuator_limits(), rig.model().configuration_names
-        options = setting_options(rig.settings)
         self._chosen: queue.SimpleQueue[list[str]] = queue.SimpleQueue()
         self.panel = Panel(
             self._server.gui,
             rig.name,
-            ' '.join([argument_of(rig.name, rig.source), *map(shlex.quote, options)]),
+            rig_arguments(rig.name, rig.source, rig.settings),
             limits,
             names,
             rig.model_names,
