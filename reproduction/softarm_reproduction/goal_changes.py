@@ -1,8 +1,4 @@
-"""
-Change targets in mid-motion and check the motion of reference, command and plant.
-
-With `--one-step`, measure how a single motor step moves the tip of an arm at rest.
-"""
+"""Change targets in mid-motion and check the motion of reference, command and plant."""
 
 from __future__ import annotations
 
@@ -12,20 +8,17 @@ from collections import Counter
 from dataclasses import dataclass, field
 
 import numpy as np
-from scipy.signal import savgol_filter
 
+from softarm_reproduction.derivatives import WINDOW_S, derivative
 from softarm_reproduction.nominal import NOMINAL
 from softarm_ros import load_rig
 from softarm_ros.control.goals.goal import GoalState, point_goal
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.plant.config import PlantConfig
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.rigs.arguments import settings_of
-from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.arms.muscle import MuscleArm
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_goal_loop, goal_speed_m_s
 from softarm_ros.runtime.goal_loop import GoalLoop
 from softarm_ros.runtime.loop import Phase
@@ -48,10 +41,6 @@ _SHORT_S, _LONG_S, _LONG_SHARE = 0.3, 3.0, 0.1  # longest waits between targets,
 _STILL_M = 1e-9
 # The tracker limits actuator speed and acceleration by a first-order approximation.
 _FIRST_ORDER = 0.01
-# The plant's motion is differentiated by cubic fits over this window: a load cell's step of 0.01 N
-# within 10 ms already exceeds the acceleration limit of fishbone_arm.
-_WINDOW_S = 0.1
-_LOOK_S, _SETTLED_S, _ANSWER_S = 0.01, 5.0, 1.0  # of a single motor step
 
 
 @dataclass(frozen=True)
@@ -260,70 +249,6 @@ def change_targets(rig: Rig, changes: int, seed: int) -> Changes:
     )
 
 
-@dataclass(frozen=True)
-class OneStep:
-    """
-    The largest response of a resting arm's tip to a single motor step.
-
-    Attributes
-    ----------
-    way_m : float
-        Displacement of the tip from rest to rest.
-    tip_m_s2, tip_m_s3 : float
-        Largest acceleration and jerk of the true tip, over 0.1 s as in `Changes`.
-    limits : (float, float)
-        Limits of the reference [m/s^2, m/s^3].
-
-    """
-
-    way_m: float
-    tip_m_s2: float
-    tip_m_s3: float
-    limits: tuple[float, float]
-
-
-def one_step(rig: Rig) -> OneStep:
-    """
-    Move each motor by one step with its backlash taken up; return the largest response.
-
-    No sensor or controller is involved: one step is the smallest motion a controller can command.
-
-    Raises
-    ------
-    ValueError
-        If the arm has no stepper motors.
-
-    """
-    config = rig.plant_for('sim')
-    if not isinstance(config, PlantConfig) or not isinstance(rig.arm, CableArm):
-        raise ValueError(f'{rig.name}: has no stepper motors')
-    step, backlash = config.stepper.step_m, config.stepper.backlash_m
-    ways, answers = [], []
-    for motor in range(len(rig.actuator_names)):
-        plant, tips = build_plant(rig, 0), []
-        wound = np.zeros(len(rig.actuator_names))
-        wound[motor] = step * np.ceil(backlash / step + 1.0)
-        for _ in range(round(_SETTLED_S / _LOOK_S)):
-            plant.step(wound, _LOOK_S)
-        before = plant.true_section_tips()[-1, :3, 3]
-        further = wound.copy()
-        further[motor] += step
-        for k in range(round(2.0 * _ANSWER_S / _LOOK_S)):
-            plant.step(wound if k < round(_ANSWER_S / _LOOK_S) else further, _LOOK_S)
-            tips.append(plant.true_section_tips()[-1, :3, 3].copy())
-        ways.append(float(np.linalg.norm(tips[-1] - before)))
-        answers.append(
-            [
-                float(np.max(np.linalg.norm(_smoothed(tips, order, _LOOK_S), axis=1)))
-                for order in (2, 3)
-            ]
-        )
-    acceleration, jerk = np.max(answers, axis=0)
-    tracker = rig.tracker
-    limits = float(tracker.max_acceleration_m_s2), float(tracker.max_jerk_m_s3)
-    return OneStep(max(ways), float(acceleration), float(jerk), limits)
-
-
 def _started(rig: Rig, seed: int) -> _Run:
     """Return a run whose supervisor has reached the state RUNNING."""
     loop = build_goal_loop(rig)
@@ -409,7 +334,7 @@ def _servo_shares(run: _Run, rig: Rig) -> tuple[float, float] | None:
 def _window_s(rig: Rig) -> float:
     """Return the time window [s] over which actuator speeds are computed."""
     if not isinstance(rig.arm, MuscleArm):
-        return _WINDOW_S
+        return WINDOW_S
     # While open, a valve moves its muscle faster than the command limit, which is its slowest
     # speed. The mean speed is that over a cycle: longest pulse, guard time, next command.
     valves = rig.arm.valves
@@ -422,24 +347,9 @@ def _left(run: _Run) -> float:
     return float(np.max(np.abs(at - np.array(run.command)[: len(at)])))
 
 
-def _smooth(run: _Run, rows: list[Array], order: int, window_s: float = _WINDOW_S) -> Array:
+def _smooth(run: _Run, rows: list[Array], order: int, window_s: float = WINDOW_S) -> Array:
     """Return a derivative of rows recorded at every supervisor step, by cubics over a window."""
-    return _smoothed(rows, order, run.loop.period_s / run.arm.looks, window_s)
-
-
-def _smoothed(rows: list[Array], order: int, step: float, window_s: float = _WINDOW_S) -> Array:
-    points = max(round(window_s / step) // 2 * 2 + 1, 5)
-    return np.asarray(
-        savgol_filter(np.array(rows), points, 3, deriv=order, delta=step, axis=0, mode='interp')
-    )
-
-
-def _line(name: str, step: OneStep) -> str:
-    return (
-        f'{name}: one motor step moves the tip by {1e3 * step.way_m:.2f} mm; over 0.1 s '
-        f'{step.tip_m_s2:.3f} m/s^2, {step.tip_m_s3:.2f} m/s^3 (limits of the reference: '
-        f'{step.limits[0]:.3f}, {step.limits[1]:.2f})'
-    )
+    return derivative(rows, order, run.loop.period_s / run.arm.looks, window_s)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -449,19 +359,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument('--changes', type=int, default=1000)
     parser.add_argument('--seed', type=int, default=0)
     parser.add_argument('--set', action='append', default=[], metavar='FIELD=VALUE')
-    parser.add_argument(
-        '--one-step', action='store_true', help='measure single motor steps of an arm at rest'
-    )
     options = parser.parse_args(arguments)
     settings = (*NOMINAL, *settings_of(options.set))
     failed = False
     for name in options.rigs:
-        if options.one_step:
-            try:
-                print(_line(name, one_step(load_rig(name, settings))), flush=True)
-            except ValueError as error:
-                print(error, flush=True)
-            continue
         result = change_targets(load_rig(name, settings), options.changes, options.seed)
         left = '' if result.left_m is None else f', {1e3 * result.left_m:.2f} mm from commands'
         if result.servo is not None:
