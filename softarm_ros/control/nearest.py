@@ -20,6 +20,7 @@ _EXACT = 1e-6  # share of the arm's length: a smaller distance ends the search
 _STALLED = 1e-5  # share of the arm's length: a step that gains less ends the search
 _INSIDE = 1e-3  # margin to the end of an actuator's range, as its share, for linearization errors
 _HALVINGS = 8
+_DRAWN_IN = (1.0, 0.99, 0.95, 0.85, 0.7, 0.5)  # shares of the distance from rest to a start
 
 
 @dataclass(frozen=True)
@@ -86,6 +87,23 @@ def allowed(
     return True
 
 
+def drawn_in(
+    model: ArmModel,
+    room: ActuatorLimits,
+    limits: ConfigurationLimits,
+    start: Array | None,
+) -> Array:
+    """Return the allowed configuration (dof,) nearest to a start on the line to rest."""
+    rest = model.rest_configuration
+    if start is None:
+        return rest
+    for share in _DRAWN_IN:
+        begin = rest + share * (start - rest)
+        if allowed(model, room, limits, begin):
+            return begin
+    return rest
+
+
 def _step(
     here: Posture,
     target: Array,
@@ -114,7 +132,8 @@ def _step(
         np.concatenate([low * unit, row_low, np.full(len(scale), -_TRUST)]),
         np.concatenate([high * unit, row_high, np.full(len(scale), _TRUST)]),
     )
-    x = within_bounds(H * weight, f * weight, bounds)
+    # No step is always within: soft bounds would be exceeded, and the search end too early.
+    x = within_bounds(H * weight, f * weight, bounds, soft=False)
     return None if x is None else np.asarray(x * scale)
 
 

@@ -12,25 +12,26 @@ from softarm_ros.control.controller import VelocityBounds
 from softarm_ros.geometry.arrays import Array
 
 _SOLVED = (1, 2)  # optimal, and optimal with a soft row exceeded
-_SOFT = 8
+_HARD, _SOFT = 0, 8
 
 
-def within_bounds(H: Array, f: Array, bounds: VelocityBounds) -> Array | None:
+def within_bounds(
+    H: Array, f: Array, bounds: VelocityBounds, *, soft: bool = True
+) -> Array | None:
     """
     Return the x (dof,) that minimises x H x / 2 + f x within bounds, or None.
 
-    The bounds are soft: if they contradict each other, some are exceeded. `H` (dof, dof) is
-    positive definite and of order 1, since the solver's tolerance is absolute. None if the
-    programme is not solved or its solution is not finite.
+    Soft bounds are exceeded a little if that pays, and more if they contradict each other. `H`
+    (dof, dof) is positive definite and of order 1, since the solver's tolerance is absolute. None
+    if the programme is not solved or its solution is not finite.
     """
-    x, _, flag, _ = daqp.solve(
-        H, f, bounds.rows, bounds.high, bounds.low, _all_soft(len(bounds.high))
-    )
+    kinds = _all(_SOFT if soft else _HARD, len(bounds.high))
+    x, _, flag, _ = daqp.solve(H, f, bounds.rows, bounds.high, bounds.low, kinds)
     if flag not in _SOLVED or not np.isfinite(x).all():
         return None
     return np.asarray(x)
 
 
 @lru_cache
-def _all_soft(count: int) -> NDArray[np.int32]:
-    return np.full(count, _SOFT, dtype=np.int32)
+def _all(kind: int, count: int) -> NDArray[np.int32]:
+    return np.full(count, kind, dtype=np.int32)

@@ -10,12 +10,11 @@ from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.control.nearest import Nearest, allowed, nearest_configuration
+from softarm_ros.control.nearest import Nearest, allowed, drawn_in, nearest_configuration
 from softarm_ros.control.path import Path
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 
-_DRAWN_IN = (1.0, 0.99, 0.95, 0.85, 0.7, 0.5)  # shares of the distance from rest to a start
 _HARDLY = 1.02  # a miss up to this factor above the least ends the search
 REACH_TOLERANCE_M = 1e-3
 
@@ -146,7 +145,7 @@ def nearest_within(
     """
     best: Nearest | None = None
     for start in starts:
-        begin = _drawn_in(model, limits, configuration_limits, start)
+        begin = drawn_in(model, limits, configuration_limits, start)
         try:
             found = nearest_configuration(model, limits, configuration_limits, point, begin)
         except ValueError:  # the model has no shape there
@@ -158,20 +157,3 @@ def nearest_within(
         if best.miss_m <= max(REACH_TOLERANCE_M, _HARDLY * least_m):
             break
     return best
-
-
-def _drawn_in(
-    model: ArmModel,
-    limits: ActuatorLimits,
-    configuration_limits: ConfigurationLimits,
-    start: Array | None,
-) -> Array:
-    """Return the allowed configuration (dof,) nearest to a start on the line to rest."""
-    rest = model.rest_configuration
-    if start is None:
-        return rest
-    for share in _DRAWN_IN:
-        begin = rest + share * (start - rest)
-        if allowed(model, limits, configuration_limits, begin):
-            return begin
-    return rest

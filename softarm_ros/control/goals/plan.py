@@ -13,7 +13,7 @@ from softarm_ros.control.goals.course import Course, Through, Timetable
 from softarm_ros.control.goals.goal import Goal, GoalKind
 from softarm_ros.control.goals.smoothed import SmoothedMotion
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.control.nearest import Nearest, allowed, nearest_configuration
+from softarm_ros.control.nearest import Nearest, allowed, drawn_in, nearest_configuration
 from softarm_ros.control.path import Curve, Segment, SplineCurve
 from softarm_ros.control.reach import REACH_TOLERANCE_M
 from softarm_ros.geometry.arrays import Array
@@ -151,7 +151,9 @@ class Planner:
         for place in places:
             if place is None:
                 continue
-            found = self._nearest(target, place)
+            # A search does not return from beyond a limit.
+            begin = drawn_in(self.model, self.room, self.limits, place)
+            found = self._nearest(target, begin)
             if found.miss_m < best.miss_m and self._allowed(found.configuration):
                 best = found
             if best.miss_m <= _LOCAL_M:
