@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -128,6 +129,48 @@ def test_renumbered_bodies_are_noticed_if_the_frame_that_reports_it_is_lost() ->
         found = running.read(0.3)
     assert len(found) > 10
     assert max(running.errors_m(found)) < 8e-3
+
+
+def test_change_of_the_model_interrupts_the_poses_only_briefly() -> None:
+    with streaming() as running:
+        settle(running)
+        known = running.read(1.0)
+        running.device._names = ['before']  # as if an asset had just been added
+        found = running.read(1.0)
+    stamps = np.array([s.stamp_ns for s in (known[-1], *found)])
+    assert 1e-9 * np.max(np.diff(stamps)) < 0.15
+
+
+class SilentAboutTheLast(TrackedScene):
+    """A scene whose device streams a last body that it does not describe."""
+
+    @property
+    def names(self) -> list[str]:
+        return super().names[:-1]
+
+
+def test_body_without_a_name_does_not_interrupt_the_poses() -> None:
+    with streaming() as running:
+        settle(running)
+        bodies = running.sensor.config.bodies
+        more = (*bodies, bodies[-1].model_copy(update={'name': 'spare'}))
+        settings = running.sensor.config.model_copy(update={'bodies': more})
+        running.device.scene = SilentAboutTheLast(settings, SECTIONS, 0, OWN_FAULTS)
+        running.read(0.5)
+        assert len(running.read(1.0)) > 50
+
+
+def test_server_that_stops_sending_but_answers_is_not_called_silent() -> None:
+    told = set()
+    with streaming(timeout_s=0.2) as running:
+        settle(running)
+        running.read(3.5)  # longer than an answer counts
+        running.device.inject('blind')
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            running.sensor.read(0.01)
+            told |= running.codes()
+    assert told == {'no-frames'}
 
 
 def test_stream_taken_over_by_another_program_is_reported() -> None:

@@ -67,7 +67,7 @@ class Receiver:
     def keep_asking(self, *, server: bool, model: bool) -> None:
         """Repeat the requests for server and model if wanted, and send keep-alive messages."""
         now = self._clock.now_s()
-        if now >= self._next_question_s:
+        if now >= self._next_question_s and (server or model):
             self._next_question_s = now + ASK_S
             if server:
                 self.ask(CONNECT)

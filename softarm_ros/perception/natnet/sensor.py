@@ -50,7 +50,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         self._answered_s = -float('inf')
         self._model_s = -float('inf')  # when the model was read
         self._number: int | None = None  # of the last frame
-        self._missing = False  # frames since the model was requested
+        self._missing = False  # frames or names since the model was requested
         self._next_model_s = 0.0
 
     def close(self) -> None:
@@ -73,7 +73,9 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
             if left_s > 0.0:
                 self._clock.sleep(min(left_s, 0.05))
             return []
-        silent = self._clock.now_s() - self._intake.last_arrival_s() > self.config.timeout_s
+        # Asked before the silence is reported, so that the report says whether the server answers.
+        silence_s = self._clock.now_s() - self._intake.last_arrival_s()
+        silent = silence_s > 0.5 * self.config.timeout_s
         # After a silence the server may return with another version.
         receiver.keep_asking(
             server=self._server is None or silent,
@@ -156,13 +158,15 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         read = read_frame(
             data, server, model, arrived_s, UNITS_M[self.config.unit], self.config.up_axis
         )
-        if read.model_changed or read.unnamed:
-            self._model = None  # requested again; this frame still uses the old one
+        if read.model_changed:
+            self._model = None  # this frame still uses the old one
+            receiver.ask(REQUEST_MODEL)
+        self._missing |= bool(read.unnamed)
         self._request_model_after_loss(receiver, read.frame.number, arrived_s)
         return self._intake.take(read.frame)
 
     def _request_model_after_loss(self, receiver: Receiver, number: int, arrived_s: float) -> None:
-        """Request the model if frames are missing: one may have reported that it changed."""
+        """Request the model if frames are missing, or a name: it may have changed."""
         self._missing |= self._number is not None and number != self._number + 1
         self._number = number
         if self._missing and arrived_s >= self._next_model_s:
@@ -211,9 +215,10 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
             )
         where = f'{self.config.server} port {self.config.command_port}'
         server = self._server
-        now = self._clock.now_s()
+        silent_s = self._clock.now_s() - self._answered_s
         # A silent server is asked repeatedly, so an old answer means that it is gone.
-        if server is None or now - self._answered_s > 3.0 * max(self.config.timeout_s, 1.0):
+        answered = self._answered_s >= self._intake.last_arrival_s()
+        if server is None or not answered or silent_s > 3.0 * max(self.config.timeout_s, 1.0):
             return SensorProblem(
                 'no-server',
                 'server',
