@@ -7,6 +7,7 @@ import json
 import os
 import pty
 import subprocess
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -42,13 +43,13 @@ COILS = [{**body, 'name': HANDLES[body['name']]} for body in BODIES]
 
 
 @contextmanager
-def streaming() -> Iterator[Bench]:
+def streaming(timeout_s: float = 1.0) -> Iterator[Bench]:
     """Start a device and a sensor that reads it."""
     config = EmTrackerConfig.model_validate(
         {
             'port': '/dev/none',
             'rate_hz': RATE_HZ,
-            'timeout_s': 1.0,
+            'timeout_s': timeout_s,
             'device_latency_s': DELAY_S,
             'bodies': COILS,
         }
@@ -103,6 +104,18 @@ def test_fault_is_reported_with_advice_and_gives_no_wrong_pose(
     assert max(running.errors_m(during), default=0.0) < 8e-3
 
 
+def test_device_that_stops_counting_but_answers_is_not_called_silent() -> None:
+    told = set()
+    with streaming(timeout_s=0.25) as running:
+        settle(running)
+        running.device.inject('blind')
+        end = time.monotonic() + 1.0
+        while time.monotonic() < end:
+            running.sensor.read(0.01)
+            told |= running.codes()
+    assert told == {'no-frames'}
+
+
 def test_device_is_found_again_after_it_was_switched_off() -> None:
     with streaming() as running:
         settle(running)
@@ -118,6 +131,7 @@ def test_killed_library_process_is_restarted() -> None:
         settle(running)
         running.sensor._process.kill()
         running.wait_for(lambda: running.sensor.health().values['starts'] == '2', 10.0)
+        assert 'the library was killed by SIGKILL' in str(running.sensor._silence())
         seen = len(running.sightings)
         running.wait_for(lambda: len(running.sightings) > seen + 10, 30.0)
 

@@ -6,6 +6,7 @@ import contextlib
 import json
 import os
 import select
+import signal
 import subprocess
 from collections.abc import Iterable
 
@@ -73,7 +74,8 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
 
     def _silence(self) -> SensorProblem:
         """Return the problem that explains why no frames arrive."""
-        if self._clock.now_s() - self._idle_s < SILENT_S:
+        idle = self._idle_s > self._intake.last_arrival_s()
+        if idle and self._clock.now_s() - self._idle_s < SILENT_S:
             return SensorProblem(
                 'no-frames',
                 'device',
@@ -129,7 +131,11 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
             return []
         data = os.read(process.stdout.fileno(), LONGEST_LINE)
         if not data:
-            self._end()  # the process has ended; its last line was the reason
+            self._end()  # the process has ended; its last line was the reason, unless it crashed
+            code = process.returncode
+            if code < 0 and code != -signal.SIGTERM:
+                name = signal.Signals(-code).name
+                self._said = f'the process of the library was killed by {name}'
             return []
         *lines, self._rest = (self._rest + data).split(b'\n')
         taken = [self._take(line) for line in lines if not self._is_idle(line)]

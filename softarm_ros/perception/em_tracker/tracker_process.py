@@ -23,7 +23,7 @@ from typing import Any
 _ORDINARY = (0, 0)  # SCHED_OTHER
 _EVERY_POSE, _VOUCHED_POSES = ':0801', ':0001'  # reply options of BX and TX
 POLL_S = 0.004  # between two requests while there is no new frame
-IDLE_S = 0.5  # time without a new frame before `idle` is written
+IDLE_S = 0.1  # time without a new frame before `idle` is written; below any `timeout_s`
 GIVE_UP = 3  # consecutive unreadable replies
 
 
