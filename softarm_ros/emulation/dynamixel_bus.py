@@ -18,6 +18,7 @@ from softarm_ros.emulation.dynamixel_servo import EmulatedServo
 from softarm_ros.plant.faults import Faults, InjectedFault
 
 _BAD_INSTRUCTION = 2
+_LAST_ID = 252
 
 
 class EmulatedDynamixelBus:
@@ -95,10 +96,9 @@ class EmulatedDynamixelBus:
             'dynamixel heal': InjectedFault((at,), self._locked(lambda s: s.heal())),
             'dynamixel restart': InjectedFault((at,), self._locked(lambda s: s.reboot(-np.inf))),
             'dynamixel id': InjectedFault(
-                (at, ('ID', int)), self._locked(lambda s, number: setattr(s, 'id', number))
+                (at, ('ID', _id)), self._locked(lambda s, number: setattr(s, 'id', number))
             ),
             'dynamixel corrupt': InjectedFault((('P', float),), self._garble),
-            'dynamixel mend': InjectedFault((), self._mend),
         }
 
     # -- protocol
@@ -173,12 +173,19 @@ class EmulatedDynamixelBus:
             raise ValueError(f'{share}: expected a chance of 0 to 1')
         self._corrupt = share
 
-    def _mend(self) -> None:
+    def mend(self) -> None:
+        """End all faults of the servos and of the wire."""
         with self.lock:
             self._corrupt = 0.0
             for servo, number in zip(self.servos, self._ids):
                 servo.answers, servo.id = True, number
                 servo.heal()
+
+
+def _id(word: str) -> int:
+    if not (word.isdecimal() and int(word) <= _LAST_ID):
+        raise ValueError(f'id {word}: expected 0 to {_LAST_ID}')
+    return int(word)
 
 
 def _pair(content: bytes) -> tuple[int, int]:

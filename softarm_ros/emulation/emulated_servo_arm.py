@@ -18,7 +18,7 @@ from softarm_ros.emulation.emulated_arm import EmulationError, check_winding
 from softarm_ros.emulation.pty_line import PtyLine
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.config import PlantConfig
-from softarm_ros.plant.faults import InjectedFault, inject
+from softarm_ros.plant.faults import InjectedFault, inject, milliseconds
 from softarm_ros.plant.plant import Plant
 
 DEVICE = 'dynamixel'
@@ -132,10 +132,9 @@ class EmulatedServoArm:
         known = {
             'dynamixel unplug': InjectedFault((), self._line.unplug),
             'dynamixel plug': InjectedFault((), self._line.plug),
-            'dynamixel delay': InjectedFault(
-                (('MS', float),), lambda ms: self._line.delay(1e-3 * ms)
-            ),
+            'dynamixel delay': InjectedFault((('MS', milliseconds),), self._line.delay),
             **self.bus.faults(),
+            'dynamixel mend': InjectedFault((), self._mend),
         }
         done = inject(known, fault)
         self._faults.append(done)
@@ -152,6 +151,10 @@ class EmulatedServoArm:
             'bus_packets': str(self.bus.packets),
             'faults': ', '.join(self._faults[-5:]) or 'none',
         }
+
+    def _mend(self) -> None:
+        self._line.delay(0.0)
+        self.bus.mend()
 
     # -- called by the line's thread
 

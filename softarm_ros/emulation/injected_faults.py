@@ -7,7 +7,7 @@ from typing import Any
 
 from softarm_ros.emulation.daq_service import EmulatedDaq
 from softarm_ros.emulation.modbus_drive import EmulatedDrives
-from softarm_ros.plant.faults import Faults, InjectedFault
+from softarm_ros.plant.faults import Faults, InjectedFault, milliseconds
 
 _OPEN_V = 0.02  # reading of an input with a pull-down and no sensor
 
@@ -44,7 +44,7 @@ def servo_faults(drives: EmulatedDrives) -> Faults:
             (at, ('CODE', _code)), lambda i, code: drives.fail(i, code, persists=True)
         ),
         'servo heal': InjectedFault((at,), heal),
-        'servo delay': InjectedFault((('MS', _milliseconds),), delay),
+        'servo delay': InjectedFault((('MS', milliseconds),), delay),
         'servo lose': InjectedFault((('ANSWERS', _count),), lose),
         'servo silent': InjectedFault((at,), silent),
         'servo mend': InjectedFault((), mend),
@@ -85,7 +85,7 @@ def daq_faults(daq: EmulatedDaq) -> Faults:
         'daq overrun': InjectedFault((), daq.device.overrun),
         'daq stall': InjectedFault((), set_(daq.faults, 'stall', True)),
         'daq unplug': InjectedFault((), set_(daq.faults, 'gone', True)),
-        'daq delay': InjectedFault((('MS', _milliseconds),), delay),
+        'daq delay': InjectedFault((('MS', milliseconds),), delay),
         'daq hang': InjectedFault((), set_(daq.host_faults, 'hang', True)),
         'daq mend': InjectedFault((), mend),
         'daq kill': InjectedFault((), daq.kill),
@@ -98,13 +98,6 @@ def _code(word: str) -> int:
     if not 0 <= value <= 0xFFFF:
         raise ValueError(f'code {word} does not fit into 16 bits')
     return value
-
-
-def _milliseconds(word: str) -> float:
-    value = float(word)
-    if not 0.0 <= value <= 60_000.0:
-        raise ValueError(f'{word} ms: expected 0 to 60000')
-    return 1e-3 * value
 
 
 def _count(word: str) -> int:

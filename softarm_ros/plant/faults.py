@@ -64,6 +64,14 @@ def millimetres(word: str) -> float:
     return value
 
 
+def milliseconds(word: str) -> float:
+    """Return a time [s]; raise ValueError unless it is 0 to 60000 ms."""
+    value = _number(word)
+    if not 0.0 <= value <= 60_000.0:
+        raise ValueError(f'{word} ms: expected 0 to 60000')
+    return 1e-3 * value
+
+
 def _number(word: str) -> float:
     """Return a number, or NaN if the word is no number."""
     try:

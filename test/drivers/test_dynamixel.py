@@ -199,6 +199,21 @@ def test_missing_servo_id_is_reported_with_the_ids_on_the_bus(running):
     running.until(lambda: not running.driver.not_ready())
 
 
+def test_late_answers_are_not_reported_as_a_missing_servo(running):
+    broken(running, 'dynamixel delay 40', 'timeout', 0.5)
+    running.driver.reset()
+    late = 'base_1: id 3 is on the bus, but has not answered within answer_timeout_s = 0.03 s'
+    running.until(lambda: late in running.driver.not_ready())
+    running.arm.inject('dynamixel mend')
+    recovered(running)
+
+
+@pytest.mark.parametrize('fault', ['delay -5', 'delay inf', 'delay soon', f'id {SERVO} 300'])
+def test_injected_nonsense_is_refused_with_its_range(running, fault):
+    with pytest.raises(ValueError, match=r'expected 0 to \d+'):
+        running.arm.inject(f'dynamixel {fault}')
+
+
 def test_corrupt_answers_are_not_taken_as_positions(running):
     running.ready()
     running.arm.inject('dynamixel corrupt 0.05')

@@ -12,13 +12,17 @@ _REBOOTED_TRIES = 40  # number of pings, each with its time-out
 
 
 class MissingError(RuntimeError):
-    """A servo is not on the bus; the message lists those found. `name` is the actuator's."""
+    """A servo is not on the bus, or answers too late. `name` is the actuator's."""
 
-    def __init__(self, name: str, servo: int, found: Sequence[int]) -> None:
+    def __init__(self, name: str, servo: int, found: Sequence[int], timeout_s: float) -> None:
         there = ' '.join(map(str, found)) or 'none'
         super().__init__(
-            f'{name}: no servo with id {servo}; on the bus: {there}. Look at its plug, its power, '
-            'its baud rate, or give it the id of the rig file'
+            f'{name}: id {servo} is on the bus, but has not answered within answer_timeout_s = '
+            f'{timeout_s:g} s. Set the latency timer of the USB adapter to 1 ms, look at the '
+            'termination, or raise answer_timeout_s'
+            if servo in found
+            else f'{name}: no servo with id {servo}; on the bus: {there}. Look at its plug, its '
+            'power, its baud rate, or give it the id of the rig file'
         )
         self.name = name
 
@@ -27,7 +31,7 @@ def find_servos(bus: DynamixelBus, config: DynamixelConfig) -> None:
     """Raise MissingError for the first servo that does not answer."""
     for servo in config.servos:
         if bus.ping(servo.id) is None:
-            raise MissingError(servo.name, servo.id, bus.find())
+            raise MissingError(servo.name, servo.id, bus.find(), config.answer_timeout_s)
 
 
 def set_up(
@@ -70,7 +74,7 @@ def reboot_failed(bus: DynamixelBus, config: DynamixelConfig) -> None:
             continue
         bus.reboot(servo.id)
         if not any(bus.ping(servo.id) for _ in range(_REBOOTED_TRIES)):
-            raise MissingError(servo.name, servo.id, bus.find())
+            raise MissingError(servo.name, servo.id, bus.find(), config.answer_timeout_s)
 
 
 def _keep(bus: DynamixelBus, servo: int, item: table.Item, wanted: int) -> None:
