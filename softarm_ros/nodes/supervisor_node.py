@@ -51,6 +51,7 @@ from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.machine_load import MachineLoad
 
 UPDATE_S = 0.01
+COMMANDS = ('configuration/command', 'actuators/command')
 LATE_WORDS_S = 1.0  # after a fault; longer than a sensor takes to notice a lost device
 LEVELS = {
     SafetyState.WAITING: WARN,
@@ -134,8 +135,8 @@ class SupervisorNode(SelfPaced, Node):
         listen(self, read_status, 'heartbeat', self._on_heartbeat, newest(HEARTBEAT))
         listen(self, read_pose, self._pose_topic, self._on_pose, queue)
         if self._watch is not None:
-            listen(self, read_joints, 'configuration/command', self._on_configuration, queue)
-        listen(self, read_joints, 'actuators/command', self._on_command, queue)
+            listen(self, read_joints, COMMANDS[0], self._on_configuration, queue)
+        listen(self, read_joints, COMMANDS[1], self._on_command, queue)
         listen(self, read_joints, 'actuators/state', self._on_state, queue)
         if self._simulated:
             self.create_subscription(Clock, '/clock', self._on_clock, newest(VISUAL))
@@ -308,8 +309,7 @@ class SupervisorNode(SelfPaced, Node):
         self._told_sensors = self._sensors & set(failing)
         reported = [named(name, text) for name, text in failing.items() if text not in message]
         # If an arm does not follow, or a device gets no commands, the computer may be the cause.
-        rivals = self._rivals() if self._watch is not None else ''
-        return '; '.join(filter(None, [message, rivals, *reported, self._slowness()]))
+        return '; '.join(filter(None, [message, self._rivals(), *reported, self._slowness()]))
 
     def _failing(self) -> dict[str, str]:
         return {
@@ -330,14 +330,21 @@ class SupervisorNode(SelfPaced, Node):
             self._heartbeat.set(LEVELS[SafetyState.FAULT], '; '.join(words), now=True)
 
     def _rivals(self) -> str:
-        """Return the publishers of the measured tip as text if there are several, or ''."""
-        found = [f'{space}/{name}' for space, name in publishers_of(self, self._pose_topic)]
-        # Own sensors count once each: a killed one stays listed beside its successor for a while.
-        own = {f'{self.get_namespace().rstrip("/")}/{name}' for name in self._sensors}
-        names = sorted([name for name in found if name not in own] + list(own & set(found)))
-        if len(names) < 2:
-            return ''
-        return f'{len(names)} publish {self._pose_topic}: {", ".join(names)}; end all but one'
+        """Return the publishers of each topic of the loop that has several as text, or ''."""
+        poses = [self._pose_topic] if self._watch is not None else []
+        names = {topic: self._named_publishers(topic) for topic in (*poses, *COMMANDS)}
+        return '; '.join(
+            f'{len(found)} publish {topic}: {", ".join(found)}; end all but one'
+            for topic, found in names.items()
+            if len(found) > 1
+        )
+
+    def _named_publishers(self, topic: str) -> list[str]:
+        found = [f'{space}/{name}' for space, name in publishers_of(self, topic)]
+        # Own nodes count once each: a killed one stays listed beside its successor for a while.
+        ours = self._sensors.union(self._supervisor.required_nodes)
+        own = {f'{self.get_namespace().rstrip("/")}/{name}' for name in ours}
+        return sorted([name for name in found if name not in own] + list(own & set(found)))
 
     def _slowness(self) -> str:
         late_s = {

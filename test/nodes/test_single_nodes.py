@@ -466,6 +466,7 @@ def test_fault_names_all_publishers_of_the_tip_and_a_later_sensor_error(context)
     peers = [Node(name, **there) for name in ('cameras', 'old_script', 'natnet', 'natnet')]
     tips = [peer.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT) for peer in peers]
     commands = peers[0].create_publisher(JointState, 'actuators/command', command_qos(1.0))
+    peers[1].create_publisher(JointState, 'actuators/command', command_qos(1.0))
     executor = SingleThreadedExecutor(context=context)
     for node in (supervisor, *peers):
         executor.add_node(node)
@@ -493,6 +494,8 @@ def test_fault_names_all_publishers_of_the_tip_and_a_later_sensor_error(context)
     assert 'jumped by 100.0 mm' in said
     names = '/watched_arm/cameras, /watched_arm/natnet, /watched_arm/old_script'
     assert f'3 publish tip/pose: {names}; end' in said
+    names = '/watched_arm/cameras, /watched_arm/old_script'
+    assert f'2 publish actuators/command: {names}; end' in said
     beats = peers[2].create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
     gone = DiagnosticStatus(level=b'\x02', name='natnet', message='server: it does not answer')
     end = time.monotonic() + 5.0
