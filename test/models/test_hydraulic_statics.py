@@ -15,6 +15,7 @@ from softarm_ros.models.hydraulics.section_config import (
     Surroundings,
 )
 from softarm_ros.models.hydraulics.statics import HydraulicStatics
+from softarm_ros.rigs.loader import load_rig
 
 HANGING = (0.0, 0.0, 9.81)
 AREA, PITCH, AXIAL, MASS = 1.131e-4, 0.03, 22620.0, 0.35
@@ -378,6 +379,22 @@ def test_inverse_meets_an_orientation_and_accounts_for_a_tip_force():
     assert pulled.converged
     again = ARM.forward(pulled.actuation, tip_force=force)
     np.testing.assert_allclose(again.tip[:3, 3], (0.2, 0.1, 0.74), atol=1e-6)
+
+
+@pytest.mark.parametrize(
+    ('target', 'reason'),
+    [
+        ((-0.0844, -0.4866, 0.5165), 'these pressures have several shapes: loaded from rest'),
+        ((0.1062, -0.4669, 0.1424), 'these pressures have several shapes: loaded from rest'),
+        ((0.1556, 0.4529, 0.3168), 'loaded from rest: no equilibrium'),
+    ],
+)
+def test_inverse_refuses_pressures_under_which_the_arm_takes_another_shape(target, reason):
+    model = load_rig('hydraulic_arm', ['gravity_m_s2=[9.81, 0.0, 0.0]']).model()
+    found = model.inverse(target)
+    assert found.residual < 1e-6
+    assert not found.converged
+    assert found.message.startswith(reason)
 
 
 def test_inverse_reports_a_point_out_of_reach():

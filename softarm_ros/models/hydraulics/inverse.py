@@ -10,7 +10,7 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError, Vector3
 from softarm_ros.models.bounded_least_squares import Rows
-from softarm_ros.models.inverse import End, Outcome, PoseTarget, values_at_limits
+from softarm_ros.models.inverse import TOLERANCE, End, Outcome, PoseTarget, values_at_limits
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class HeldShapeProblem(SteppedProblem):
         return float(np.sum(end.unknowns.reshape(-1, 3)[:, :2] ** 2))
 
     def outcome(self, end: End) -> Outcome:
-        """Return pressures and shape; refuse pressures out of range and unstable shapes."""
+        """Return pressures and shape; refuse a shape the arm does not take by itself in range."""
         model, held = self._model, end.place.state
         pressures, refusals = model.pressures_of(held), []
         low, high = model.pressure_min, model.pressure_max
@@ -97,9 +97,25 @@ class HeldShapeProblem(SteppedProblem):
         ]
         if not model.is_stable(held):
             refusals.append('the shape found is not stable')
+        if not refusals:
+            refusals += self._other_shape(pressures, model.tip_of(held))
         if not outside.any():
             pressures = np.clip(pressures, low, high)
         return Outcome(pressures, model.shape_of_held(held), '; '.join(refusals))
+
+    def _other_shape(self, pressures: Array, tip: Array) -> list[str]:
+        """Return a text if the arm, loaded from rest, takes a shape with another tip (4, 4)."""
+        try:
+            alone = self._model.forward(pressures, self._tip_force).tip
+        except ModelError as error:
+            return [f'loaded from rest: {error}']
+        away = float(np.linalg.norm(alone[:3, 3] - tip[:3, 3]))
+        if away <= TOLERANCE * self._model.rest_length_m:
+            return []
+        return [
+            'these pressures have several shapes: loaded from rest, the arm has its tip '
+            f'{1e3 * away:.3g} mm off'
+        ]
 
     def limits_met(self, end: End) -> list[str]:
         """Return texts of the chambers at an end of their range and the sections at a limit."""
