@@ -82,6 +82,14 @@ def test_force_is_estimated_along_compliant_directions_and_uncertain_elsewhere()
     assert np.all(np.abs(after.force - force) < 4.0 * sd + 1e-3)
 
 
+def test_force_is_as_uncertain_on_an_arm_that_equals_its_model_at_first():
+    wrong, right = Arm(np.eye(3), seed=1), Arm(np.eye(3), seed=1)
+    right.shift, right.turn = np.zeros(3), np.eye(3)
+    expected = wrong.weigh(0.0, 1.0, np.zeros(3)).covariance
+    found = right.weigh(0.0, 1.0, np.zeros(3)).covariance
+    np.testing.assert_allclose(found, expected, atol=0.01 * np.abs(expected).max())
+
+
 def test_weight_covariance_is_consistent_over_twelve_arms():
     errors = []
     for seed in range(12):

@@ -93,7 +93,9 @@ class TipForceObserver(TipLoadObserver):
         into = np.array(
             [[(1.0 - begins) * stays, ends * comes], [begins * stays, (1.0 - ends) * comes]]
         )
-        both = [mixed(self._x, self._P, row / max(row.sum(), _LEAST)) for row in into]
+        # A force that cannot come yet, at the first update, is as uncertain as a steady one.
+        shares = [row / row.sum() if row.any() else self._weights for row in into]
+        both = [mixed(self._x, self._P, share) for share in shares]
         self._weights = into.sum(axis=1)
         self._x, self._P = np.array([x for x, _ in both]), np.array([P for _, P in both])
         self._pass(period)
