@@ -6,7 +6,9 @@ from manual_clock import ManualClock
 from memory_line import MemoryLine
 from passing_arm import PassingArm
 
+from softarm_ros.drivers.dynamixel import control_table as table
 from softarm_ros.drivers.dynamixel.driver import DynamixelServos
+from softarm_ros.drivers.dynamixel.packets import Instruction, Packet, encode
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.emulation.emulated_servo_arm import EmulatedServoArm
 from softarm_ros.rigs.arms.cable_driven import cable_limits
@@ -85,8 +87,6 @@ def test_servos_stay_off_before_follow_and_do_not_move_when_switched_on(running)
 
 
 def test_servos_are_set_to_mode_limits_and_watchdog(running):
-    from softarm_ros.drivers.dynamixel import control_table as table
-
     running.ready()
     for servo in running.arm.bus.servos:
         assert servo.get(table.OPERATING_MODE) == table.CURRENT_BASED_POSITION
@@ -214,6 +214,40 @@ def test_injected_nonsense_is_refused_with_its_range(running, fault):
         running.arm.inject(f'dynamixel {fault}')
 
 
+def refuse(servo, monkeypatch, address):
+    """Let a servo answer reads at an address with an error and without data."""
+    read = servo.read
+    refusal = 1, b''
+    monkeypatch.setattr(
+        servo, 'read', lambda at, count: refusal if at == address else read(at, count)
+    )
+
+
+def test_error_in_place_of_a_position_stops_all_servos_and_is_no_position(running, monkeypatch):
+    running.ready()
+    running.follow(TARGET, 2.0)
+    before = running.driver.reading().position
+    refuse(running.arm.bus.servos[0], monkeypatch, table.PRESENT_CURRENT.address)
+    running.until(lambda: 'error 1' in running.said(), 0.3)
+    assert 'base_1: error 1 id 3: read 10 at 126: the instruction failed' in running.said()
+    assert running.still()
+    assert np.abs(running.driver.reading().position - before).max() < 2e-5
+    monkeypatch.undo()
+    recovered(running)
+
+
+def test_error_in_the_answer_to_a_ping_is_reported_and_tried_again(running, monkeypatch):
+    answer, ping = running.line._answer, encode(Packet(1, Instruction.PING))
+    garbled = encode(Packet(1, Instruction.STATUS, b'\x03'))
+    monkeypatch.setattr(
+        running.line, '_answer', lambda data: garbled if data == ping else answer(data)
+    )
+    running.driver.start()
+    running.until(lambda: 'id 1: ping: CRC error in the packet' in running.driver.not_ready())
+    monkeypatch.undo()
+    running.until(lambda: not running.driver.not_ready())
+
+
 def test_corrupt_answers_are_not_taken_as_positions(running):
     running.ready()
     running.arm.inject('dynamixel corrupt 0.05')
@@ -253,8 +287,6 @@ def test_silence_of_all_servos_is_reported_as_a_lost_link(running):
 
 
 def test_close_leaves_servos_under_torque_and_without_watchdog(running):
-    from softarm_ros.drivers.dynamixel import control_table as table
-
     running.ready()
     running.follow(TARGET, 0.3)
     running.driver.close()

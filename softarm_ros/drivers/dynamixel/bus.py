@@ -49,6 +49,11 @@ class Status:
         """Whether the servo reports a hardware error."""
         return bool(self.error & ALERT)
 
+    @property
+    def refused(self) -> bool:
+        """Whether the servo did not carry out the request; there are no data then."""
+        return bool(self.error & ~ALERT)
+
 
 class DynamixelBus:
     """
@@ -82,11 +87,11 @@ class DynamixelBus:
         self.reader = PacketReader()
 
     def ping(self, servo: int) -> tuple[int, int] | None:
-        """Return model number and firmware; None if there is no such servo."""
-        answers = self._ask(Packet(servo, Instruction.PING), [servo], 3)
-        if servo not in answers:
+        """Return model number and firmware; None without an answer; may raise RefusedError."""
+        try:
+            data = self._one(Packet(servo, Instruction.PING), 3, 'ping').data
+        except NoAnswerError:
             return None
-        data = answers[servo].data
         return int.from_bytes(data[:2], 'little'), data[2]
 
     def find(self) -> list[int]:
@@ -119,12 +124,13 @@ class DynamixelBus:
 
     def sync_read(self, address: int, length: int, servos: Sequence[int]) -> dict[int, Status]:
         """
-        Read the same part of the tables of several servos; return those that answer.
+        Read the same part of the tables of several servos; return answers without an error.
 
         A servo waits for those before it in the list: after a silent servo, all others are silent.
         """
         request = Packet(BROADCAST, Instruction.SYNC_READ, _pair(address, length) + bytes(servos))
-        return self._ask(request, servos, length)
+        answers = self._ask(request, servos, length)
+        return {servo: status for servo, status in answers.items() if not status.refused}
 
     # -- line
 
@@ -134,7 +140,7 @@ class DynamixelBus:
         if servo not in answers:
             raise NoAnswerError(servo)
         status = answers[servo]
-        if status.error & ~ALERT:
+        if status.refused:
             self._counter.refusals += 1
             raise RefusedError(servo, status.error, what)
         return status
