@@ -10,7 +10,7 @@ from sensor_msgs.msg import CameraInfo, CompressedImage, Image
 from softarm_ros.nodes.qos import MEASUREMENT
 from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.frame_source import Frame, PushedFrames
-from softarm_ros.perception.stereo.images import opencv
+from softarm_ros.perception.stereo.images import decoded, opencv
 
 # Encoding: number of channels, bytes per channel, and the indices of blue, green and red.
 _ENCODINGS = {
@@ -98,9 +98,8 @@ def frame_of_image(message: Any) -> Frame:
 
 def frame_of_compressed(message: Any) -> Frame:
     """Return the frame of a sensor_msgs/CompressedImage; CameraError if it cannot be decoded."""
-    cv2 = opencv()
     data = np.frombuffer(bytes(message.data), dtype=np.uint8)
-    image = cv2.imdecode(data, cv2.IMREAD_COLOR) if data.size else None
+    image = decoded(data, opencv().IMREAD_COLOR)
     if image is None:
         raise CameraError(f'{data.size} bytes of {message.format!r} are no image')
     return Frame(_stamp_ns(message), image)

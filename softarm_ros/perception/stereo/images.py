@@ -31,11 +31,25 @@ def opencv() -> Any:
     return cv2
 
 
+def decoded(data: NDArray[np.uint8], mode: int) -> NDArray[Any] | None:
+    """
+    Return the image in the bytes of a file, with a mode of OpenCV; None if they are no image.
+
+    OpenCV raises an error of its own if a damaged header states too many pixels.
+    """
+    cv2 = opencv()
+    try:
+        image: NDArray[Any] | None = cv2.imdecode(data, mode) if data.size else None
+    except cv2.error:
+        return None
+    return image
+
+
 def read_image(path: Path) -> Image:
     """Return an image file as (rows, columns[, 3]); raise CameraError if it is not an image."""
     cv2 = opencv()
     data = np.frombuffer(path.read_bytes(), np.uint8) if path.is_file() else np.empty(0, np.uint8)
-    image = cv2.imdecode(data, cv2.IMREAD_UNCHANGED) if data.size else None
+    image = decoded(data, cv2.IMREAD_UNCHANGED)
     if image is None:
         raise CameraError(f'{path}: not an image that OpenCV reads')
     return as_8_bit(image, str(path))

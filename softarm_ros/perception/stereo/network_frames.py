@@ -16,7 +16,7 @@ import numpy as np
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.frame_source import Frame, ThreadedFrames
-from softarm_ros.perception.stereo.images import Image, opencv
+from softarm_ros.perception.stereo.images import Image, decoded, opencv
 
 _LONGEST_LINE = 1024
 _LARGEST_IMAGE = 64 << 20
@@ -121,8 +121,7 @@ def _decoded(data: bytearray, colour: bool) -> Image | None:
         return np.frombuffer(data, np.uint8, width * height, grey.end()).reshape(height, width)
     cv2 = opencv()
     mode = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
-    image: Image | None = cv2.imdecode(np.frombuffer(data, np.uint8), mode)
-    return image
+    return decoded(np.frombuffer(data, np.uint8), mode)
 
 
 def _stamp_ns(header: dict[str, str]) -> int:

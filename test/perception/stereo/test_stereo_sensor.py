@@ -28,7 +28,9 @@ from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_a
 from softarm_ros.geometry.rotations import angle_between
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.perception.stereo.calibration_file import write_calibration
+from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.frame_source import Frame, PushedFrames
+from softarm_ros.perception.stereo.images import read_image
 from softarm_ros.perception.stereo.network_frames import MjpegFrames
 from softarm_ros.perception.stereo.pairing import PairByStamp
 from softarm_ros.perception.stereo.sensor import StereoCameraSensor
@@ -446,6 +448,39 @@ def answer_once(status, kind, body):
 
 
 MULTIPART = 'multipart/x-mixed-replace;boundary=b'
+
+
+def huge_jpeg():
+    """Return a JPEG whose damaged header states 65500 x 65500 pixels: OpenCV raises an error."""
+    cv2 = pytest.importorskip('cv2')
+    data = bytearray(cv2.imencode('.jpg', np.zeros((48, 64), np.uint8))[1].tobytes())
+    at = data.index(b'\xff\xc0') + 5
+    data[at : at + 4] = (65_500).to_bytes(2, 'big') * 2
+    return bytes(data)
+
+
+def test_image_after_one_with_a_damaged_header_is_read():
+    cv2 = pytest.importorskip('cv2')
+    good = cv2.imencode('.pgm', np.full((40, 48), 7, np.uint8))[1].tobytes()
+    body = b''.join(
+        f'--b\r\nContent-Length: {len(data)}\r\n\r\n'.encode() + data + b'\r\n'
+        for data in (huge_jpeg(), good)
+    )
+    server = answer_once(200, MULTIPART, body)
+    source = MjpegFrames(f'http://127.0.0.1:{server.server_address[1]}/')
+    source.open()
+    found = None
+    for _ in range(TRIES):
+        found = found or source.read(0.02)
+    source.close()
+    assert found is not None and found.image.shape == (40, 48)
+
+
+def test_file_with_a_damaged_header_is_no_image(tmp_path):
+    path = tmp_path / 'huge.jpg'
+    path.write_bytes(huge_jpeg())
+    with pytest.raises(CameraError, match='huge.jpg: not an image that OpenCV reads'):
+        read_image(path)
 
 
 @pytest.mark.parametrize(('suffix', 'off'), [('.jpg', 12), ('.pgm', 0)])
