@@ -125,11 +125,13 @@ static bool set_zero(sa_stepper_t *stepper, uint8_t m, int32_t position) {
   if (!wake(stepper, SA_SHIELD_OF(m))) {
     return false;
   }
-  const uint32_t angle = (uint32_t)motor->coil + motor->phase;
+  const uint8_t phase = motor->phase;
+  const uint32_t angle = (uint32_t)motor->coil + phase;
   motor->phase = has(stepper->energised, m)
                      ? (uint8_t)((angle - (uint32_t)position) & (SA_ELECTRICAL_CYCLE - 1))
                      : 0u;
   if (!write_coils(stepper, m, position)) {
+    motor->phase = phase; /* the coils keep their currents */
     return false;
   }
   sa_ramp_init(&motor->ramp, position);

@@ -239,6 +239,21 @@ static void zeroing_a_motor_that_holds_does_not_turn_it(void) {
   }
 }
 
+static void zeroing_again_after_a_failed_write_does_not_turn_a_motor_that_holds(void) {
+  static const int32_t THERE[SA_MOTORS] = {20, -20, 9, 0, 31, 33};
+  bench_t bench;
+  bench_armed_steppers(&bench, 679, 3395, 17000);
+  follow(&bench, THERE, 500000);
+  bench_send(&bench, SA_DISARM, NULL, 0);
+  bench.shields_answer = 0;
+  bench_zero(&bench, 0x3F, ZEROS);
+  CHECK_EQUAL(bench.last_ack[2], SA_ERROR_COIL_BUS);
+  bench.shields_answer = 7;
+  bench_zero(&bench, 0x3F, ZEROS);
+  CHECK_EQUAL(bench.last_ack[2], SA_OK);
+  CHECK(memcmp(bench.executed, THERE, sizeof THERE) == 0);
+}
+
 static void a_single_failed_write_is_tried_again(void) {
   static const int32_t FAR[SA_MOTORS] = {20000, 20000};
   bench_t bench;
@@ -283,6 +298,7 @@ void run_stepper_tests(void) {
   RUN(nonsense_limits_and_zeros_are_refused);
   RUN(a_shield_that_falls_silent_is_a_fault);
   RUN(zeroing_a_motor_that_holds_does_not_turn_it);
+  RUN(zeroing_again_after_a_failed_write_does_not_turn_a_motor_that_holds);
   RUN(a_single_failed_write_is_tried_again);
   RUN(released_motors_have_no_current_and_no_position);
 }
