@@ -18,6 +18,7 @@ from softarm_ros.perception.stereo.window import FlatWindow
 
 FEWEST = 3
 _OUT_OF_SIGHT_PX = 1e3
+_CLEARLY = 1.1  # glass between air and air fits about as well as no window
 
 
 @dataclass(frozen=True)
@@ -61,7 +62,8 @@ def calibrate_window(
     ------
     CameraError
         If the board looks the same after half a turn, fewer than three pairs show it to both
-        cameras, the board is not behind the guessed window, or the fit does not converge.
+        cameras, the board is not behind the guessed window, the fit does not converge, or the
+        images clearly fit better without a window.
 
     """
     board.require_told_apart()
@@ -84,10 +86,10 @@ def calibrate_window(
         normal = guess.normal + x[0] * across[0] + x[1] * across[1]
         return replace(guess, normal=normal / np.linalg.norm(normal), distance_m=max(x[2], 0.0))
 
-    def misses(x: Array) -> Array:
-        seen_through = replace(cameras, window=window_of(x))
+    def misses(window: FlatWindow | None, poses: Array) -> Array:
+        seen_through = replace(cameras, window=window)
         found = []
-        for (left, right), row in zip(shared, x[3:].reshape(-1, 6)):
+        for (left, right), row in zip(shared, poses.reshape(-1, 6)):
             points = board.points(left.ids) @ exp_so3(row[3:]).T + row[:3]
             for view, side in zip((left, right), SIDES):
                 found.append(seen_through.project(side, points) - view.pixels)
@@ -106,21 +108,34 @@ def calibrate_window(
                 'board nearer than that, or were the images not taken through a window?'
             ) from None
         rows.append(np.concatenate([X_LO[:3, 3], log_so3(X_LO[:3, :3])]))
-    start = np.concatenate([[0.0, 0.0, guess.distance_m], *rows])
-    # Best fit with the guessed window: only the poses of the board vary.
-    still = least_squares(
-        lambda y: misses(np.concatenate([start[:3], y])), start[3:], x_scale='jac'
+    # Best fits with the guessed window, and without any: only the poses of the board vary.
+    still = least_squares(lambda y: misses(guess, y), np.concatenate(rows), x_scale='jac')
+    solved = least_squares(
+        lambda x: misses(window_of(x), x[3:]),
+        np.concatenate([[0.0, 0.0, guess.distance_m], still.x]),
+        x_scale='jac',
     )
-    solved = least_squares(misses, np.concatenate([start[:3], still.x]), x_scale='jac')
     if not solved.success:
         raise CameraError(f'the window cannot be fitted: {solved.message}')
+    in_air = least_squares(lambda y: misses(None, y), still.x, x_scale='jac')
+    if _CLEARLY * _rms_px(in_air.fun) < _rms_px(solved.fun):
+        raise CameraError(
+            f'the images fit better without a window, {_rms_px(in_air.fun):.3f} px rms, than '
+            f'with one, {_rms_px(solved.fun):.3f} px: were they taken through the window, with '
+            'water behind it?'
+        )
     degrees = solved.fun.size - solved.x.size
     spread = np.linalg.pinv(solved.jac.T @ solved.jac) * (solved.fun @ solved.fun) / degrees
     sds = np.sqrt(np.diag(spread)[:3])
     return WindowFit(
         window_of(solved.x),
-        float(np.sqrt(2.0 * (solved.fun**2).mean())),
-        float(np.sqrt(2.0 * (still.fun**2).mean())),
+        _rms_px(solved.fun),
+        _rms_px(still.fun),
         float(sds[2]),
         float(max(sds[:2])),
     )
+
+
+def _rms_px(misses: Array) -> float:
+    """Return the root mean square of the distances whose two components follow one another."""
+    return float(np.sqrt(2.0 * (misses**2).mean()))

@@ -1,6 +1,7 @@
 """Calibration from rendered images of a board, compared with the cameras that rendered them."""
 
 import re
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
@@ -275,6 +276,16 @@ def test_window_is_calibrated_from_a_board_in_the_water():
     assert abs(fit.window.distance_m - WINDOW.distance_m) < 4.0 * fit.distance_sd_m
     assert np.arccos(fit.window.normal @ WINDOW.normal) < 6.0 * fit.normal_sd_rad
     assert fit.distance_sd_m < 5e-3
+
+
+def test_window_is_refused_for_images_taken_without_it_but_not_for_glass_in_air():
+    guess = FlatWindow(np.array([0.0, 0.0, 1.0]), 0.10, WINDOW.thickness_m)
+    says = r'better without a window, 0\.07. px rms, than with one, 0\.[3-9].. px'
+    with pytest.raises(CameraError, match=says):
+        calibrate_window(small_pair(), CHESSBOARD, list(exact_pairs(3, 0.05)), guess)
+    no_water = replace(guess, water=guess.air)
+    fit = calibrate_window(small_pair(), CHESSBOARD, list(exact_pairs(3, 0.05)), no_water)
+    assert fit.rms_px == pytest.approx(0.05 * np.sqrt(2.0), rel=0.15)
 
 
 def test_board_in_front_of_the_guessed_window_is_refused():

@@ -479,7 +479,7 @@ def test_image_after_one_with_a_damaged_header_is_read():
 def test_file_with_a_damaged_header_is_no_image(tmp_path):
     path = tmp_path / 'huge.jpg'
     path.write_bytes(huge_jpeg())
-    with pytest.raises(CameraError, match='huge.jpg: not an image that OpenCV reads'):
+    with pytest.raises(CameraError, match=r'huge\.jpg: not an image that OpenCV reads'):
         read_image(path)
 
 
