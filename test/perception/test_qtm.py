@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import numpy as np
 import pytest
 from tracked_arm import (
     BODIES,
@@ -28,10 +29,12 @@ from tracked_arm import (
 
 pytest.importorskip('qtm_rt', reason="needs qtm-rt: pip install 'softarm_ros[sensing]'")
 
-from softarm_ros.emulation.qtm_server import QtmServer
+from softarm_ros.emulation.qtm_server import QtmServer, frame
 from softarm_ros.emulation.scene_server import OWN_FAULTS
-from softarm_ros.emulation.tracked_scene import TrackedScene
+from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
+from softarm_ros.perception.captured import CorruptFrameError
 from softarm_ros.perception.qtm.config import QtmConfig
+from softarm_ros.perception.qtm.packets import Names, read_frame
 from softarm_ros.perception.qtm.sensor import QtmSensor
 
 pytestmark = pytest.mark.packets
@@ -65,6 +68,16 @@ def test_poses_match_the_arm_at_the_exposure(fields: dict) -> None:
 
 def test_single_markers_are_delivered_as_points() -> None:
     check_that_single_markers_are_points(streaming)
+
+
+def test_markers_of_other_number_than_their_names_are_not_named_in_order() -> None:
+    scene = Scene(1, 1.0, 1.0, {}, {'b': np.array([0.1, 0.2, 0.3])})
+    content = frame(scene)
+    (point,) = read_frame(content, Names((), ('b',)), 0.0, 0.0).points
+    assert point.name == 'b' and point.position == pytest.approx((0.1, 0.2, 0.3))
+    assert read_frame(content, Names((), ()), 0.0, 0.0).points == ()
+    with pytest.raises(CorruptFrameError, match=r'1 markers \(expected 2\)'):
+        read_frame(content, Names((), ('a', 'b')), 0.0, 0.0)  # a was removed since
 
 
 @pytest.mark.parametrize(('fault', 'code', 'subject', 'tip'), (*FAULTS, RENAMED, MUTE, GARBLED))

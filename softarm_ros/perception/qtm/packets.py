@@ -109,7 +109,9 @@ def read_frame(content: bytes, names: Names, arrived_s: float, latency_s: float)
             turn = _quaternion(name, rotation.matrix)
             seen.append(CapturedBody(name, where, turn, _MM * residual.residual))
     markers = []
-    if points is not None:
+    if points is not None and names.points:
+        if len(points[1]) != len(names.points):
+            raise CorruptFrameError(f'{len(points[1])} markers (expected {len(names.points)})')
         for name, point in zip(names.points, points[1]):
             if not math.isnan(point.x):
                 markers.append(CapturedPoint(name, (_MM * point.x, _MM * point.y, _MM * point.z)))

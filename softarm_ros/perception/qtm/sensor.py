@@ -5,6 +5,7 @@ from __future__ import annotations
 import select
 import socket
 from collections.abc import Iterable
+from dataclasses import replace
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.sightings import Sighting
@@ -170,7 +171,9 @@ class QtmSensor(FrameSensor[QtmConfig]):
             return self._intake.take(frame)
         if kind == XML:
             try:
-                self._names = read_names(content)
+                found = read_names(content)
+                # Unused labels must not reject a frame.
+                self._names = found if self.config.points else replace(found, points=())
             except CorruptFrameError as error:
                 self._leave_out(arrived_s, error)
             self._next_ask_s = 0.0
