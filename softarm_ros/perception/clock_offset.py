@@ -88,6 +88,11 @@ class ClockOffset:
         """Rate at which this computer's clock gains on the device's [s/s]."""
         return self._line[2]
 
+    @property
+    def drifts_too_fast(self) -> bool:
+        """Whether the drift is at its limit: mapped times may be wrong by up to `JUMP_S`."""
+        return abs(self.drift) >= MAX_DRIFT
+
     def update(self, sent_s: float, arrived_s: float, event_s: float | None = None) -> Mapped:
         """
         Take the times of a packet; return the time of an event that the device stamped.

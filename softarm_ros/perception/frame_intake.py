@@ -17,7 +17,7 @@ from softarm_ros.geometry.sightings import BodySighting, PointSighting, Sighting
 from softarm_ros.perception.base_calibration_file import read_base
 from softarm_ros.perception.base_frame import BaseFollower
 from softarm_ros.perception.captured import CapturedFrame
-from softarm_ros.perception.clock_offset import JUMP_S, ClockOffset
+from softarm_ros.perception.clock_offset import JUMP_S, MAX_DRIFT, ClockOffset
 from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.perception.plausibility import Plausibility, Verdict
 from softarm_ros.perception.problem_log import ProblemLog
@@ -315,6 +315,18 @@ class FrameIntake:
                     'device',
                     f'{rate:.0f} frames per second arrive (expected {self.config.rate_hz:g})',
                     'set the frame rate of the cameras, and check the load of the network',
+                ),
+            )
+        if connected and self.clock_offset.drifts_too_fast:
+            found = (
+                *found,
+                SensorProblem(
+                    'clock-drift',
+                    'clock',
+                    f'the clock of the device drifts by {1e6 * MAX_DRIFT:g} ppm or more; times of '
+                    f'exposure may be wrong by up to {1e3 * JUMP_S:g} ms',
+                    'correct rate_hz if the device counts frames at another rate (NDI); otherwise '
+                    'switch off whatever sets the clock of that computer while the arm runs',
                 ),
             )
         return SensorHealth(

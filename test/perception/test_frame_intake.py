@@ -244,6 +244,19 @@ def test_corrupt_time_of_a_frame_is_reported_as_wrong_time_only(wrong_s: float, 
     assert what in problem.text
 
 
+@pytest.mark.parametrize(('drift', 'told'), [(4.0e-4, False), (-4.0e-4, False), (1.25e-3, True)])
+def test_clock_that_drifts_too_fast_is_reported(drift: float, told: bool) -> None:
+    """A tracker that counts 40 frames per second where the rig file says 40.05 drifts by 0.1 %."""
+    clock = ManualTime()
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    fast = [
+        replace(one, exposed_s=(1.0 - drift) * one.exposed_s, sent_s=(1.0 - drift) * one.sent_s)
+        for one in map(frame, range(2000))
+    ]
+    assert all(fed(intake, clock, fast))
+    assert ('clock-drift' in {p.code for p in intake.health().problems}) == told
+
+
 def test_frame_repeated_after_a_pause_is_not_used_and_is_no_fault() -> None:
     """A restarted reader requests the last frame of the device again."""
     clock = ManualTime()
