@@ -83,8 +83,8 @@ class InputReader:
                     volts, count, timeout=config.block_s + config.read_margin_s
                 )
             stamps = clock.stamp(count, self._clock.now_s())
-            self.running = True
             self._on_block(stamps, volts)
+            self.running = True  # only now are there values to start from
             count = self._next_count(self._clock.now_s() - float(stamps[-1]))
 
     def _next_count(self, age_s: float) -> int:

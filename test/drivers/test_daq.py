@@ -345,6 +345,21 @@ def test_the_caller_never_waits_for_a_slow_host(rig):
     assert rig.driver.counts().superseded > 0
 
 
+def test_device_is_reading_only_once_its_values_are_known(rig, monkeypatch):
+    """Otherwise set points would start from values that are not numbers."""
+    watch, early = rig.driver._watches[0], []
+    look = watch.look
+
+    def looked(volts, duration_s):
+        state = rig.driver.state()
+        early.append(state.reading and np.isnan(state.values).any())
+        return look(volts, duration_s)
+
+    monkeypatch.setattr(watch, 'look', looked)
+    rig.up()
+    assert early and not any(early)
+
+
 def test_internal_error_is_reported_and_makes_the_outputs_safe(rig, monkeypatch):
     rig.move()
     monkeypatch.setattr(rig.driver._watches[0], 'look', lambda volts, duration_s: 1 / 0)
