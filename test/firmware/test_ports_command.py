@@ -121,8 +121,16 @@ def test_rig_without_devices_is_reported(tmp_path):
     assert (status, 'declares no devices' in said) == (2, True)
 
 
-def test_folder_option_without_a_rig_is_refused(tmp_path):
-    assert ports('--folder', tmp_path)[0] == 2
+@pytest.mark.parametrize(
+    ('words', 'why'),
+    [
+        (['--folder', '.'], '--folder belongs to the devices of a RIG'),
+        (['--image', 'seen.png'], '--image belongs to the cameras of a RIG'),
+        (['--set', 'drives.steppers.port=x'], '--set belongs to the fields of a RIG'),
+    ],
+)
+def test_option_of_a_rig_without_a_rig_is_refused(words, why):
+    assert ports(*words) == (2, f'softarm: {why}\n')
 
 
 @pytest.mark.parametrize(

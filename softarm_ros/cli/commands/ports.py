@@ -52,6 +52,8 @@ def ports(
             raise UsageError('--folder belongs to the devices of a RIG')
         if image is not None:
             raise UsageError('--image belongs to the cameras of a RIG')
+        if settings:
+            raise UsageError('--set belongs to the fields of a RIG')
         well = show_ports(test, typer.echo)
         show_cameras(typer.echo)
     else:
