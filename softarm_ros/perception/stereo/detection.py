@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
@@ -25,6 +26,9 @@ _EDGE_PX = 2  # width of the faded edge around a blob; beyond, the background is
 _RIM_PX = _EDGE_PX + 2
 # An ideal ellipse has fullness 1; that of a pixelated one may be somewhat larger.
 _FULLEST = 1.15
+_DICTIONARIES = (
+    r'(4X4|5X5|6X6|7X7)_(50|100|250|1000)|ARUCO_ORIGINAL|APRILTAG_(16h5|25h9|36h10|36h11)'
+)
 
 
 class MarkerLooks(ConfigBlock):
@@ -63,6 +67,15 @@ class MarkerLooks(ConfigBlock):
     dictionary: str = Field(
         default='4X4_50', description='dictionary of aruco markers, as in OpenCV without DICT_'
     )
+
+    @field_validator('dictionary')
+    @classmethod
+    def _in_opencv(cls, name: str) -> str:
+        if re.fullmatch(_DICTIONARIES, name) is None:
+            raise ValueError(
+                'expected 4X4_50 to 7X7_1000, ARUCO_ORIGINAL, or APRILTAG_16h5 to APRILTAG_36h11'
+            )
+        return name
 
     @model_validator(mode='after')
     def _fits(self) -> MarkerLooks:
@@ -220,11 +233,7 @@ def load_code() -> None:
 
 def _aruco(image: Image, looks: MarkerLooks) -> Marks:
     cv2 = opencv()
-    number = getattr(cv2.aruco, f'DICT_{looks.dictionary}', None)
-    if number is None:
-        raise CameraError(
-            f'dictionary = {looks.dictionary!r}: OpenCV has no dictionary of this name'
-        )
+    number = getattr(cv2.aruco, f'DICT_{looks.dictionary}')
     settings = cv2.aruco.DetectorParameters()
     settings.cornerRefinementMethod = cv2.aruco.CORNER_REFINE_SUBPIX
     detector = cv2.aruco.ArucoDetector(cv2.aruco.getPredefinedDictionary(number), settings)

@@ -139,7 +139,7 @@ class StereoCameraSensor:
                     continue
                 self._arrived(side)
                 self._compare_lens(side, source)
-                if self._wrong_size(side, frame.image) or self._frozen(side, frame.image):
+                if self._unusable(side, frame.image) or self._frozen(side, frame.image):
                     continue
                 with self._lock:
                     self._offered_s[side] = self._clock.now_s()
@@ -223,22 +223,28 @@ class StereoCameraSensor:
         with self._lock:
             self._arrival_s[side] = self._clock.now_s()
 
-    def _wrong_size(self, side: Side, image: Image) -> bool:
+    def _unusable(self, side: Side, image: Image) -> bool:
+        """Report and return whether an image has another size or fewer colours than needed."""
         assert self._cameras is not None
         size = (image.shape[1], image.shape[0])
         wanted = self._cameras.camera(side).size
-        if size == wanted:
-            return False
-        self._problems.report(
-            self._clock.now_s(),
-            3,
-            SensorProblem(
+        if size != wanted:
+            problem = SensorProblem(
                 'wrong-size',
                 f'{side} camera',
                 f'images of {size[0]} x {size[1]} px: calibrated with {wanted[0]} x {wanted[1]}',
                 'set the size that the camera was calibrated with, or calibrate it again',
-            ),
-        )
+            )
+        elif self.config.markers.kind == 'colour' and image.ndim != 3:
+            problem = SensorProblem(
+                'no-colour',
+                f'{side} camera',
+                'grey images: expected three channels, for markers.kind = colour',
+                'let its driver send colours, or use another kind of markers',
+            )
+        else:
+            return False
+        self._problems.report(self._clock.now_s(), 3, problem)
         return True
 
     def _compare_lens(self, side: Side, source: FrameSource) -> None:

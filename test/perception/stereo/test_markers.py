@@ -204,6 +204,7 @@ def test_exchanged_images_are_recognised():
         ({'right': 'http://127.0.0.1:1/left'}, 'expected two cameras'),
         ({'max_skew_s': 0.02}, 'less than half a period'),
         ({'markers': {'kind': 'colour'}}, 'hue_deg'),
+        ({'markers': {'kind': 'aruco', 'dictionary': '8X8_50'}}, r'markers\.dictionary'),
         ({'markers': {'smallest_px': 50, 'largest_px': 20}}, 'largest_px = 20'),
     ],
 )

@@ -218,6 +218,23 @@ def test_cameras_below_the_expected_rate_are_reported_as_slow(tmp_path, rate_hz,
     sensor.close()
 
 
+def test_grey_images_of_coloured_markers_are_reported_and_left_out(tmp_path):
+    cameras = cameras_around(0.3)
+    write_calibration(tmp_path / 'cameras.yaml', calibration_of(cameras))
+    sources = {side: PushedFrames(side) for side in ('left', 'right')}
+    config = a_config(
+        base_calibration=str(tmp_path / 'cameras.yaml'),
+        markers={'kind': 'colour', 'hue_deg': (340.0, 20.0)},
+    )
+    sensor = StereoCameraSensor(config, 'base', ManualClock(), sources)
+    sensor.open()
+    for source in sources.values():
+        source.push(Frame(33_000_000, np.zeros(cameras.left.size[::-1], np.uint8)))
+    assert sensor.read(0.0) == []
+    assert codes(sensor.health()) == ['no-colour', 'no-colour']
+    sensor.close()
+
+
 @pytest.mark.parametrize('level', [0, 255])
 def test_black_or_white_images_are_not_reported_as_frozen(tmp_path, level):
     cameras = cameras_around(0.3)
