@@ -51,7 +51,8 @@ class SerialPort:
             self._fd: int | None = self._port.fileno()
         except (OSError, AttributeError):  # some types of URL have none
             self._fd = None
-        self._tells_waiting = hasattr(self._port, 'out_waiting')
+        # Of the type: the property itself fails if the port has just disappeared.
+        self._tells_waiting = hasattr(type(self._port), 'out_waiting')
         self._out = bytearray()
         self._woken, self._waker = os.pipe()
         os.set_blocking(self._woken, False)

@@ -1,5 +1,6 @@
 """A serial port never blocks its thread: pseudo-terminals and a pyserial URL."""
 
+import errno
 import os
 import socket
 import threading
@@ -7,6 +8,7 @@ import time
 import tty
 
 import pytest
+import serial
 from manual_clock import wait_until
 from pydantic import ValidationError
 
@@ -136,3 +138,24 @@ def test_serial_config_refuses_port_urls_that_pyserial_cannot_open(port, said):
         assert said and said in str(error)
     else:
         assert not said
+
+
+def test_port_lost_while_it_is_opened_raises_port_errors_only(monkeypatch):
+    class Lost:
+        """A port of pyserial whose device is gone."""
+
+        def fileno(self):
+            raise OSError
+
+        @property
+        def out_waiting(self):
+            raise OSError(errno.EIO, 'Input/output error')
+
+        def close(self):
+            pass
+
+    monkeypatch.setattr(serial, 'serial_for_url', lambda *_, **__: Lost())
+    port = SerialPort('/dev/ttyUSB0', 9600)
+    with pytest.raises(PortError, match='Input/output error'):
+        port.write(b'a')
+    port.close()
