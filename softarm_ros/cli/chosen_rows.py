@@ -12,7 +12,8 @@ def chosen_rows(run: MeasuredRun, rows: str | None, every: int) -> MeasuredRun:
     """
     Return every `every`-th of the chosen `rows` of a run: `FROM:TO` or ROW, separated by commas.
 
-    Numbers followed by `s` are seconds from its start.
+    Numbers followed by `s` are seconds from its start. Rows keep the order of the run, and each
+    counts once, however often it is chosen.
 
     Raises
     ------
@@ -29,7 +30,7 @@ def chosen_rows(run: MeasuredRun, rows: str | None, every: int) -> MeasuredRun:
                 f'--rows {rows!r}: expected pieces as 3000:, 5, 30s:60s (seconds of a run with '
                 f'times), divided by commas; {run.source} has {len(run)} rows'
             ) from None
-    kept = kept[::every]
+    kept = np.unique(kept)[::every]
     if not len(kept):
         raise UsageError(f'--rows {rows!r}: none of the {len(run)} rows of {run.source}')
     return run.rows(kept)

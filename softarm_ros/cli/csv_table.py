@@ -37,7 +37,12 @@ class CsvTable:
                         self._add(reader.line_num, row)
                     elif row:
                         self._begin(row)
-        except (OSError, UnicodeDecodeError, csv.Error) as error:
+        except UnicodeDecodeError as error:
+            raise MeasurementError(
+                f'{path}: cannot be read (byte {error.start} is not UTF-8); expected text in '
+                'UTF-8: save the file again with this encoding'
+            ) from None
+        except (OSError, csv.Error) as error:
             why = getattr(error, 'strerror', None) or error
             raise MeasurementError(f'{path}: cannot be read ({why})') from None
         if not len(self):

@@ -48,8 +48,8 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     poses of the sections, or of the tip alone if there are none. Times are those of the
     measurements, from the first on. A pose stamped by another clock than the recorder's is paired
     with the command in effect when the pose was received. Rows with non-finite numbers and poses
-    in another frame than the base frame are left out. Tip weight and gravity are those of the rig
-    that the bag was recorded with.
+    in another frame than the base frame are left out. Tip weight, gravity and pretension are those
+    of the rig that the bag was recorded with.
 
     Raises
     ------
@@ -124,8 +124,9 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     stamps, rows, told = stamps[complete], rows[complete], told[complete]
     # Models do not include the pretension, by which antagonists pull against each other.
     about = about_of(bag)
-    pretension = build_pretension(rig, open_loop=about.get('open_loop') == 'true').amount
-    around, unknown = _around(about, rig)
+    recorded, unknown = _recorded(about, rig)
+    wound = build_pretension(recorded or rig, open_loop=about.get('open_loop') == 'true')
+    pretension = wound.amount
     axes, without = measured_axes(sections, rows[:, :, _TURN])
     run = MeasuredRun(
         bag.name,
@@ -149,33 +150,29 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
                 if off
                 else []
             ),
-            *(
-                [f'pretension taken off the commands: {np.max(pretension):g}']
-                if np.any(pretension)
-                else []
-            ),
+            *([f'pretension taken off the commands: {pretension:g}'] if pretension else []),
         ),
         in_base=True,
-        around=around,
+        around={} if recorded is None else values_of(recorded, AROUND),
     )
     return replace(run, notes=(*run.notes, *other_lengths(rig, run, 'in m')))
 
 
-def _around(about: Mapping[str, str], rig: Rig) -> tuple[dict[str, float], str]:
-    """Return tip weight and gravity of the recorded rig, and what to know about them, or ''."""
+def _recorded(about: Mapping[str, str], rig: Rig) -> tuple[Rig | None, str]:
+    """Return the rig of the bag, None if it is unknown, and what to know about it, or ''."""
     if 'rig_file' not in about:
-        return {}, ''
+        return None, ''
     with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
         try:
             recorded = recorded_rig(about, Path(folder))
         except RigError as error:
             reason = str(error).splitlines()[0]
             note = f'the rig file in the bag is not valid today ({reason})'
-            return {}, f'{note}: {AROUND[0]} of {rig.name} used'
+            return None, f'{note}: {AROUND[0]} and pretension of {rig.name} used'
     note = ''
     if recorded.medium != rig.medium:
         note = (
             f'warning: recorded in {recorded.medium}, but predicted in {rig.medium}, as the rig '
             f'file states; expected --set medium={recorded.medium}'
         )
-    return values_of(recorded, AROUND), note
+    return recorded, note

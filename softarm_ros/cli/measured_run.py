@@ -18,6 +18,7 @@ from softarm_ros.rigs.schema import Rig
 Rows = NDArray[np.int64]
 
 FLIP_RAD = np.deg2rad(60.0)
+APART_S = 0.5  # between rows: above it, an arm may turn by more than that
 ROUNDING_S = 1e-6  # of recorded times
 
 
@@ -215,33 +216,40 @@ def mount_of(config: RecordingConfig) -> Mount:
 
 
 def without_flips(run: MeasuredRun) -> MeasuredRun:
-    """Return the run with NaN for axes that jump: the tracking system confused markers."""
+    """
+    Return the run with NaN for axes that jump: the tracking system confused markers.
+
+    Rows further apart than `APART_S` are not compared: the arm may have turned between them.
+    """
     if run.time_s is None:
         return run
     axes, notes = {}, []
     for name, measured in run.axes.items():
-        kept, first = measured.copy(), _usual(measured)
-        for way in (range(first, len(measured)), range(first, -1, -1)):
-            last = measured[first]
-            for i in way:
-                if measured[i] @ last < np.cos(FLIP_RAD):
-                    kept[i] = np.nan
-                else:
-                    last = measured[i]
-        axes[name] = kept
-        flipped = int(np.isnan(kept[:, 0]).sum())
-        if flipped:
+        seen = np.flatnonzero(np.isfinite(measured).all(axis=1))
+        apart = np.flatnonzero(np.diff(run.time_s[seen]) > APART_S) + 1
+        flipped = np.zeros(len(run), dtype=bool)
+        for rows in np.split(seen, apart):
+            flipped[rows] = _flipped(measured[rows])
+        axes[name] = np.where(flipped[:, None], np.nan, measured)
+        if flipped.any():
             notes.append(
-                f'left out: {flipped} axes of {name}, turned by more than '
+                f'left out: {np.count_nonzero(flipped)} axes of {name}, turned by more than '
                 f'{np.rad2deg(FLIP_RAD):.0f} deg at once'
             )
     return replace(run, axes=axes, notes=(*run.notes, *notes))
 
 
-def _usual(axes: Array) -> int:
-    """Return the index of the first of the axes (n, 3) that is near the median axis, or 0."""
-    middle = np.median(axes, axis=0)
-    return int(np.argmax(axes @ middle > 0.0))
+def _flipped(axes: Array) -> NDArray[np.bool_]:
+    """Return for each axis (n, 3) whether it jumps, seen from the first near the median axis."""
+    flipped = np.zeros(len(axes), dtype=bool)
+    first = int(np.argmax(axes @ np.median(axes, axis=0) > 0.0))
+    for way in (range(first, len(axes)), range(first, -1, -1)):
+        last = axes[first]
+        for i in way:
+            flipped[i] = axes[i] @ last < np.cos(FLIP_RAD)
+            if not flipped[i]:
+                last = axes[i]
+    return flipped
 
 
 def measured_axes(

@@ -24,8 +24,9 @@ def suspicious_values(
     config: RecordingConfig, time_s: Array | None, seen: Mapping[str, Array]
 ) -> Iterator[str]:
     """Yield notes about suspicious times (n,) or points (n, 3), as recorded."""
-    if time_s is not None and len(time_s) > 1 and config.settled_s == 0.0:
-        step_s = float(np.nanmedian(np.diff(time_s)))
+    told_s = np.array([]) if time_s is None else time_s[np.isfinite(time_s)]
+    if len(told_s) > 1 and config.settled_s == 0.0:
+        step_s = float(np.median(np.diff(told_s)))
         if step_s >= _SLOW_S or 0.0 < step_s < _FAST_S:
             yield (
                 f'rows are {step_s:g} s apart by {config.time} in {config.time_unit}; if that is '

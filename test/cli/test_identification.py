@@ -86,6 +86,22 @@ def test_recordings_without_remaining_rows_are_refused(trunk, changed, hold_out)
         read_recordings(trunk, [path, path], hold_out, stood_s=1000.0)
 
 
+@pytest.mark.parametrize('period_s', [2.5, 10.0])
+def test_of_rows_as_far_apart_as_blocks_every_second_is_predicted(trunk, tmp_path, period_s):
+    path = record(trunk, tmp_path / 'slow.csv', excitation(20), rows=20)
+    heading, *lines = path.read_text(encoding='utf-8').splitlines()
+    slow = [f'{period_s * i},{line.partition(",")[2]}' for i, line in enumerate(lines)]
+    path.write_text('\n'.join([heading, *slow]), encoding='utf-8')
+    (recorded,) = read_recordings(trunk, [path], 'blocks')
+    assert list(recorded.train) == list(range(0, len(slow), 2))
+    assert list(recorded.test) == list(range(1, len(slow), 2))
+
+
+def test_rows_that_are_chosen_twice_identify_once(trunk, changed):
+    (recorded,) = read_recordings(trunk, [changed[-1]], 'nothing', '20:30,0:10,5:25')
+    assert list(recorded.train) == list(range(30))
+
+
 def test_intervals_contain_the_true_parameters_and_the_fit_predicts_held_out_rows(trunk, changed):
     _, parameters, x, path = changed
     recorded = read_recordings(trunk, [path], 'later')

@@ -264,6 +264,34 @@ def test_of_two_axes_more_than_60_deg_apart_one_is_left_out(rig, tmp_path):
     assert run.notes == ('left out: 1 axes of distal, turned by more than 60 deg at once',)
 
 
+def test_axes_before_and_after_a_pause_are_kept(rig, tmp_path):
+    def bent(i, values):
+        half = 0.5 * np.deg2rad(0.0 if i < 20 else 120.0)
+        values[13:17] = [np.sin(half), 0.0, 0.0, np.cos(half)]
+        if i == 40:
+            values[13:17] = [0.0, 0.0, 0.0, 1.0]
+        return [values[0] + (4.0 if i >= 20 else 0.0), *values[1:]]
+
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig), bent))
+    assert 'left out: 1 axes of distal, turned by more than 60 deg at once' in run.notes
+    assert np.flatnonzero(~np.isfinite(run.axes['distal'][:, 0])).tolist() == [40]
+
+
+def test_rows_without_a_time_are_left_out_and_counted(rig, tmp_path):
+    def timeless(i, values):
+        return values if i % 2 else ['', *values[1:]]
+
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig), timeless))
+    assert run.notes[-1] == 'left out: 30 incomplete rows'
+
+
+def test_a_file_in_another_encoding_is_refused_with_the_expected_one(rig, tmp_path):
+    path = write(rig, tmp_path / 'a.csv', commands_of(rig))
+    path.write_text(path.read_text(encoding='utf-8'), encoding='utf-16')
+    with pytest.raises(MeasurementError, match=r'a.csv: .* expected text in UTF-8'):
+        read_run(mapped(rig), path)
+
+
 def test_commands_barely_beyond_a_limit_are_clipped_and_others_unchanged(rig):
     limits = rig.actuator_limits()
     span = limits.position_max - limits.position_min
@@ -407,6 +435,15 @@ def test_a_bag_is_scored_without_the_pretension_of_its_commands(rig, tmp_path):
         'bag_proximal_axis.png',
     ]
     assert 'pretension taken off the commands: 0.002' in done.output
+
+
+def test_the_pretension_of_a_bag_is_the_recorded_one(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    commands = commands_of(rig, 6)
+    about = {'rig_file': rig.text, 'rig_path': str(rig.source), 'settings': ''}
+    bag = write_bag(rig, tmp_path / 'bag', commands, about=about)
+    today = load_rig(rig.name, ['controller.pretension_m=0.004'])
+    np.testing.assert_allclose(read_run(today, bag).commands, commands, atol=1e-12)
 
 
 def write_bag(
@@ -589,7 +626,7 @@ def test_a_rig_file_in_a_bag_that_is_no_longer_valid_is_noted(rig, tmp_path):
     about = {**about_run(rig, {}), 'rig_file': 'name: cable_arm\nformer_field: 1\n'}
     run = read_run(rig, write_bag(rig, tmp_path / 'bag', commands_of(rig, 6), about=about))
     assert not run.around
-    assert any('tip_load_kg of cable_arm used' in note for note in run.notes)
+    assert any('tip_load_kg and pretension of cable_arm used' in note for note in run.notes)
 
 
 def test_bag_rows_with_nan_are_left_out_and_counted(rig, tmp_path):

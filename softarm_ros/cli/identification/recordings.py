@@ -82,10 +82,10 @@ def read_recordings(
     Read files and divide their rows into `train` and `test`.
 
     `later`: the second half of each file is predicted; `file`: all of the last file; `blocks`:
-    every second block, without its ends; `nothing`: all rows identify. Files without times hold
-    poses at rest; repetitions of a command stay together. With `stood_s`, rows of an arm that
-    moves or has just stopped are left out: no model here describes how an arm swings, and
-    hysteresis would be fitted to its lag.
+    every second block, without its ends, or every second row if rows are about as far apart as
+    blocks; `nothing`: all rows identify. Files without times hold poses at rest; repetitions of a
+    command stay together. With `stood_s`, rows of an arm that moves or has just stopped are left
+    out: no model here describes how an arm swings, and hysteresis would be fitted to its lag.
 
     Raises
     ------
@@ -150,6 +150,8 @@ def _divided(run: MeasuredRun, rows: Rows, hold_out: str, last: bool) -> tuple[R
     if hold_out == 'later':
         half = 0.5 * since[-1]
         return rows[since < half], rows[since >= half + GUARD_S]
+    if len(rows) > 1 and np.median(np.diff(since)) >= BLOCK_S - 2.0 * GUARD_S:  # rows are blocks
+        return rows[::2], rows[1::2]
     block, within = np.floor(since / BLOCK_S).astype(int), since % BLOCK_S
     inside = (within >= GUARD_S) & (within <= BLOCK_S - GUARD_S)
     return rows[block % 2 == 0], rows[(block % 2 == 1) & inside]
