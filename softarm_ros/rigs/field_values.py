@@ -11,7 +11,7 @@ from pydantic import BaseModel
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.schema import Rig
 
-_PART = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]')
+_PART = re.compile(r'([^.\[\]]+)|\[(\d+)\]')
 Path = tuple[str | int, ...]
 
 

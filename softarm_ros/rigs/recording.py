@@ -132,6 +132,9 @@ class RecordingConfig(ConfigBlock):
     def _measures_something(self) -> RecordingConfig:
         if not (self.section_tips or self.markers or self.section_turns):
             raise ValueError('nothing measured: expected section_tips, markers or section_turns')
+        divided = [name for name in self.markers if not name or set(name) & set('.[]')]
+        if divided:
+            raise ValueError(f'markers {divided[0]!r}: expected a name without ".", "[" and "]"')
         if self.settled_s > 0.0 and self.time is None:
             raise ValueError(f'settled_s = {self.settled_s:g} needs the column `time`')
         return self

@@ -223,6 +223,19 @@ def test_most_predicted_thins_the_predicted_rows_and_is_reported(trunk, changed)
     assert f'of the {len(recorded.whole)} rows that identify is predicted' in note
 
 
+@pytest.mark.parametrize('name', ['Rigid Body 1', 'tip-left', '4'])
+def test_a_marker_of_any_name_is_identified(trunk, changed, name, tmp_path):
+    marker = '{section: tip, columns: [x3, y3, z3], offset_m: [0.0, 0.0, 0.0]}'
+    line = '  section_tips:'
+    text = trunk.text.replace(line, f'  markers: {{"{name}": {marker}}}\n{line}')
+    path, output = tmp_path / 'marked.yaml', tmp_path / 'new.yaml'
+    path.write_text(text, encoding='utf-8')
+    asked = Asked((changed[-1],), ('markers',), 'nothing', most_rows=20, output=output)
+    lines = list(run(load_rig(path), asked))
+    assert any(f'marker {name} x' in line for line in lines)
+    assert load_rig(output).recording.markers[name].offset_m != (0.0, 0.0, 0.0)
+
+
 @pytest.fixture(scope='module')
 def guessed(tmp_path_factory):
     """Return the trunk as a user would write it before any identification."""
