@@ -129,7 +129,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     pretension = wound.amount
     axes, without = measured_axes(sections, rows[:, :, _TURN])
     run = MeasuredRun(
-        bag.name,
+        bag.absolute().name,  # `.` has no name
         1e-9 * (stamps - stamps[0]).astype(float),
         told - pretension,
         {name: rows[:, k, :3] for k, name in enumerate(sections)},

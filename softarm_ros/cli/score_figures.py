@@ -24,13 +24,14 @@ _GAP = 5.0  # median time steps; a longer gap without measurements breaks a line
 def draw(folder: Path, run: MeasuredRun, predictions: Sequence[Prediction]) -> list[Path]:
     """Write a figure for each measured quantity of a run into a folder; return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    stem = re.sub(r'\W+', '_', re.sub(r'\.(csv|mcap)$', '', run.source)).strip('_')
+    source = re.sub(r'\.(csv|mcap)$', '', run.source)
     written = []
     for kind, measured in (('', run.points), (' axis', run.axes)):
         for name, values in measured.items():
             shown = {p.name: (p.axes if kind else p.points)[name] for p in predictions}
             figure = _figure(run, f'{run.source}: {name}{kind}', values, shown, bool(kind))
-            written.append(save(figure, folder / f'{stem}_{name}{kind.replace(" ", "_")}.png'))
+            stem = re.sub(r'\W+', '_', f'{source}_{name}{kind}').strip('_')
+            written.append(save(figure, folder / f'{stem}.png'))
     return written
 
 

@@ -94,13 +94,13 @@ def test_predict_shows_the_growing_share_of_predicted_rows(rig):
     assert shown == [0.0, 50 / 110, 100 / 110]  # the first ten are equal: the arm rests
 
 
-def test_a_figure_can_show_any_file_name(tmp_path):
+def test_a_figure_can_show_any_file_and_marker_name(tmp_path):
     place, points = MarkerConfig(columns=('x', 'y', 'z'), section='distal'), np.eye(3)
     run = MeasuredRun(
-        'a\udce9 $b^$.csv', None, points, {'tip': points}, {'tip': place}, {},
+        'a\udce9 $b^$.csv', None, points, {'L/R': points}, {'L/R': place}, {},
         Mount(np.zeros(3), np.eye(3)),
     )  # fmt: skip
-    predicted = Prediction('m', {'tip': 1.1 * points}, {})
+    predicted = Prediction('m', {'L/R': 1.1 * points}, {})
     (figure,) = score_figures.draw(tmp_path, run, [predicted])
     assert figure.stat().st_size > 0
 
@@ -817,6 +817,21 @@ def test_bags_with_the_same_name_have_separate_figures_and_scores(rig, tmp_path)
     assert done.exit_code == 0, done.output
     assert len(list(figures.iterdir())) == 8
     assert len({s['run'] for s in json.loads(json_file.read_text())['scores']}) == 2
+
+
+def test_a_figure_that_cannot_be_written_is_reported(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    bag, figures = write_bag(rig, tmp_path / 'bag', commands_of(rig, 4)), tmp_path / 'figures'
+    (figures / 'bag_proximal.png').mkdir(parents=True)
+    done = scored(rig, bag, '--report', figures)
+    assert done.exit_code == 2, done.output
+    assert f'--report {figures}: cannot be written' in done.output
+
+
+def test_a_bag_named_by_its_own_folder_has_a_heading(rig, tmp_path, monkeypatch):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    monkeypatch.chdir(write_bag(rig, tmp_path / 'monday', commands_of(rig, 4)))
+    assert 'cable_arm, monday: 4 rows' in scored(rig, '.').output
 
 
 def test_unwritable_outputs_are_refused_before_recordings_are_read(rig, tmp_path):

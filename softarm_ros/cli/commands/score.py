@@ -80,7 +80,11 @@ def score(
         if report is not None:
             from softarm_ros.cli import score_figures
 
-            for figure in score_figures.draw(report, run, predictions):
+            try:
+                figures = score_figures.draw(report, run, predictions)
+            except OSError as error:
+                raise UsageError(f'--report {report}: cannot be written ({error})') from None
+            for figure in figures:
                 typer.echo(f'  {figure}')
     if json_file is not None:
         scoring.save_json(json_file, arm, scores, notes)
