@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
 
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.cable_driven.cable_statics import single_cable_inverse
 from softarm_ros.plant.arm_plant import ArmPlant
@@ -79,13 +80,28 @@ def measure_single_cable(
     step_m: float = 0.0015,
     progress: Callable[[float], None] | None = None,
 ) -> IdentificationData:
-    """Pull in the first cable of a section by steps up to 120 deg and let it out, three times."""
+    """
+    Pull in the first cable of a section by steps up to 120 deg and let it out, three times.
+
+    Raises
+    ------
+    UsageError
+        If the range of the cable has fewer than three steps.
+
+    """
+    arm = CableArm.of(rig)
+    cable = next(a for a in arm.actuators if a.section == arm.sections[section].name)
+    top = cable.position_max_m
+    if top < 3 * step_m:
+        raise UsageError(
+            f'{cable.name}: position_max_m = {top:g}: expected at least {3 * step_m:g}, for three '
+            f'steps of {step_m:g} m'
+        )
     readings: list[tuple[float, float, float, int, bool]] = []
     for repeat in range(REPEATS):
         plant = _single_section_plant(rig, section, seed + repeat)
         rest = _rest_axis(plant)
         contraction, angle = 0.0, 0.0
-        top = CableArm.of(rig).actuators[0].position_max_m
         while angle < MAX_ANGLE_RAD and contraction + step_m <= top:
             contraction += step_m
             angle, tension = _read_at_rest(plant, contraction, rest)
@@ -109,12 +125,23 @@ def measure_single_cable(
 
 
 def identify(rig: Rig, data: IdentificationData, *, section: int = 0) -> Identification:
-    """Fit K_b and K_t to the readings, with the controller's geometry."""
+    """
+    Fit K_b and K_t to the readings, with the controller's geometry.
+
+    Raises
+    ------
+    UsageError
+        If fewer than three readings are of small angles.
+
+    """
     geometry = CableArm.of(rig).sections[section]
     L, d = geometry.length_m, geometry.cable_radius_m
     small = data.angle < SMALL_ANGLE_RAD
     if np.sum(small) < 3:
-        raise ValueError(f'{np.sum(small)} readings below 25 deg; expected at least 3')
+        raise UsageError(
+            f'{rig.name}, section {geometry.name}: {np.sum(small)} readings below 25 deg; '
+            'expected at least 3: the steps of the cable bend it too far'
+        )
     curvature = data.angle[small] / L
     bending = float(np.sum(data.tension[small] * d * curvature) / np.sum(curvature**2))
 

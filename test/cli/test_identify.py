@@ -1,8 +1,11 @@
 """`softarm identify`: the stiffnesses of a section, as the paper identifies them."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identify import identify, measure_single_cable
 from softarm_ros.rigs.loader import load_rig
 
@@ -65,3 +68,19 @@ def test_without_friction_both_branches_give_the_same_stiffness(without_friction
         identify(SLIPPERY, without_friction.branch(pulled=way)) for way in (True, False)
     )
     assert let_out.bending_stiffness == pytest.approx(pulled.bending_stiffness, rel=5e-3)
+
+
+def test_the_cable_of_the_section_is_pulled_within_its_own_range():
+    narrow = load_rig('cable_arm', ['arm.actuators[0].position_max_m=0.003'])
+    distal = measure_single_cable(narrow, seed=0, section=1, step_m=0.018)
+    assert distal.contraction.max() == pytest.approx(0.036)
+
+
+def test_a_range_or_a_bend_too_small_for_the_steps_is_refused(readings):
+    narrow = load_rig('cable_arm', ['arm.actuators[0].position_max_m=0.003'])
+    with pytest.raises(UsageError, match=r'proximal_1: position_max_m = 0.003: .* 0.0045'):
+        measure_single_cable(narrow, seed=0)
+    far = readings.branch(True)
+    bent = replace(far, angle=far.angle + 1.0)
+    with pytest.raises(UsageError, match='section proximal: 0 readings below 25 deg'):
+        identify(RIG, bent)
