@@ -49,7 +49,8 @@ def render(rig: Rig, motion: Motion, path: Path, seconds: float) -> Path:
     except OSError as error:
         raise UsageError(f'{path}: cannot be written ({error.strerror or error})') from None
     except KeyboardInterrupt:
-        path.unlink(missing_ok=True)  # a part of the animation
+        if path.suffix.lower() != '.png':  # which is written at once, at the end
+            path.unlink(missing_ok=True)
         raise
     return path
 

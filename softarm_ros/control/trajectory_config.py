@@ -7,19 +7,21 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite
 
 MAX_DISTANCE_M = 100.0  # of a target from the base; a larger one is a wrong unit
 MIN_SPACING_M = 1e-6
 MAX_LAPS = 1000
 Coordinate = Annotated[float, Field(ge=-MAX_DISTANCE_M, le=MAX_DISTANCE_M)]
 Point = tuple[Coordinate, Coordinate, Coordinate]
+Speed = Annotated[float, Field(ge=1e-6, allow_inf_nan=False)]
 Size = Annotated[float, Field(gt=0.0, le=MAX_DISTANCE_M)]
 
 
 def _unit(vector: tuple[float, float, float]) -> tuple[float, float, float]:
-    if float(np.linalg.norm(vector)) < 1e-9:
-        raise ValueError(f'normal {list(vector)} has no direction; expected a non-zero vector')
+    length = float(np.linalg.norm(vector))
+    if not 1e-9 < length < 1e9:
+        raise ValueError(f'normal {list(vector)} has length {length:g}; expected 1e-9 to 1e9')
     return vector
 
 
@@ -30,7 +32,7 @@ class TrajectoryBase(ConfigBlock):
     """Fields common to all trajectories."""
 
     frame: Literal['base'] = 'base'
-    speed: Positive = Field(default=0.03, description='speed along the path [m/s]')
+    speed: Speed = Field(default=0.03, description='speed along the path [m/s]')
     laps: int = Field(default=1, ge=1, le=MAX_LAPS)
 
 

@@ -173,6 +173,18 @@ def test_an_interrupted_animation_leaves_no_file(tmp_path, rig, motion, monkeypa
     assert not path.exists()
 
 
+def test_an_interrupted_picture_leaves_an_older_file(tmp_path, rig, motion, monkeypatch):
+    def interrupted(*_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr('softarm_ros.cli.render.draw_moments', interrupted)
+    path = tmp_path / 'arm.png'
+    path.write_bytes(b'older')
+    with pytest.raises(KeyboardInterrupt):
+        render(rig, motion, path, 1.0)
+    assert path.read_bytes() == b'older'
+
+
 # imageio_ffmpeg leaves its broken pipe to the garbage collector.
 @pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
 def test_video_on_a_full_disk_is_refused_in_one_line(tmp_path, rig, motion):

@@ -353,6 +353,9 @@ def test_a_recording_given_twice_is_refused(trunk, changed):
     twice = (path, path.with_name(f'{path.name}:tip_load_kg=0.1'))
     with pytest.raises(UsageError, match=f'{path.name} is given 2 times; expected each'):
         list(run(trunk, Asked(twice, hold_out='file')))
+    bag = path.with_name('monday')
+    with pytest.raises(UsageError, match='monday is given 2 times'):
+        list(run(trunk, Asked((bag, bag / 'monday_0.mcap'), hold_out='file')))
 
 
 # The arm behaves like the second set; the third has one more feature and is no better.

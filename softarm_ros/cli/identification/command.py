@@ -83,10 +83,11 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
                 )
     files_read = [file_of(path).resolve() for path in asked.data]
     for path in files_read:
-        if files_read.count(path) > 1:
+        times = sum(path == other or path in other.parents for other in files_read)
+        if times > 1:  # a bag by its folder, by its file, or by both
             raise UsageError(
-                f'{path.name} is given {files_read.count(path)} times; expected each recording '
-                'once: its rows would count twice, or be predicted from themselves'
+                f'{path.name} is given {times} times; expected each recording once: its rows '
+                'would count twice, or be predicted from themselves'
             )
     for features in asked.residual:  # identification takes minutes: fail before it
         require_learnable(features)

@@ -46,9 +46,10 @@ class ResolvedRate(Controller):
     Tracks a tip velocity and position (Qi et al. 2024, eq. 34-38).
 
     The damped inverse (eq. 35) with null-space term (eq. 36) is the minimiser of
-    |J qdot - v|^2 + eps |qdot - w|^2. Here that quadratic programme is solved under the bounds;
-    carry an integral part; it is frozen while limits are active, the correction is saturated or
-    the pose is singular (no wind-up). If a swing is stated, errors first pass its `SwingFilter`.
+    |J qdot - v|^2 + eps |qdot - w|^2. Here that quadratic programme is solved under the bounds.
+    The feedback may have an integral part, which is frozen while limits are active, the correction
+    is saturated or the pose is singular (no wind-up). If a swing is stated, errors first pass its
+    `SwingFilter`.
     """
 
     def __init__(self, config: ResolvedRateConfig, model: ArmModel) -> None:
