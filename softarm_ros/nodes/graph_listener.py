@@ -14,7 +14,6 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 from rclpy.qos import QoSProfile
 from rclpy.signals import SignalHandlerOptions
-from rclpy.task import Future
 from std_srvs.srv import Trigger
 
 from softarm_ros.nodes.conversions import Health
@@ -112,9 +111,10 @@ class GraphListener:
 
     def spin(self, duration_s: float) -> None:
         """Handle messages and events for a time [s]."""
-        # One call for all events: entering and leaving the executor costs as much as most events.
         self._longest_look_s = duration_s + OVERDUE_S
-        self._executor.spin_until_future_complete(Future(), duration_s)
+        until = time.monotonic() + duration_s
+        while (left := until - time.monotonic()) > 0.0:
+            self._executor.spin_once(left)
         self._listened_s, self._looked_at_s = self._listening_s(), time.monotonic()
         self.take_in()
 
