@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import numpy as np
@@ -19,7 +20,7 @@ Size = Annotated[float, Field(gt=0.0, le=MAX_DISTANCE_M)]
 
 
 def _unit(vector: tuple[float, float, float]) -> tuple[float, float, float]:
-    length = float(np.linalg.norm(vector))
+    length = math.hypot(*vector)
     if not 1e-9 < length < 1e9:
         raise ValueError(f'normal {list(vector)} has length {length:g}; expected 1e-9 to 1e9')
     return vector

@@ -17,7 +17,7 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from softarm_ros.nodes.conversions import Health
-from softarm_ros.nodes.qos import HEARTBEAT, make_executor, newest, set_up_dds
+from softarm_ros.nodes.qos import HEARTBEAT, handle_events, make_executor, newest, set_up_dds
 from softarm_ros.nodes.wire import listen, read_status
 
 # Nodes that may run without an arm; every other node follows live or played messages.
@@ -112,9 +112,7 @@ class GraphListener:
     def spin(self, duration_s: float) -> None:
         """Handle messages and events for a time [s]."""
         self._longest_look_s = duration_s + OVERDUE_S
-        until = time.monotonic() + duration_s
-        while (left := until - time.monotonic()) > 0.0:
-            self._executor.spin_once(left)
+        handle_events(self._executor, duration_s)
         self._listened_s, self._looked_at_s = self._listening_s(), time.monotonic()
         self.take_in()
 

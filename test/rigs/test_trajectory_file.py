@@ -69,7 +69,7 @@ def test_shipped_trajectory_file_is_found_by_its_name(file, tmp_path, monkeypatc
         ),
         ('[0.0, 0.1, 0.2]', '[0.0, 0.1]', '5: points[1] = [0.0, 0.1]: expected a list of 3: '),
         ('[0.0, 0.1, 0.2]', '[0.1, 0, 0.2]', '1: points[0] and points[1] are 0 m apart; '),
-        ('speed: 0.02', 'speed: -0.02', '7: speed = -0.02: expected a number > 0'),
+        ('speed: 0.02', 'speed: -0.02', '7: speed = -0.02: expected a number >= 1e-06'),
         (
             'speed: 0.02',
             'sped: 0.02',
