@@ -87,16 +87,35 @@ def allowed(
     return True
 
 
-def drawn_in(
+def nearest_from(
     model: ArmModel,
     room: ActuatorLimits,
     limits: ConfigurationLimits,
-    start: Array | None,
+    target: Array,
+    start: Array,
+) -> Nearest | None:
+    """
+    Search as `nearest_configuration`, from any start (dof,); None if it ends beyond a limit.
+
+    A search does not return from beyond a limit, so a start beyond one is first moved towards the
+    arm at rest. None also if the model has no shape there.
+    """
+    begin = _drawn_in(model, room, limits, start)
+    try:
+        found = nearest_configuration(model, room, limits, target, begin)
+    except ValueError:
+        return None
+    return found if allowed(model, room, limits, found.configuration) else None
+
+
+def _drawn_in(
+    model: ArmModel,
+    room: ActuatorLimits,
+    limits: ConfigurationLimits,
+    start: Array,
 ) -> Array:
     """Return the allowed configuration (dof,) nearest to a start on the line to rest."""
     rest = model.rest_configuration
-    if start is None:
-        return rest
     for share in _DRAWN_IN:
         begin = rest + share * (start - rest)
         if allowed(model, room, limits, begin):

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.control.nearest import Nearest, allowed, drawn_in, nearest_configuration
+from softarm_ros.control.nearest import Nearest, nearest_from
 from softarm_ros.control.path import Path
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
@@ -140,17 +140,13 @@ def nearest_within(
 
     The search runs from each start (dof,) in turn (None: the arm at rest) and stops when the point
     is reached, or missed by hardly more than `least_m`, the miss of the model without limits. None
-    if no search ends within the limits. A search does not return from beyond a limit, so a start
-    beyond one is first moved towards the arm at rest.
+    if no search ends within the limits.
     """
     best: Nearest | None = None
     for start in starts:
-        begin = drawn_in(model, limits, configuration_limits, start)
-        try:
-            found = nearest_configuration(model, limits, configuration_limits, point, begin)
-        except ValueError:  # the model has no shape there
-            continue
-        if not allowed(model, limits, configuration_limits, found.configuration):
+        begin = model.rest_configuration if start is None else start
+        found = nearest_from(model, limits, configuration_limits, point, begin)
+        if found is None:
             continue
         if best is None or found.miss_m < best.miss_m:
             best = found

@@ -102,6 +102,15 @@ class Bench:
         """Return the codes of the present problems."""
         return {problem.code for problem in self.sensor.health().problems}
 
+    def codes_within(self, duration_s: float) -> set[str]:
+        """Read for `duration_s` [s]; return the codes of all problems that were present."""
+        told: set[str] = set()
+        end = time.monotonic() + duration_s
+        while time.monotonic() < end:
+            self.sensor.read(0.01)
+            told |= self.codes()
+        return told
+
     def simulated_s(self, sighting: Sighting) -> float:
         """Return the simulated time [s] of a sighting's stamp."""
         return 1e-9 * (sighting.stamp_ns - self.began_ns)

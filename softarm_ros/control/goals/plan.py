@@ -13,7 +13,7 @@ from softarm_ros.control.goals.course import Course, Through, Timetable
 from softarm_ros.control.goals.goal import Goal, GoalKind
 from softarm_ros.control.goals.smoothed import SmoothedMotion
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.control.nearest import Nearest, allowed, drawn_in, nearest_configuration
+from softarm_ros.control.nearest import Nearest, nearest_configuration, nearest_from
 from softarm_ros.control.path import Curve, Segment, SplineCurve
 from softarm_ros.control.reach import REACH_TOLERANCE_M
 from softarm_ros.geometry.arrays import Array
@@ -142,7 +142,7 @@ class Planner:
 
     def _near(self, target: Array, start: Array, *, anywhere: bool) -> Nearest:
         """Return the nearest configuration found from the start, then from other places."""
-        best = self._nearest(target, start)
+        best = nearest_configuration(self.model, self.room, self.limits, target, start)
         if best.miss_m <= _LOCAL_M:
             return best
         places: list[Array | None] = [self._beside(start)]
@@ -151,10 +151,8 @@ class Planner:
         for place in places:
             if place is None:
                 continue
-            # A search does not return from beyond a limit.
-            begin = drawn_in(self.model, self.room, self.limits, place)
-            found = self._nearest(target, begin)
-            if found.miss_m < best.miss_m and self._allowed(found.configuration):
+            found = nearest_from(self.model, self.room, self.limits, target, place)
+            if found is not None and found.miss_m < best.miss_m:
                 best = found
             if best.miss_m <= _LOCAL_M:
                 break
@@ -174,12 +172,6 @@ class Planner:
             return self.model.inverse(target, guess=guess).shape.configuration
         except ValueError:
             return None
-
-    def _nearest(self, target: Array, start: Array) -> Nearest:
-        return nearest_configuration(self.model, self.room, self.limits, target, start)
-
-    def _allowed(self, configuration: Array) -> bool:
-        return allowed(self.model, self.room, self.limits, configuration)
 
     def _check(self, posture: Posture) -> None:
         """Raise ValueError for a posture beyond the actuators' limits."""

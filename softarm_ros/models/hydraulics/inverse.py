@@ -86,7 +86,7 @@ class HeldShapeProblem(SteppedProblem):
     def outcome(self, end: End) -> Outcome:
         """Return pressures and shape; refuse a shape the arm does not take by itself in range."""
         model, held = self._model, end.place.state
-        pressures, refusals = model.pressures_of(held), []
+        pressures, shape, refusals = model.pressures_of(held), model.shape_of_held(held), []
         low, high = model.pressure_min, model.pressure_max
         slack = _RANGE_TOLERANCE * (high - low)
         outside = (pressures < low - slack) | (pressures > high + slack)
@@ -98,10 +98,10 @@ class HeldShapeProblem(SteppedProblem):
         if not model.is_stable(held):
             refusals.append('the shape found is not stable')
         if not refusals:
-            refusals += self._other_shape(pressures, model.tip_of(held))
+            refusals += self._other_shape(pressures, shape.tip)
         if not outside.any():
             pressures = np.clip(pressures, low, high)
-        return Outcome(pressures, model.shape_of_held(held), '; '.join(refusals))
+        return Outcome(pressures, shape, '; '.join(refusals))
 
     def _other_shape(self, pressures: Array, tip: Array) -> list[str]:
         """Return a text if the arm, loaded from rest, takes a shape with another tip (4, 4)."""

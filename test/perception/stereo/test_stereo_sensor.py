@@ -467,6 +467,18 @@ def answer_once(status, kind, body):
 MULTIPART = 'multipart/x-mixed-replace;boundary=b'
 
 
+def frame_of_stream(body):
+    """Return the first frame that an MJPEG source reads from the body of an answer."""
+    server = answer_once(200, MULTIPART, body)
+    source = MjpegFrames(f'http://127.0.0.1:{server.server_address[1]}/')
+    source.open()
+    found = None
+    for _ in range(TRIES):
+        found = found or source.read(0.02)
+    source.close()
+    return found
+
+
 def huge_jpeg():
     """Return a JPEG whose damaged header states 65500 x 65500 pixels: OpenCV raises an error."""
     cv2 = pytest.importorskip('cv2')
@@ -483,13 +495,7 @@ def test_image_after_one_with_a_damaged_header_is_read():
         f'--b\r\nContent-Length: {len(data)}\r\n\r\n'.encode() + data + b'\r\n'
         for data in (huge_jpeg(), good)
     )
-    server = answer_once(200, MULTIPART, body)
-    source = MjpegFrames(f'http://127.0.0.1:{server.server_address[1]}/')
-    source.open()
-    found = None
-    for _ in range(TRIES):
-        found = found or source.read(0.02)
-    source.close()
+    found = frame_of_stream(body)
     assert found is not None and found.image.shape == (40, 48)
 
 
@@ -506,13 +512,7 @@ def test_mjpeg_source_reads_compressed_and_raw_images(suffix, off):
     sent = np.tile(np.arange(0, 240, 5, dtype=np.uint8), (40, 1))
     data = cv2.imencode(suffix, sent)[1].tobytes()
     head = f'--b\r\nContent-Length: {len(data)}\r\nX-Timestamp: 1700000000.25\r\n\r\n'
-    server = answer_once(200, MULTIPART, head.encode() + data + b'\r\n')
-    source = MjpegFrames(f'http://127.0.0.1:{server.server_address[1]}/')
-    source.open()
-    found = None
-    for _ in range(TRIES):
-        found = found or source.read(0.02)
-    source.close()
+    found = frame_of_stream(head.encode() + data + b'\r\n')
     assert found.stamp_ns == 1_700_000_000_250_000_000
     assert np.abs(found.image.astype(int) - sent.astype(int)).max() <= off
 
