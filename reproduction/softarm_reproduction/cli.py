@@ -52,6 +52,6 @@ def reproduce(
 ) -> None:
     """Repeat the experiments of the arms' papers in simulation; write one page per arm."""
     from softarm_reproduction.reproduce import reproduce as run_studies
-    from softarm_ros.cli.run_command import stdout_console
+    from softarm_ros.cli.consoles import stdout_console
 
     run_studies(arms or (), report, stdout_console(), seeds=seeds, seed=seed)

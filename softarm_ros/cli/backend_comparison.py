@@ -9,7 +9,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from softarm_ros.cli.run_command import RunOptions, compile_kernels, status_of, stop_on_signals
+from softarm_ros.cli.run_command import RunOptions, compile_kernels, status_of
+from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.trajectory_file import resolve_trajectory

@@ -14,7 +14,8 @@ from softarm_ros.cli.report_comparison import write_comparison
 from softarm_ros.cli.report_files import prepare_folder
 from softarm_ros.cli.report_tables import ComparisonRow, error_table
 from softarm_ros.cli.run_cases import RunCase, run_cases
-from softarm_ros.cli.run_command import RunOptions, compile_kernels, stop_on_signals
+from softarm_ros.cli.run_command import RunOptions, compile_kernels
+from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.models.config import ModelName
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.loader import load_rig_of

@@ -17,7 +17,8 @@ from rich.table import Table
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.measured_excitation import require_writable
 from softarm_ros.cli.rig_labels import rig_labels
-from softarm_ros.cli.run_command import EXIT_INTERRUPTED, compile_kernels, stop_on_signals
+from softarm_ros.cli.run_command import EXIT_INTERRUPTED, compile_kernels
+from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.feedback_watch import Extremes
 from softarm_ros.rigs.loader import list_rigs, load_rig
@@ -253,19 +254,22 @@ def _clean(
         for label, rig in rigs.items()
         for name in ([trajectory] if trajectory else rig.trajectories)
     ]
-    with stop_on_signals() as stopped, Progress(console=console, transient=True) as progress:
-        task = progress.add_task('clean runs', total=len(wanted))
-        for label, name, seed in wanted:
-            if stopped():
-                break
-            progress.update(task, description=f'{label} {name}, seed {seed}')
-            runs.append(clean_run(label, rigs[label], name, seed))
-            progress.advance(task)
-    console.print(clean_table(rigs, runs))
-    alarms = [run for run in runs if run.alarm]
-    for run in alarms:
-        console.print(f'{run.rig} {run.trajectory}, seed {run.seed}: {run.alarm}', markup=False)
-    console.print(f'{len(alarms)} false alarms in {len(runs)} runs of {len(wanted)}')
+    with stop_on_signals() as stopped:
+        with Progress(console=console, transient=True) as progress:
+            task = progress.add_task('clean runs', total=len(wanted))
+            for label, name, seed in wanted:
+                if stopped():
+                    break
+                progress.update(task, description=f'{label} {name}, seed {seed}')
+                runs.append(clean_run(label, rigs[label], name, seed))
+                progress.advance(task)
+        console.print(clean_table(rigs, runs))
+        alarms = [run for run in runs if run.alarm]
+        for run in alarms:
+            console.print(
+                f'{run.rig} {run.trajectory}, seed {run.seed}: {run.alarm}', markup=False
+            )
+        console.print(f'{len(alarms)} false alarms in {len(runs)} runs of {len(wanted)}')
     well = all(run.completed and not run.alarm for run in runs)
     whole = len(runs) == len(wanted)
     return (0 if well else EXIT_SHORT) if whole else EXIT_INTERRUPTED, [

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED, stop_on_signals
+from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.rigs.rig_files import rig_arguments
 from softarm_ros.rigs.schema import Rig
 

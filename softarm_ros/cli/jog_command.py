@@ -10,7 +10,8 @@ from pathlib import Path
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.instance_lock import instance_lock
-from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED, stop_on_signals
+from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.actuator_driver import FedByPressures
 from softarm_ros.drivers.daq_config import DaqConfig

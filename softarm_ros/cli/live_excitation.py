@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from softarm_ros.cli.goto_command import goal_client, require_arm
-from softarm_ros.cli.run_command import stop_on_signals
+from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.control.excitation import Excitation
 from softarm_ros.control.excited_rows import ExcitedRows
 from softarm_ros.rigs.schema import Rig

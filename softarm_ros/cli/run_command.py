@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import json
-import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import FrameType
 
 import numpy as np
 from rich.console import Console
 
 from softarm_ros.cli.run_view import run_bar
+from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.trajectory_config import MAX_LAPS
 from softarm_ros.rigs.schema import Rig
@@ -26,7 +25,6 @@ from softarm_ros.runtime.run_record import RunRecord
 EXIT_INCOMPLETE = 1
 EXIT_BAD_INPUT = 2
 EXIT_INTERRUPTED = 130
-TABLE_WIDTH = 130  # width of tables written to a file
 
 
 class InputError(ValueError):
@@ -67,8 +65,6 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
         If the input is invalid; raised before anything starts or moves.
 
     """
-    from softarm_ros.cli.report_tables import run_table
-
     _check(options)
     _check_motion(rig, options)
     if options.report is not None:
@@ -85,17 +81,33 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
             else _run_topics(rig, options, console, stopped)
         )
         interrupted = stopped()
+    try:
+        page = _written(record, options)
+    finally:  # shown even if a file cannot be written
+        _show(record, console)
+    if page is not None:
+        console.print(f'report: {page}', markup=False)
+    return status_of(record.completed, interrupted)
+
+
+def _written(record: RunRecord, options: RunOptions) -> Path | None:
+    """Write the requested files; return the page of the report."""
+    if options.json_file is not None:
+        write_file(json.dumps(record.summary(), indent=2) + '\n', options.json_file, '--json')
+    if options.report is None:
+        return None
+    from softarm_ros.cli.report import write_report
+
+    return write_report(record, options.report)
+
+
+def _show(record: RunRecord, console: Console) -> None:
+    from softarm_ros.cli.report_tables import run_table
+
     console.print(run_table(record))
     for event in record.events:
         if event.level != 'info':
             console.print(f'[{event.time_s:8.2f} s] {event.level}: {event.message}', markup=False)
-    if options.json_file is not None:
-        write_file(json.dumps(record.summary(), indent=2) + '\n', options.json_file, '--json')
-    if options.report is not None:
-        from softarm_ros.cli.report import write_report
-
-        console.print(f'report: {write_report(record, options.report)}', markup=False)
-    return status_of(record.completed, interrupted)
 
 
 def status_of(completed: bool, interrupted: bool) -> int:
@@ -185,24 +197,6 @@ def _kept_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def stop_on_signals() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C and SIGTERM into a flag; a second Ctrl-C interrupts at once."""
-    seen: list[int] = []
-
-    def handler(number: int, frame: FrameType | None) -> None:
-        if seen:
-            raise KeyboardInterrupt
-        seen.append(number)
-
-    previous = {s: signal.signal(s, handler) for s in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield lambda: bool(seen)
-    finally:
-        for number, old in previous.items():
-            signal.signal(number, old)
-
-
-@contextmanager
 def progress_bar(console: Console, label: str) -> Iterator[Callable[[CycleOutput], None]]:
     """Show phase, lap and error of a run while it runs."""
     with run_bar(console) as bar:
@@ -255,16 +249,3 @@ def _run_topics(
     from softarm_ros.cli.topic_run import run_topics
 
     return run_topics(rig, options, console, stopped)
-
-
-def stdout_console() -> Console:
-    """Return the console for results."""
-    return Console(file=sys.stdout, soft_wrap=True)
-
-
-def table_console() -> Console:
-    """Return the console for wide tables; output to a file keeps `TABLE_WIDTH`."""
-    console = stdout_console()
-    if not console.is_terminal:
-        console.width = TABLE_WIDTH
-    return console

@@ -18,7 +18,8 @@ from softarm_ros.cli.goto_command import (
     require_arm,
     why_held,
 )
-from softarm_ros.cli.run_command import EXIT_INCOMPLETE, stop_on_signals
+from softarm_ros.cli.run_command import EXIT_INCOMPLETE
+from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.teleop import TargetMover
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import goal_speed_m_s

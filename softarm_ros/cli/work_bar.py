@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterable, Iterator
 from types import TracebackType
 
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
+from softarm_ros.cli.consoles import lasting
 from softarm_ros.cli.text_output import printable
 
 # Takes the name of the computation and the share done, None if unknown.
@@ -26,7 +28,7 @@ class WorkBar:
     """
 
     def __init__(self) -> None:
-        self._console = Console(stderr=True)
+        self._console = Console(file=lasting(sys.stderr))
         self._bar: Progress | None = None
         self._shown: tuple[str, bool] | None = None
 

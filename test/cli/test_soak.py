@@ -13,7 +13,7 @@ from rich.console import Console
 
 from softarm_ros.cli.beginning import beginning
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.run_command import TABLE_WIDTH
+from softarm_ros.cli.consoles import TABLE_WIDTH
 from softarm_ros.cli.soak import SoakOptions, SoakRow, soak, soak_table
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.direct import run_direct

@@ -28,7 +28,8 @@ import sys
 from pathlib import Path
 from rich.console import Console
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.cli.run_command import RunOptions, stop_on_signals
+from softarm_ros.cli.run_command import RunOptions
+from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.topic_run import run_topics
 
 trajectory, processes, *bag = sys.argv[1:]

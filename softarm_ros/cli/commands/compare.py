@@ -30,6 +30,6 @@ def compare(
 ) -> None:
     """Run arms simulated and with emulated devices in real time; compare the errors."""
     from softarm_ros.cli.backend_comparison import compare_backends
-    from softarm_ros.cli.run_command import stdout_console
+    from softarm_ros.cli.consoles import stdout_console
 
     raise typer.Exit(compare_backends(rigs or (), trajectory, laps, seed, stdout_console()))

@@ -20,7 +20,7 @@ def demo(
     seed: Annotated[int, typer.Option(min=0, help='Seed of every random number.')] = 0,
 ) -> None:
     """Run a circle over topics, shown in a browser; then compare models with the paper."""
+    from softarm_ros.cli.consoles import stdout_console
     from softarm_ros.cli.demo import run_demo
-    from softarm_ros.cli.run_command import stdout_console
 
     raise typer.Exit(run_demo(report, stdout_console(), seed))

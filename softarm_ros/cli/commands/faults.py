@@ -48,8 +48,8 @@ def faults(
     Exit status 1 if a bar is missed, for a false alarm, or if a run without a fault never tracks;
     130 after Ctrl-C.
     """
+    from softarm_ros.cli.consoles import table_console
     from softarm_ros.cli.faults_command import faults_command
-    from softarm_ros.cli.run_command import table_console
 
     machines = range(seed, seed + (seeds or (CLEAN_RUNS if clean else 1)))
     raise typer.Exit(

@@ -50,7 +50,9 @@ def machines(
     """
     from softarm_ros.cli import machine_table
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.run_command import status_of, stop_on_signals, table_console
+    from softarm_ros.cli.consoles import table_console
+    from softarm_ros.cli.run_command import status_of
+    from softarm_ros.cli.stop_request import stop_on_signals
     from softarm_ros.rigs.loader import list_rigs, load_rig
 
     for option, value in (('--trajectory', trajectory), ('--store', store)):

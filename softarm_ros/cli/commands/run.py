@@ -96,6 +96,7 @@ def run(
 ) -> None:
     """Run a trajectory or a task and show the tracking error; Ctrl-C stops the arm."""
     from softarm_ros.cli import run_command
+    from softarm_ros.cli.consoles import stdout_console
     from softarm_ros.rigs.arguments import settings_of
     from softarm_ros.rigs.loader import load_rig
 
@@ -120,4 +121,4 @@ def run(
     )
     chosen = {'controller': controller, 'estimator': estimator, 'machine': machine}
     arm = load_rig(rig, settings_of(settings, **chosen))
-    raise typer.Exit(run_command.run(arm, options, run_command.stdout_console()))
+    raise typer.Exit(run_command.run(arm, options, stdout_console()))

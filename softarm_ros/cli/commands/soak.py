@@ -36,7 +36,7 @@ def soak(
     Exit status 1 unless every run completed. Failed runs are not repeated.
     """
     from softarm_ros.cli import soak as soaking
-    from softarm_ros.cli.run_command import table_console
+    from softarm_ros.cli.consoles import table_console
 
     options = soaking.SoakOptions(starts, rate, backend, busy, None if whole else 0.01, seed)
     console = table_console()

@@ -37,8 +37,9 @@ def view(
     settings: SetOption,
 ) -> None:
     """Show a running arm or a recorded run in a browser."""
+    from softarm_ros.cli.consoles import stdout_console
     from softarm_ros.cli.recorded_rig import rig_of_bag, rig_without_bag
-    from softarm_ros.cli.run_command import stdout_console, stop_on_signals
+    from softarm_ros.cli.stop_request import stop_on_signals
     from softarm_ros.cli.viewer.app import view_bag, view_graph
     from softarm_ros.nodes.bag_messages import is_bag
 

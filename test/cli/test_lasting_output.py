@@ -1,0 +1,99 @@
+"""A command whose reader or terminal ends stops in order and keeps its results."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from softarm_ros.cli.consoles import lasting
+from softarm_ros.cli.stop_request import StopRequest, stop_on_signals
+
+RUN = ['-m', 'softarm_ros.cli', 'run', 'cable_arm_single', '--direct']
+PATH = 'type: waypoints\npoints: [[0.005, 0, 0.1228], [0.006, 0, 0.1227]]\nspeed: 0.01\nlaps: 1\n'
+
+
+def say(stream, text):
+    stream.write(text)
+    stream.flush()
+
+
+@pytest.fixture
+def unread():
+    """Return a text stream into a pipe whose reader has ended."""
+    reader, writer = os.pipe()
+    os.close(reader)
+    stream = os.fdopen(writer, 'w')
+    yield stream
+    # What it could not write is still in its buffer.
+    with pytest.raises(BrokenPipeError):
+        stream.close()
+
+
+def test_output_without_a_reader_asks_the_running_command_to_stop(unread):
+    output = lasting(unread)
+    with stop_on_signals() as stopped:
+        assert not stopped()
+        say(output, 'lap 1')
+        assert stopped()
+        say(output, 'stopping')
+    with pytest.raises(BrokenPipeError):
+        say(output, 'done')
+
+
+def test_under_nohup_the_command_goes_on_without_a_reader(unread):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    try:
+        with stop_on_signals() as stopped:
+            say(lasting(unread), 'lap 1')
+            signal.raise_signal(signal.SIGHUP)
+            assert not stopped()
+    finally:
+        signal.signal(signal.SIGHUP, before)
+
+
+def test_a_full_disk_under_the_log_does_not_stop_the_command():
+    full = Path('/dev/full').open('w')  # noqa: SIM115, closing it fails
+    output = lasting(full)
+    with stop_on_signals() as stopped:
+        say(output, 'lap 1')
+        assert not stopped()
+    with pytest.raises(OSError, match='No space left'):
+        say(output, 'done')
+    with pytest.raises(OSError, match='No space left'):
+        full.close()
+
+
+def test_only_a_second_ctrl_c_interrupts_at_once():
+    request = StopRequest()
+    request.on_output_ended()
+    request(signal.SIGHUP, None)
+    request(signal.SIGINT, None)
+    request(signal.SIGHUP, None)
+    assert request.asked
+    with pytest.raises(KeyboardInterrupt):
+        request(signal.SIGINT, None)
+
+
+def test_a_closed_terminal_asks_to_stop_and_handlers_are_restored():
+    before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)]
+    with stop_on_signals() as stopped:
+        signal.raise_signal(signal.SIGHUP)
+        assert stopped()
+    assert [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)] == before
+
+
+def test_a_run_without_a_reader_keeps_its_record(tmp_path):
+    file = tmp_path / 'run.json'
+    reader, writer = os.pipe()
+    os.close(reader)
+    (tmp_path / 'path.yaml').write_text(PATH)
+    command = [sys.executable, *RUN, '--trajectory', 'path.yaml', '--json', str(file)]
+    done = subprocess.run(command, stdout=writer, stderr=subprocess.PIPE, cwd=tmp_path)
+    os.close(writer)
+    assert done.returncode == 1
+    assert done.stderr == b''
+    assert json.loads(file.read_text())['completed'] is True
