@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import io
+import os
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -61,13 +64,30 @@ def common(
 def _print_what_can_be() -> None:
     """Print `?` for characters the terminal cannot encode, and for undecodable file names."""
     for stream in (sys.stdout, sys.stderr):
-        if isinstance(stream, io.TextIOWrapper) and stream.errors == 'strict':
+        if isinstance(stream, io.TextIOWrapper) and stream.errors != 'backslashreplace':
             stream.reconfigure(errors='replace')
+
+
+def _open_closed_streams() -> None:
+    """Open /dev/null in place of closed standard streams: sockets would get their numbers."""
+    for number in range(3):
+        try:
+            os.fstat(number)
+        except OSError:
+            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+
+
+def _set_home() -> None:
+    """Set HOME, which ROS needs for its logs, if a service or cron has left it unset."""
+    with contextlib.suppress(RuntimeError):  # a user without an entry
+        os.environ.setdefault('HOME', str(Path.home()))
 
 
 def main() -> None:
     """Entry point of `softarm`."""
+    _open_closed_streams()
     _print_what_can_be()
+    _set_home()
     try:
         app()
     except SystemExit as end:
