@@ -14,11 +14,12 @@ from softarm_ros.clock import Rhythm
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
-from softarm_ros.nodes.node_errors import NodeFailedError
+from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import listening
 from softarm_ros.nodes.run_nodes import run_node
+from softarm_ros.runtime.addresses import forget_addresses
 from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_emulated_sensor, build_plant
 from softarm_ros.runtime.pacing import Pacer
 from softarm_ros.runtime.part_failure import failure_text
@@ -56,9 +57,10 @@ class EmulatorNode(HardwareNode):
         self._seed = declare(
             self, 'seed', 0, 'seed of all random numbers of the plant', low=0, high=2**31 - 1
         )
-        self._folder = Path(
-            declare(self, 'devices_folder', '', 'folder for the addresses of the devices')
-        )
+        folder = declare(self, 'devices_folder', '', 'folder for the addresses of the devices')
+        if not folder:
+            raise RefusedError('parameter devices_folder is empty; expected a folder')
+        self._folder = Path(folder)
         self._next_report_s = 0.0
         plant = self.rig.plant
         self._chunk_s = CHUNK_S if plant is None else max(CHUNK_S, plant.time_step_s)
@@ -108,8 +110,8 @@ class EmulatorNode(HardwareNode):
             self._forget_addresses()
 
     def _forget_addresses(self) -> None:
-        for stale in self._folder.glob('*'):
-            stale.unlink()
+        names = (*self.rig.required_devices('emulated').names, *self.rig.sensors.devices())
+        forget_addresses(names, self._folder)
 
     # -- work
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -76,6 +77,18 @@ def may_have_moved(name: str, folder: str | Path) -> bool:
     return _moved_file(name, folder).exists()
 
 
+def forget_addresses(names: Iterable[str], folder: Path) -> None:
+    """Delete the addresses of emulated devices and sensors, and the notes about their arm."""
+    for name in names:
+        port, moved = _port_file(name, folder), _moved_file(name, folder)
+        for file in (folder / name, port, moved, address_file(folder, name)):
+            file.unlink(missing_ok=True)
+
+
+def _port_file(name: str, folder: Path) -> Path:
+    return folder / f'{name}.port'
+
+
 def _moved_file(name: str, folder: str | Path) -> Path:
     return Path(folder) / f'{name}.moved'
 
@@ -86,7 +99,7 @@ def _address(name: str, folder: Path) -> dict[str, Any]:
         if not link.exists():
             raise NoDevicesYetError(f'no emulated device at {link} yet')
         return {'port': str(link)}
-    path = folder / f'{name}.port'
+    path = _port_file(name, folder)
     try:
         port = int(path.read_text())
     except (OSError, ValueError):

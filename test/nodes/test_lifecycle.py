@@ -18,7 +18,7 @@ from softarm_ros.nodes.actuator_node import ActuatorNode
 from softarm_ros.nodes.daq_nodes import DaqSensorsNode
 from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.emulator_node import EmulatorNode
-from softarm_ros.nodes.node_errors import NodeFailedError
+from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.plant_node import PlantNode
 
 pytestmark = pytest.mark.ros
@@ -235,3 +235,21 @@ def test_shutdown_of_the_emulator_removes_the_files_of_its_devices(made, tmp_pat
     assert found == ['daq.port', 'servo.port', 'stereo_cameras.sensor.json']
     assert node.trigger_shutdown() is SUCCESS
     assert not list(tmp_path.iterdir())
+
+
+def test_emulator_keeps_other_files_of_its_folder(made, tmp_path):
+    others = [tmp_path / 'notes.txt', tmp_path / 'servo.csv']
+    for other in others:
+        other.write_text('kept')
+    (tmp_path / 'servo.moved').touch()  # of an earlier arm
+    node = made(EmulatorNode)
+    assert node.trigger_configure() is SUCCESS
+    assert not (tmp_path / 'servo.moved').exists()
+    assert node.trigger_cleanup() is SUCCESS
+    assert sorted(tmp_path.iterdir()) == others
+
+
+def test_emulator_refuses_to_start_without_a_folder(made, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(RefusedError, match='devices_folder is empty; expected a folder'):
+        made(EmulatorNode, devices_folder='')
