@@ -42,7 +42,7 @@ def check_bag_folder(folder: Path) -> None:
         with tempfile.TemporaryFile(dir=folder):
             pass
     except OSError as error:
-        raise BagError(f'bag folder {folder} cannot be written: {error.strerror}') from None
+        raise _unwritable(folder, error) from None
     finally:
         for created in missing:
             if created.is_dir():
@@ -74,25 +74,38 @@ class BagWriter:
                 f"recording needs the package rosbags ({error}): pip install 'softarm_ros[bag]'"
             ) from None
         check_bag_folder(folder)
-        if folder.exists():
-            folder.rmdir()  # empty; the writer of rosbags must create it
         distro = os.environ.get('ROS_DISTRO', 'kilted').upper()
         self._store = get_typestore(getattr(Stores, f'ROS2_{distro}', Stores.LATEST))
-        self._writer: Any = Writer(folder, version=9, storage_plugin=StoragePlugin.MCAP)
+        # rosbags accepts only a path that does not exist; an empty folder may be a mounted disk.
+        self._writer: Any = Writer(folder / 'new', version=9, storage_plugin=StoragePlugin.MCAP)
+        self._writer.path, self._writer.metapath = folder, folder / 'metadata.yaml'
         # Compress chunks, not file or messages: the bag stays seekable and `ros2 bag` reads it.
         self._writer.set_compression(CompressionMode.STORAGE, CompressionFormat.ZSTD)
         for key, value in (about or {}).items():
             self._writer.set_custom_data(key, value)
-        self._writer.open()
         self._open = True
         self._connections: dict[str, Any] = {}
         self._began_s: float | None = None  # when the present write call began
         self.messages = 0
         self.flushed = 0  # number of these messages that are flushed
-        self._storage: Any = self._writer.storage
-        _state_crcs(self._storage)
         self._whole = 0  # readable bytes of the file: it ends with a whole chunk there
-        self._guarded(self._begin, about or {})
+        new = not folder.exists()
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            self._storage: Any = Writer.STORAGE_PLUGINS[StoragePlugin.MCAP](
+                folder, CompressionMode.STORAGE
+            )
+            self._writer.storage = self._storage
+            self._file = self._storage.path.stat()
+            _state_crcs(self._storage)
+            self._guarded(self._begin, about or {})
+        except OSError as error:
+            if not isinstance(error, FileExistsError):  # the file of another recorder
+                with contextlib.suppress(OSError):
+                    (folder / f'{folder.name}.mcap').unlink(missing_ok=True)
+                    if new:
+                        folder.rmdir()
+            raise _unwritable(folder, error) from None
 
     @property
     def topics(self) -> frozenset[str]:
@@ -154,7 +167,7 @@ class BagWriter:
         if self._storage.chunk.msgs:
             self._storage.close_chunk()
         self._storage.bio.flush()
-        if not Path(self._storage.path).exists():  # writes succeed, but nobody could read them
+        if not self._in_place():  # writes succeed, but nobody could read them
             raise FileNotFoundError(errno.ENOENT, 'its file was moved or deleted')
         self._whole, self.flushed = self._storage.bio.tell(), self.messages
 
@@ -172,11 +185,23 @@ class BagWriter:
             self._open = False
             with contextlib.suppress(OSError):
                 self._writer.abort()  # its buffered messages cannot be written either
-            with contextlib.suppress(FileNotFoundError):
-                os.truncate(self._storage.path, self._whole)
+            with contextlib.suppress(OSError):
+                if self._in_place():
+                    os.truncate(self._storage.path, self._whole)
             raise
         finally:
             self._began_s = None
+
+    def _in_place(self) -> bool:
+        """Return whether the bag's path still leads to its own file."""
+        try:
+            return os.path.samestat(self._storage.path.stat(), self._file)
+        except (FileNotFoundError, NotADirectoryError):
+            return False
+
+
+def _unwritable(folder: Path, error: OSError) -> BagError:
+    return BagError(f'bag folder {folder} cannot be written: {error.strerror}')
 
 
 def _state_crcs(storage: Any) -> None:

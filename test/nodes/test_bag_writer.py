@@ -242,6 +242,56 @@ def test_flush_raises_if_the_bag_file_was_deleted(tmp_path):
         bag.flush()
 
 
+def test_writer_leaves_the_file_of_a_new_bag_at_its_path_alone(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    bag = BagWriter(tmp_path / 'bag')
+    bag.add_topic('/said', 'std_msgs/msg/String')
+    (tmp_path / 'bag').rename(tmp_path / 'old')
+    written(tmp_path / 'bag', 1000)
+    bag.write('/said', 1000, bytes(8))
+    with pytest.raises(OSError, match='its file was moved or deleted'):
+        bag.flush()
+    assert len(words(tmp_path / 'bag')) == 1000
+
+
+def test_writer_uses_a_given_empty_folder_as_it_is(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    folder, link = tmp_path / 'shared', tmp_path / 'link'
+    folder.mkdir()
+    folder.chmod(0o2775)
+    link.symlink_to(folder)
+    before = folder.stat()
+    written(link, 10)
+    after = folder.stat()
+    assert (after.st_ino, after.st_mode) == (before.st_ino, before.st_mode)
+    assert len(words(link)) == 10
+
+
+NO_ROOM = """
+import resource, sys
+from pathlib import Path
+from softarm_ros.nodes.bag_writer import BagError, BagWriter
+resource.setrlimit(resource.RLIMIT_FSIZE, (10, 10))
+try:
+    BagWriter(Path(sys.argv[1]), {'rig': 'cable_arm'})
+except BagError as error:
+    print(error)
+"""
+
+
+@pytest.mark.parametrize('exists', [True, False])
+def test_full_disk_at_the_start_is_refused_with_the_folder_and_leaves_nothing(tmp_path, exists):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    folder = tmp_path / 'bag'
+    if exists:
+        folder.mkdir()
+    done = subprocess.run(
+        [sys.executable, '-c', NO_ROOM, str(folder)], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == f'bag folder {folder} cannot be written: File too large\n'
+    assert list(tmp_path.rglob('*')) == ([folder] if exists else [])
+
+
 REPAIRED_WITHOUT_ROOM = """
 import resource, sys
 from pathlib import Path
