@@ -11,7 +11,8 @@ from pydantic import Field, field_validator
 
 from softarm_ros.geometry.configs import ConfigBlock, Finite
 
-Address = Annotated[int, Field(ge=0, le=65535)]
+LAST_ADDRESS = 0xFFFF
+Address = Annotated[int, Field(ge=0, le=LAST_ADDRESS)]
 NumberType = Literal['int16', 'uint16', 'int32', 'uint32', 'float32']
 WordOrder = Literal['high_first', 'low_first']
 Table = Literal['holding', 'input']

@@ -234,14 +234,14 @@ class ServoDriver:
             return 1.0
         intent = self._intent(began)
         silent: UnitExchange | None = None
+        in_touch = [unit for unit in self._units if unit.unit not in self._silent]
         try:
-            for in_touch in (True, False):
-                group = [unit for unit in self._units if (unit.unit in self._silent) != in_touch]
+            for group in (in_touch, *([unit] for unit in self._units if unit not in in_touch)):
                 for unit in group:
                     silent = unit
                     write = partial(unit.write, self._link, intent.controls, intent.torques)
                     self._guard(unit, write)
-                if in_touch:
+                if group is in_touch:
                     self._note_written(intent.stamp)
                 for unit in group:
                     silent = unit
@@ -251,9 +251,11 @@ class ServoDriver:
             silent = None
             self._counter.cycle.add(self._clock.now_s() - began)
         except NoAnswerError:
-            # Serve the silent unit last, so that the others need not wait for it.
+            # Serve the silent unit last, so that the others, silent or not, need not wait for it.
             assert silent is not None
             self._silent.add(silent.unit)
+            self._units.remove(silent)
+            self._units.append(silent)
         except LinkDownError as error:
             self._lose_link(str(error))
             return 1.0

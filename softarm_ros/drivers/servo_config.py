@@ -7,9 +7,10 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from softarm_ros.drivers.cia402 import FAULT_NAMES, ControlWords, StatusWords
-from softarm_ros.drivers.modbus_registers import Address, Register
+from softarm_ros.drivers.modbus_registers import LAST_ADDRESS, Address, Register
 from softarm_ros.geometry.configs import ConfigBlock, Finite, Host, Positive
 
+COMMANDS = ('control_word', 'torque_command')  # registers that are written in every exchange
 AxisName = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 
 
@@ -32,7 +33,7 @@ class ServoRegisters(ConfigBlock):
                 raise ValueError(f'{name} is {register.type}; expected an integer type')
             if (register.scale, register.zero) != (1.0, 0.0):
                 raise ValueError(f'{name} is a code: scale and zero do not apply')
-        for name in ('control_word', 'torque_command'):
+        for name in COMMANDS:
             if getattr(self, name).table != 'holding':
                 raise ValueError(f'{name} is written: expected table holding')
         return self
@@ -44,6 +45,16 @@ class SetupWrite(ConfigBlock):
     register_: Register = Field(alias='register')
     value: Finite = Field(description='raw number of the device, without scale')
     comment: str = Field(default='', description='meaning of the number')
+
+    @model_validator(mode='after')
+    def _can_be_written(self) -> SetupWrite:
+        register = self.register_
+        if register.table != 'holding':
+            raise ValueError(f'register {register.address} is written: expected table holding')
+        kept = register.decode_raw(register.encode_raw(self.value))
+        if register.type != 'float32' and kept != self.value:
+            raise ValueError(f'value = {self.value}: register {register.address} holds integers')
+        return self
 
 
 class ServoAxis(ConfigBlock):
@@ -115,6 +126,7 @@ class ServoConfig(ConfigBlock):
                 f'response_timeout_s = {self.response_timeout_s} exceeds link_timeout_s = '
                 f'{self.link_timeout_s}'
             )
+        self._check_addresses()
         command = self.registers.torque_command
         for axis in self.axes:
             for value in (axis.torque_limit_N_m, -axis.torque_limit_N_m):
@@ -126,6 +138,28 @@ class ServoConfig(ConfigBlock):
                         f'sent: {error}'
                     ) from error
         return self
+
+    def _check_addresses(self) -> None:
+        """Raise ValueError if a register does not exist, or two commands share one."""
+        commands: dict[tuple[int, int], str] = {}
+        registers = {name: getattr(self.registers, name) for name in ServoRegisters.model_fields}
+        for axis in self.axes:
+            for register in (*registers.values(), *(entry.register_ for entry in self.setup)):
+                last = axis.base + register.address + register.words - 1
+                if last > LAST_ADDRESS:
+                    raise ValueError(
+                        f'axis {axis.name}: base {axis.base} + address {register.address} leads '
+                        f'to register {last}; the last one is {LAST_ADDRESS}'
+                    )
+            for name in COMMANDS:
+                start = axis.base + registers[name].address
+                here = f'{name} of {axis.name}'
+                for at in range(start, start + registers[name].words):
+                    there = commands.setdefault((axis.unit, at), here)
+                    if there != here:
+                        raise ValueError(
+                            f'axes: register {at} of unit {axis.unit} is {there} and {here}'
+                        )
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -13,11 +13,10 @@ from softarm_ros.drivers.modbus_registers import (
     Span,
     merge_spans,
 )
-from softarm_ros.drivers.servo_config import ServoAxis, ServoConfig
+from softarm_ros.drivers.servo_config import COMMANDS, ServoAxis, ServoConfig
 from softarm_ros.geometry.arrays import Array
 
 _READ = ('status_word', 'torque', 'speed', 'position', 'fault_code')
-_WRITTEN = ('control_word', 'torque_command')
 
 
 @dataclass(frozen=True)
@@ -44,7 +43,7 @@ class UnitExchange:
             MAX_READ,
         )
         self._writes = merge_spans(
-            [_span(config, i, name) for i in self.axes for name in _WRITTEN], 0, MAX_WRITE
+            [_span(config, i, name) for i in self.axes for name in COMMANDS], 0, MAX_WRITE
         )
 
     @property
@@ -119,7 +118,8 @@ class UnitExchange:
         return AxisReading(
             status_word=int(registers.status_word.decode_raw(words(registers.status_word)))
             & 0xFFFF,
-            fault_code=int(registers.fault_code.decode_raw(words(registers.fault_code))) & 0xFFFF,
+            fault_code=int(registers.fault_code.decode_raw(words(registers.fault_code)))
+            & ((1 << 16 * registers.fault_code.words) - 1),
             torque=sign * registers.torque.decode(words(registers.torque)),
             speed=sign * registers.speed.decode(words(registers.speed)),
             position=sign * registers.position.decode(words(registers.position)),

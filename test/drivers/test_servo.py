@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from manual_clock import ManualClock
-from servo_cases import servo_config
+from servo_cases import REGISTERS, servo_config
 from streamed import Streamed
 
 pytest.importorskip('pymodbus', reason='pymodbus is not installed (extra hardware)')
@@ -139,6 +139,16 @@ def test_drive_fault_stops_all_axes_and_keeps_its_code_until_reset(rig):
     rig.move()
 
 
+def test_fault_code_of_32_bits_is_reported_whole():
+    rig = Rig(registers=REGISTERS | {'fault_code': {'address': 22, 'type': 'uint32'}})
+    try:
+        rig.enable()
+        rig.drives.fail(3, 0x0001_2310)
+        assert rig.reported('axis_4', '0x12310') < REPORT_S
+    finally:
+        rig.close()
+
+
 def test_persistent_drive_fault_is_reported_again_after_reset():
     rig = Rig(transition_timeout_s=0.3)
     try:
@@ -225,6 +235,16 @@ def test_one_silent_drive_stops_the_others(six_units):
     others = [state for i, state in enumerate(rig.drives.states) if i != 1]
     rig.clock.until(lambda: set(others) <= {'disabled', 'fault'}, REPORT_S, 'power off')
     assert rig.driver.state().connected
+
+
+def test_drive_that_answers_again_is_switched_off_though_another_stays_silent(six_units):
+    rig = six_units
+    rig.move()
+    rig.drives.faults.silent_units.update({2, 5})
+    rig.reported('axis_2', 'timeout')
+    rig.drives.faults.silent_units.remove(5)
+    rig.clock.until(lambda: rig.driver.state().age_s[4] < 0.1, 1.0, 'answer of axis_5')
+    assert rig.driver.state().drive_states[4] is not DriveState.ENABLED
 
 
 def test_one_lost_answer_is_counted_and_does_not_stop_the_arm(rig):
@@ -334,6 +354,14 @@ def test_exchange_takes_the_expected_number_of_requests(per_axis_unit, max_gap, 
     assert sum(UnitExchange(config, unit).requests for unit in units) == requests
 
 
+def axis(name, base):
+    return {'name': name, 'base': base, 'torque_limit_N_m': 1.0, 'speed_limit_rad_s': 1.0}
+
+
+def setup(value, **register):
+    return {'register': {'address': 24, 'type': 'uint16', **register}, 'value': value}
+
+
 @pytest.mark.parametrize(
     ('change', 'message'),
     [
@@ -343,6 +371,21 @@ def test_exchange_takes_the_expected_number_of_requests(per_axis_unit, max_gap, 
             {'axes': 2 * [{'name': 'a', 'torque_limit_N_m': 1, 'speed_limit_rad_s': 1}]},
             'different',
         ),
+        (
+            {'registers': REGISTERS | {'torque_command': {'address': 0, 'scale': 0.001}}},
+            'register 0 of unit 1 is control_word of axis_1 and torque_command of axis_1',
+        ),
+        (
+            {'axes': [axis('a', 0), axis('b', 1)]},
+            'register 1 of unit 1 is torque_command of a and control_word of b',
+        ),
+        (
+            {'axes': [axis('a', 65520)]},
+            'axis a: base 65520 [+] address 16 leads to register 65536; the last one is 65535',
+        ),
+        ({'setup': [setup(70000)]}, '70000.* does not fit into uint16'),
+        ({'setup': [setup(4.5)]}, 'value = 4.5: register 24 holds integers'),
+        ({'setup': [setup(4, table='input')]}, 'register 24 is written: expected table holding'),
     ],
 )
 def test_inconsistent_servo_configurations_are_refused(change, message):
