@@ -175,6 +175,13 @@ class PlantNode(SelfPaced, LifecycleNode):
         self._heartbeat.ok('unconfigured')
         return TransitionCallbackReturn.SUCCESS
 
+    def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
+        """Stop the simulated time and forget the plant, for the last time."""
+        self._pacer = self._plant = None
+        self._held = 'not active'
+        self._heartbeat.ok('shut down')
+        return super().on_shutdown(state)
+
     # -- inputs
 
     def _on_permit(self, allowed: bool) -> None:
@@ -351,11 +358,12 @@ class PlantNode(SelfPaced, LifecycleNode):
 
     def _values(self) -> dict[str, str]:
         plant, pacer = self._plant, self._pacer
+        not_ready = self._gate.not_ready() if pacer is not None else 'inactive'
         return {
             'held': self._held,
             'holds': str(self._holds),
-            'ready': 'false' if self._gate.not_ready() else 'true',
-            'not_ready': self._gate.not_ready(),
+            'ready': str(not not_ready).lower(),
+            'not_ready': not_ready,
             'unheard': self._gate.unheard(self._loop_now_s(), time.monotonic()),
             'injected': self._injected,
             **self._touch.values(),

@@ -3,6 +3,7 @@
 import time
 from collections import Counter
 
+import numpy as np
 import pytest
 
 rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
@@ -235,6 +236,21 @@ def test_shutdown_of_the_emulator_removes_the_files_of_its_devices(made, tmp_pat
     assert found == ['daq.port', 'servo.port', 'stereo_cameras.sensor.json']
     assert node.trigger_shutdown() is SUCCESS
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize('ending', ['trigger_deactivate', 'trigger_shutdown'])
+def test_plant_that_is_not_active_stands_still_and_is_not_ready(made, ending):
+    node = made(PlantNode, rig='cable_arm')
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    node._gate.on_command(time.monotonic(), np.zeros(len(node._gate.limits.names)))
+    assert node._values()['ready'] == 'true'
+    assert getattr(node, ending)() is SUCCESS
+    assert (node._values()['ready'], node._values()['not_ready']) == ('false', 'inactive')
+    poses = node._values()['poses']
+    node.due = 0.0
+    node.work()
+    assert node.due > 0.0  # it has looked for work
+    assert node._values()['poses'] == poses
 
 
 def test_emulator_keeps_other_files_of_its_folder(made, tmp_path):
