@@ -114,6 +114,10 @@ def run_topics(
             origin, now = monitor.origin_s(), monitor.now_s()
             # Before the nodes end: Fast DDS may deadlock while it removes nodes that leave.
             monitor.close()
+        nodes.stop()
+        for node in nodes.ended():
+            if node.exit_code and STOP_ORDER_LAST in node.nodes:  # its bag is not complete
+                outcome.events.append(Event(now, 'warning', 'run', node.describe()))
         reported = [
             Event(max(e.time_s - origin, 0.0), e.level, e.source, e.message)
             for e in outcome.events

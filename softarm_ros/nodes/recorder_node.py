@@ -26,6 +26,7 @@ from softarm_ros.nodes.node_parameters import declare, declare_rig, declare_time
 from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.qos import listening, prefer_deep_sockets
 from softarm_ros.nodes.run_nodes import run_node
+from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.runtime.events import Event
 
 QUEUE = 1000
@@ -37,7 +38,7 @@ STUCK_S = 3.0  # without writing: queues of `QUEUE` messages are full after a fe
 OUTSIDE_TOPICS = ('/diagnostics', '/clock', '/rosout', '/tf', '/tf_static')
 
 
-class RecorderNode(Node):
+class RecorderNode(SelfPaced, Node):
     """
     Records every topic of its namespace, the rig's pose topic and `OUTSIDE_TOPICS`.
 
@@ -73,12 +74,12 @@ class RecorderNode(Node):
         self._skipped: set[str] = set()
         self._heard: set[str] = set()
         self._events = EventLog()
+        self._failure = ''  # why the bag cannot be written any more
         self._heartbeat = Heartbeat(self, rig, fill=self._values)
         self._recording = f'recording to {folder}'
         self._silent_at_s = time.monotonic() + SILENT_S
         self._heartbeat.ok(self._recording)
         self.create_timer(LOOK_S, self._look, clock=steady_clock())
-        self.create_timer(FLUSH_S, self._flush, clock=steady_clock())
         if duration_s > 0.0:
             self.create_timer(duration_s, _end, clock=steady_clock())
         self._looked_s = time.monotonic()
@@ -88,13 +89,14 @@ class RecorderNode(Node):
         self._look()
 
     def close(self) -> None:
-        """Complete the bag."""
+        """Complete the bag; raise NodeFailedError if that fails."""
         try:
             self._bag.close()
         except OSError as error:
-            self.get_logger().error(self._failed(error))
-        self._closed.set()
-        self._watch.join()
+            raise NodeFailedError(self._failed(error)) from None
+        finally:
+            self._closed.set()
+            self._watch.join()
 
     def _watch_disk(self) -> None:
         """Warn while a write does not return; runs in a thread of its own."""
@@ -163,13 +165,18 @@ class RecorderNode(Node):
         try:
             self._bag.write(topic, self.get_clock().now().nanoseconds, data)
         except OSError as error:
-            raise NodeFailedError(self._failed(error)) from error
+            self._failure = self._failed(error)
+            self.due = 0.0  # end at once: the executor would print a traceback of an exception
 
-    def _flush(self) -> None:
+    def work(self) -> None:
+        """Flush the bag; end the process once it cannot be written any more."""
+        self.due = time.monotonic() + FLUSH_S
         try:
             self._bag.flush()
         except OSError as error:
-            raise NodeFailedError(self._failed(error)) from error
+            self._failure = self._failed(error)
+        if self._failure:
+            raise NodeFailedError(self._failure)
 
     def _failed(self, error: OSError) -> str:
         what = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import NoReturn
 
 import rclpy
@@ -52,6 +52,27 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
     wait_for_release()
     set_up_dds()
     nodes: dict[str, Node] = {}
+    status = EXIT_FAILED
+    try:
+        status = _run(builders, args, nodes, stop)
+    finally:
+        stop.ignore()
+        status = max(status, _close(nodes.values()))
+        drop_priority()  # shutting down takes a second, which must not delay another arm
+        for node in nodes.values():
+            node.destroy_node()
+        rclpy.try_shutdown()
+        gc.unfreeze()  # otherwise compiled modules report the frozen objects as leaks
+    return status
+
+
+def _run(
+    builders: Mapping[str, Callable[[], Node]],
+    args: list[str] | None,
+    nodes: dict[str, Node],
+    stop: StopSignals,
+) -> int:
+    """Build the nodes into `nodes` and spin them; return the exit status."""
     name = ''
     try:
         try:
@@ -82,15 +103,18 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
         if not part_at_fault(error):
             raise
         return _part_failed(name, error, running=len(nodes) == len(builders))
-    finally:
-        stop.ignore()
-        for node in nodes.values():
+
+
+def _close(nodes: Iterable[Node]) -> int:
+    """Close all nodes; return the exit status."""
+    status = 0
+    for node in nodes:
+        try:
             getattr(node, 'close', lambda: None)()
-        drop_priority()  # shutting down takes a second, which must not delay another arm
-        for node in nodes.values():
-            node.destroy_node()
-        rclpy.try_shutdown()
-        gc.unfreeze()  # otherwise compiled modules report the frozen objects as leaks
+        except NodeFailedError as error:
+            print(f'{node.get_name()}: {error}', file=sys.stderr, flush=True)
+            status = EXIT_FAILED
+    return status
 
 
 def _part_failed(name: str, error: Exception, *, running: bool) -> int:

@@ -53,6 +53,7 @@ def test_a_full_disk_is_reported_and_the_arm_goes_on(circle, tmp_path, started):
     assert 'COMPLETED True' in said
     assert 'bag cannot be written: File too large' in said
     assert 'softarm record --repair' in said
+    assert 'Exception' not in said and 'recorder_node.py' not in said
     saved = repair(bag, tmp_path / 'again')
     assert saved.messages > 100
     about = about_of(tmp_path / 'again')
@@ -60,6 +61,15 @@ def test_a_full_disk_is_reported_and_the_arm_goes_on(circle, tmp_path, started):
     assert 'name: cable_arm' in about['rig_file']
     assert about['seed'] == '0'
     assert 'script.py' in about['command_line']
+
+
+def test_run_reports_a_bag_that_cannot_be_completed(circle, tmp_path, started):
+    run = started(circle(speed=0.06, laps=1), 'one', tmp_path / 'bag')
+    run.wait_for_motion()
+    (tmp_path / 'bag' / 'metadata.yaml.tmp').mkdir()  # the recorder needs this name for a file
+    said = run.end(120)
+    assert 'COMPLETED True' in said
+    assert 'bag cannot be written: Is a directory' in said
 
 
 def test_record_command_records_heartbeats_and_ends_after_its_duration(tmp_path):
@@ -81,6 +91,25 @@ def test_record_command_records_heartbeats_and_ends_after_its_duration(tmp_path)
     with AnyReader([bag]) as reader:
         heartbeats = [c for c in reader.connections if c.topic == '/cable_arm/heartbeat']
         assert sum(c.msgcount for c in heartbeats) >= 5
+
+
+def test_record_command_fails_if_the_bag_cannot_be_completed(tmp_path):
+    bag = tmp_path / 'bag'
+    with subprocess.Popen(
+        [
+            *(sys.executable, '-m', 'softarm_ros.cli', 'record', 'cable_arm'),
+            *('--bag', str(bag), '--duration', '2'),
+        ],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as process:
+        assert wait_until((bag / 'bag.mcap').exists, 60.0)
+        (bag / 'metadata.yaml.tmp').mkdir()  # the recorder needs this name for a file
+        said = process.communicate(timeout=60)[1]
+    assert process.returncode == 1, said
+    assert 'recorder: bag cannot be written: Is a directory; it ends here' in said
+    assert 'Traceback' not in said
 
 
 def test_second_recorder_and_a_run_with_a_bag_are_refused_while_one_records(context, tmp_path):
@@ -127,6 +156,7 @@ def test_recorder_reports_a_stuck_disk_and_later_that_messages_may_be_missing(
 
     from softarm_ros.nodes import recorder_node
     from softarm_ros.nodes.qos import make_executor
+    from softarm_ros.nodes.self_paced import Turns
 
     monkeypatch.setattr(recorder_node, 'STUCK_S', 0.3)
     monkeypatch.setattr(recorder_node, 'WATCH_S', 0.05)
@@ -143,8 +173,9 @@ def test_recorder_reports_a_stuck_disk_and_later_that_messages_may_be_missing(
     done = threading.Event()
 
     def spin():
-        while not done.is_set():  # spin() of the events executor does not return
-            executor.spin_once(timeout_sec=0.05)
+        turns = Turns(executor, [node])
+        while not done.is_set():
+            turns.take()
 
     spinning = threading.Thread(target=spin, daemon=True)
     spinning.start()
