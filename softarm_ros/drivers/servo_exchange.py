@@ -51,6 +51,11 @@ class UnitExchange:
         """Number of requests of one exchange."""
         return len(self._reads) + len(self._writes)
 
+    @property
+    def reads(self) -> int:
+        """Number of requests of one reading."""
+        return len(self._reads)
+
     def setup(self, link: ModbusLink) -> None:
         """
         Write the setup values, once for each connection, and read them back.

@@ -74,20 +74,22 @@ def probe_drives(
             try:
                 if not link.connected:
                     link.connect()
+                began = connections.clock.now_s()
                 readings = exchange.read(link)
+                took_s = (connections.clock.now_s() - began) / exchange.reads
             except (LinkDownError, NoAnswerError, RefusedError) as error:
                 code = f'modbus 0x{error.code:02x} ' if isinstance(error, RefusedError) else ''
                 for i in exchange.axes:
                     found[i] = AxisReport(config.axes[i].name, None, None, f'{code}{error}')
                 continue
             for i, reading in readings.items():
-                found[i] = _judged(config, i, reading)
+                found[i] = _judged(config, i, reading, took_s)
     finally:
         link.close()
     return [found[i] for i in range(len(config.axes))]
 
 
-def _judged(config: ServoConfig, index: int, reading: AxisReading) -> AxisReport:
+def _judged(config: ServoConfig, index: int, reading: AxisReading, took_s: float) -> AxisReport:
     state = config.status_words.state(reading.status_word)
     trouble = ''
     if state in (DriveState.FAULT, DriveState.FAULT_REACTION):
@@ -95,4 +97,9 @@ def _judged(config: ServoConfig, index: int, reading: AxisReading) -> AxisReport
         trouble = f'{state.value} 0x{code:04X} {config.fault_name(code)}'
     elif state is DriveState.UNKNOWN:
         trouble = f'status word 0x{reading.status_word:04X} is no state: wrong register or mask?'
+    elif took_s > config.response_timeout_s:
+        trouble = (
+            f'answers within {1e3 * took_s:.0f} ms; the driver waits '
+            f'{1e3 * config.response_timeout_s:g} ms (response_timeout_s)'
+        )
     return AxisReport(config.axes[index].name, reading, state, trouble)

@@ -56,6 +56,16 @@ def test_probe_names_the_fault_of_an_axis(drives):
     assert [bool(report.trouble) for report in reports] == [False] * 3 + [True] + [False] * 2
 
 
+def test_probe_reports_drives_that_answer_too_late_for_the_driver(drives):
+    device, config = drives
+    device.faults.delay_s = 0.1
+    reports = probe_drives(changed(config, response_timeout_s=0.05))
+    for report in reports:
+        assert report.state is DriveState.DISABLED
+        assert report.trouble.startswith('answers within ')
+        assert report.trouble.endswith('; the driver waits 50 ms (response_timeout_s)')
+
+
 def test_probe_does_not_disturb_a_running_servo_driver(drives):
     device, config = drives
     driver = ServoDriver(config)
