@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
@@ -19,7 +21,14 @@ HELD_S = 0.25  # time a key counts as held: terminals repeat keys but report no 
 SILENT_S = 0.2  # a gamepad silent for longer than this has no effect
 DEAD_ZONE = 0.1  # of a stick's deflection
 LEAD_S = 1.5  # the target's lead over the reference is at most this times its speed
+# A terminal sends an arrow as `ESC [ A`, F4 as `ESC O S`, Alt-w as `ESC w`.
+_SPECIAL_KEY = re.compile(r'\x1b(\[\[?[\d;?]*.?|O.?|.)?', re.DOTALL)
 _AXES = (1, 0, 4)  # as joy_node numbers them: left stick up, left; right stick up
+
+
+def letters(typed: str) -> str:
+    """Return the keys in a terminal's input, in lower case, without arrow and function keys."""
+    return _SPECIAL_KEY.sub('', typed).lower()
 
 
 class TargetMover:

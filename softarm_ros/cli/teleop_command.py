@@ -20,7 +20,7 @@ from softarm_ros.cli.goto_command import (
 )
 from softarm_ros.cli.run_command import EXIT_INCOMPLETE
 from softarm_ros.cli.stop_request import stop_on_signals
-from softarm_ros.cli.teleop import TargetMover
+from softarm_ros.cli.teleop import TargetMover, letters
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import goal_speed_m_s
 
@@ -140,14 +140,14 @@ def _keys() -> Iterator[Callable[[], str]]:
 
     def read() -> str:
         nonlocal ended
-        keys = ''
+        typed = ''
         while not ended and select.select([descriptor], [], [], 0.0)[0]:
             data = os.read(descriptor, 64)
             if not data:  # not a terminal: end of the input
                 ended = True
-                return keys + '\x04'
-            keys += data.decode(errors='replace').lower()
-        return keys
+                return letters(typed) + '\x04'
+            typed += data.decode(errors='replace')
+        return letters(typed)
 
     try:
         yield read

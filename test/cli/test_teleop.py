@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from softarm_ros.cli.teleop import HELD_S, KEYS, LEAD_S, SILENT_S, TargetMover
+from softarm_ros.cli.teleop import HELD_S, KEYS, LEAD_S, SILENT_S, TargetMover, letters
 
 START = np.array([0.1, 0.0, 0.2])
 SPEED = 0.01
@@ -90,3 +90,11 @@ def test_a_held_stick_has_no_effect_until_it_is_released():
     pushed(0.05)
     mover.halt(START)  # released while the arm is held
     assert pushed(1.0) > 0.0
+
+
+@pytest.mark.parametrize(
+    'special',
+    ['\x1b[A', '\x1b[D', '\x1b[3~', '\x1b[1;5D', '\x1b[[A', '\x1bOS', '\x1bOQ', '\x1bd', '\x1b'],
+)
+def test_arrows_and_function_keys_are_no_letters(special):
+    assert letters(f'W{special}{special}') == 'w'
