@@ -138,7 +138,9 @@ def _mp4(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
     if not path.parent.is_dir():
         raise UsageError(f'{path}: cannot be written (no folder {path.parent})')
     size = tuple(round(side * _MP4_DPI) for side in _SIZE_IN)
-    writer = _ffmpeg().write_frames(str(path), size, fps=_MP4_RATE_HZ, macro_block_size=16)
+    # ffmpeg reads `12:30.mp4` as the name of a protocol, and `-a.mp4` as an option.
+    name = str(path.absolute())
+    writer = _ffmpeg().write_frames(name, size, fps=_MP4_RATE_HZ, macro_block_size=16)
     writer.send(None)
     try:
         for frame in frames(rig, motion, count, _MP4_DPI):

@@ -2,6 +2,7 @@
 
 import re
 from itertools import pairwise
+from pathlib import Path
 
 import matplotlib.pyplot as plt
 import numpy as np
@@ -145,9 +146,14 @@ def test_a_gif_contains_all_frames_including_unchanged_ones(tmp_path, rig, motio
         assert np.ptp(np.asarray(image.convert('RGB'))) == 0
 
 
-def test_a_video_has_the_requested_frames_duration_and_size(tmp_path, rig, motion):
+@pytest.mark.parametrize('name', ['arm.mp4', '12:30.mp4', '-arm.mp4'])
+def test_a_video_has_the_requested_frames_duration_and_size(
+    tmp_path, rig, motion, name, monkeypatch
+):
     ffmpeg = pytest.importorskip('imageio_ffmpeg', reason='imageio-ffmpeg is not installed')
-    path = render(rig, motion, tmp_path / 'arm.mp4', 0.4)
+    monkeypatch.chdir(tmp_path)
+    render(rig, motion, Path(name), 0.4)
+    path = tmp_path / name
     count, duration = ffmpeg.count_frames_and_secs(str(path))
     assert (count, duration) == (10, pytest.approx(0.4, abs=0.05))
     reader = ffmpeg.read_frames(str(path))
