@@ -53,7 +53,7 @@ class LookingSensor(Protocol):
     """An emulated sensor that observes the arm itself, rather than poses measured by cameras."""
 
     def look(self, plant: Plant, now_s: float) -> None:
-        """Observe the arm at a simulated time [s]; called often."""
+        """Observe the arm at a simulated time [s]; EmulationError if the sensor has ended."""
         ...
 
     def load_code(self) -> None:

@@ -164,8 +164,10 @@ class CameraProcess:
         data = np.int64(stamp_ns).tobytes() + np.asarray(record, dtype='<f8').tobytes()
         try:
             os.write(pipe.fileno(), data)
-        except OSError:  # full, or the process has ended; the driver reports missing images
+        except BlockingIOError:  # full: the process draws more slowly than the arm moves
             return False
+        except OSError:
+            raise EmulationError('emulated cameras: their process has ended') from None
         return True
 
     def _listen(self, lines: IO[bytes]) -> None:

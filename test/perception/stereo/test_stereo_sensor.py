@@ -5,8 +5,10 @@ import re
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import numpy as np
+import psutil
 import pytest
 
 pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
@@ -24,6 +26,8 @@ from arm_cases import (
 from manual_clock import ManualClock
 
 from softarm_ros.cli.sensor_checks import save_view
+from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.emulation.stereo_camera_process import CameraProcess
 from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_around
 from softarm_ros.geometry.rotations import angle_between
 from softarm_ros.perception.sensor import SensorError
@@ -525,6 +529,7 @@ def test_mjpeg_source_reads_compressed_and_raw_images(suffix, off):
         (200, MULTIPART, b'--b\r\nContent-Length: 99999999999\r\n\r\n', 'Content-Length'),
         (200, MULTIPART, b'--b\r\nContent-Length: 10\r\n\r\nabc', 'ended within an image'),
         (200, MULTIPART, b'--b\r\nContent-Length: 3\r\n\r\nabc', 'the stream ended'),
+        (200, MULTIPART, b'--b\r\nContent-Length: 3\r\n\r\nabc', '3 bytes that are no image'),
     ],
 )
 def test_wrong_answer_of_an_address_gives_no_image_and_is_reported(status, kind, body, says):
@@ -554,3 +559,19 @@ def test_source_of_a_silent_camera_closes_within_two_seconds():
         began = time.monotonic()
         source.close()
         assert time.monotonic() - began < 2.0
+
+
+def test_end_of_the_process_of_emulated_cameras_is_named():
+    tips = bent()
+    line = centreline(tips)[:25]
+    plant = SimpleNamespace(true_section_tips=lambda: tips, true_centerline=lambda _: line)
+    others = psutil.Process().children()
+    cameras = CameraProcess(a_config(), SECTIONS, seed=1)
+    cameras.start()
+    cameras.look(plant, 0.0)
+    (process,) = (child for child in psutil.Process().children() if child not in others)
+    process.kill()
+    with pytest.raises(EmulationError, match='their process has ended'):
+        for k in range(1, 100_000):
+            cameras.look(plant, float(k))
+    cameras.close()
