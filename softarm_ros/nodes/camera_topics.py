@@ -31,15 +31,18 @@ def subscribe(node: Any, topic: str, *, compressed: bool) -> PushedFrames:
     """
     Return the images of a topic as a source for `StereoCameraSensor`.
 
-    An image that cannot be read is logged and left out. The source takes its lens from the topic
-    `camera_info` beside the images; drivers of uncalibrated cameras send zeros, which are ignored.
+    An image that cannot be read is left out; the log and the source's `problem` give the reason.
+    The source takes its lens from the topic `camera_info` beside the images; drivers of
+    uncalibrated cameras send zeros, which are ignored.
     """
     frames = PushedFrames(topic)
 
     def take(message: Any) -> None:
         try:
             frames.push(frame_of_compressed(message) if compressed else frame_of_image(message))
+            frames.unreadable = ''
         except CameraError as error:
+            frames.unreadable = str(error)
             node.get_logger().error(f'{topic}: {error}', throttle_duration_sec=2.0)
 
     info, told = info_topic(topic), None

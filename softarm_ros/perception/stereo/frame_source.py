@@ -70,12 +70,15 @@ class PushedFrames:
     ----------
     lens : Camera, optional
         Camera parameters stated by the camera's own driver.
+    unreadable : str
+        Why the newest image could not be read; '' if it could.
 
     """
 
     def __init__(self, name: str, clock: Clock = MONOTONIC) -> None:
         self.name = name
         self.lens: Camera | None = None
+        self.unreadable = ''
         self._frames: deque[Frame] = deque(maxlen=KEPT)
         self._arrival = clock.condition()
 
@@ -98,7 +101,7 @@ class PushedFrames:
 
     def problem(self) -> str:
         """See `FrameSource`."""
-        return ''
+        return self.unreadable
 
     def ended(self) -> bool:
         """See `FrameSource`."""

@@ -72,8 +72,9 @@ class MjpegFrames(ThreadedFrames):
                 data = _part_body(answer, header)
                 stamp_ns = _stamp_ns(header)
                 image = _decoded(data, self._colour)
-                if image is None:
-                    continue  # damaged in transit: the next one comes soon
+                if image is None:  # damaged in transit, or of an unknown type
+                    self._why = f'{len(data)} bytes that are no image'
+                    continue
                 yield Frame(stamp_ns, image)
         finally:
             self._socket = None

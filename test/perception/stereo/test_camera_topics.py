@@ -96,6 +96,21 @@ def test_camera_info_topic_is_beside_the_image_topic(images):
     assert info_topic(images) == '/left/camera_info'
 
 
+def test_reason_of_unreadable_images_is_given_until_one_is_read():
+    heard = {}
+    node = SimpleNamespace(
+        create_subscription=lambda _, topic, take, __: heard.update({topic: take}),
+        get_logger=lambda: SimpleNamespace(error=lambda *_, **__: None),
+    )
+    frames = subscribe(node, '/left/image_raw', compressed=False)
+    heard['/left/image_raw'](message('bayer_rggb8', PICTURE[..., 0]))
+    assert frames.read(0.0) is None
+    assert frames.problem().startswith("encoding = 'bayer_rggb8': expected one of mono8")
+    heard['/left/image_raw'](message('mono8', PICTURE[..., 0]))
+    assert frames.read(0.0) is not None
+    assert frames.problem() == ''
+
+
 @pytest.fixture
 def cameras(tmp_path):
     """Yield the left camera, and a function that sends a CameraInfo and returns the problem."""
