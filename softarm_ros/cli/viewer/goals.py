@@ -114,8 +114,10 @@ class GoalControls:
     # A coroutine: on threads, the end of a drag could overtake its earlier events.
     async def _on_drag(self, event: Any) -> None:
         with self._lock:
-            self._dragging = event.phase != 'end'
-            self._let_go = self._let_go or event.phase == 'end'
+            if event.phase == 'start':
+                self._dragging = self._shown
+            elif event.phase == 'end':
+                self._let_go, self._dragging = self._let_go or self._dragging, False
 
     def _on_go(self, _: Any) -> None:
         with self._lock:
@@ -165,7 +167,11 @@ class GoalControls:
         self._goal = goal
         shown = takes_goals and reference is not None
         if shown != self._shown:
-            self._shown = self._folder.visible = self._target.visible = shown
+            with self._lock:
+                # The browser does not report the end of a drag of a target that is hidden: the
+                # drag ends here, or it would move the arm as soon as the arm is started again.
+                self._shown, self._dragging, self._let_go = shown, False, False
+            self._folder.visible = self._target.visible = shown
             self._follow(configuration)
             if reference is not None:
                 self._fill(reference)

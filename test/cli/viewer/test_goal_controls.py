@@ -76,6 +76,20 @@ def test_a_drag_streams_positions_and_ends_with_a_pose_goal(controls):
     np.testing.assert_allclose(controls.sent[-1][1], TIP + 0.02)
 
 
+@pytest.mark.parametrize('later', [(), ('update', 'end'), ('end',)])
+def test_a_drag_ends_when_the_arm_may_not_move(controls, later):
+    controls.show(True, '', TIP, np.zeros(4))
+    drag(controls, 'start', TIP)
+    controls.show(False, '', TIP, np.zeros(4))  # stopped: the target is hidden
+    controls.sent.clear()
+    drag(controls, 'start', TIP)  # was on its way
+    controls.show(True, '', TIP, np.zeros(4))
+    for phase in later:
+        drag(controls, phase, TIP + 0.02)
+    controls.send()
+    assert controls.sent == []
+
+
 def test_typed_numbers_are_millimetres(controls):
     controls.show(True, '', TIP, np.zeros(4))
     type_in(controls, '40', '0', '235')
@@ -89,6 +103,7 @@ def test_coordinates_that_are_not_typed_stay_those_of_the_target(controls):
     type_in(controls, '40.5')
     ((_, place),) = controls.sent
     np.testing.assert_allclose(place, (0.0405, *TIP[1:]))
+    drag(controls, 'start', TIP)
     drag(controls, 'end', TIP + 0.02)
     type_in(controls, '-0.4')
     np.testing.assert_allclose(controls.sent[-1][1], (-0.0004, *(TIP[1:] + 0.02)))
