@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import select
 import sys
 import time
@@ -21,6 +22,7 @@ from softarm_ros.cli.goto_command import (
 from softarm_ros.cli.run_command import EXIT_INCOMPLETE
 from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.teleop import TargetMover, letters
+from softarm_ros.geometry.configs import TOPIC_NAME
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import goal_speed_m_s
 
@@ -48,9 +50,11 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
     Raises
     ------
     UsageError
-        If no arm takes goals.
+        If no arm takes goals, or `joy` is no name of a topic.
 
     """
+    if joy is not None and not re.match(TOPIC_NAME, joy):
+        raise UsageError(f'--joy {joy!r}: expected the name of a topic, such as /joy')
     fastest = goal_speed_m_s(rig)
     with stop_on_signals() as stopped, goal_client()(rig, 'teleop') as client:
         require_arm(client, rig)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PoseRate
+from softarm_ros.geometry.configs import TOPIC_NAME, ConfigBlock, NonNegative, PoseRate
 from softarm_ros.geometry.parts import Part
 
 KIND = 'pose_topic'
@@ -22,7 +22,7 @@ class PoseTopicConfig(ConfigBlock):
     )
     topic: str = Field(
         default='tip/pose',
-        pattern=r'^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$',
+        pattern=TOPIC_NAME,
         description='PoseStamped in the base frame, relative to the namespace of the rig',
     )
 

@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.teleop import HELD_S, KEYS, LEAD_S, SILENT_S, TargetMover, letters
+from softarm_ros.cli.teleop_command import teleop
+from softarm_ros.rigs.loader import load_rig
 
 START = np.array([0.1, 0.0, 0.2])
 SPEED = 0.01
@@ -98,3 +101,8 @@ def test_a_held_stick_has_no_effect_until_it_is_released():
 )
 def test_arrows_and_function_keys_are_no_letters(special):
     assert letters(f'W{special}{special}') == 'w'
+
+
+def test_a_text_that_is_no_topic_of_a_gamepad_is_refused():
+    with pytest.raises(UsageError, match="--joy 'my pad': expected the name of a topic"):
+        teleop(load_rig('cable_arm'), 'my pad', print)

@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal
 
 import numpy as np
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from softarm_ros.geometry.configs import NonNegative, Positive
+from softarm_ros.geometry.configs import TOPIC_NAME, NonNegative, Positive
 from softarm_ros.geometry.sightings import Place
 from softarm_ros.perception.config import BASE, PoseSensorConfig, SeenBody, Vector
 from softarm_ros.perception.stereo.detection import MarkerLooks
 
-Source = Annotated[str, Field(min_length=1)]
+ROS = 'ros:'  # prefix of the name of a topic
+
+
+def _checked_topic(source: str) -> str:
+    if source.startswith(ROS) and not re.match(TOPIC_NAME, source.removeprefix(ROS)):
+        raise ValueError(f'expected the name of a topic after {ROS}, such as /left/image_raw')
+    return source
+
+
+Source = Annotated[str, Field(min_length=1), AfterValidator(_checked_topic)]
 
 
 class MarkedBody(SeenBody):

@@ -18,12 +18,12 @@ from softarm_ros.perception.sensor import SensorError, SensorHealth, SensorProbl
 from softarm_ros.perception.stereo.calibration_file import read_calibration
 from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
-from softarm_ros.perception.stereo.config import StereoCamerasConfig
+from softarm_ros.perception.stereo.config import ROS, StereoCamerasConfig
 from softarm_ros.perception.stereo.frame_source import FrameSource, PushedFrames
 from softarm_ros.perception.stereo.images import Image
 from softarm_ros.perception.stereo.pairing import Pair, PairByStamp
 from softarm_ros.perception.stereo.picture import marked
-from softarm_ros.perception.stereo.sources import ROS, open_source
+from softarm_ros.perception.stereo.sources import open_source
 from softarm_ros.perception.stereo.tracking import MarkerTracker, Predict, Seen
 
 _TURN_S = 0.01  # wait for one camera before the other one is read

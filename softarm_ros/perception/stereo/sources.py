@@ -11,6 +11,7 @@ from typing import Any
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.collect import image_files
+from softarm_ros.perception.stereo.config import ROS
 from softarm_ros.perception.stereo.frame_source import (
     KEPT,
     RETRY_S,
@@ -20,8 +21,6 @@ from softarm_ros.perception.stereo.frame_source import (
 )
 from softarm_ros.perception.stereo.images import as_8_bit, opencv, read_image
 from softarm_ros.perception.stereo.network_frames import MjpegFrames
-
-ROS = 'ros:'  # prefix of the name of a topic
 
 _DRIVER_STAMP_AGE_S = 1.0  # an older stamp of a video driver is not from the monotonic clock
 

@@ -202,6 +202,7 @@ def test_exchanged_images_are_recognised():
     ('change', 'says'),
     [
         ({'right': 'http://127.0.0.1:1/left'}, 'expected two cameras'),
+        ({'right': 'ros:/right camera/image_raw'}, 'expected the name of a topic after ros:'),
         ({'max_skew_s': 0.02}, 'less than half a period'),
         ({'markers': {'kind': 'colour'}}, 'hue_deg'),
         ({'markers': {'kind': 'aruco', 'dictionary': '8X8_50'}}, r'markers\.dictionary'),
