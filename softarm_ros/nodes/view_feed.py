@@ -108,6 +108,7 @@ class ViewFeed(GraphListener):
             phase=self.value(TRACKER, 'phase'),
             lap=int(self.value(TRACKER, 'lap', '0')),
             progress=float(self.value(TRACKER, 'progress', '0')),
+            goal=self.goal if self.value(TRACKER, 'takes_goals') == 'true' else None,
             nodes=tuple(
                 NodeHealth(name, int(health.level), health.message)
                 if self.fresh(name, _SILENT_S)

@@ -49,6 +49,8 @@ class ViewState:
         empty if no node is.
     phase, lap, progress
         Values of the tracker.
+    goal : str, optional
+        Goal under way, empty if there is none; None if the arm takes no goals.
     nodes : tuple of NodeHealth
         All nodes that have reported.
 
@@ -70,6 +72,7 @@ class ViewState:
     phase: str = ''
     lap: int = 0
     progress: float = 0.0
+    goal: str | None = None
     nodes: tuple[NodeHealth, ...] = field(default=())
 
 

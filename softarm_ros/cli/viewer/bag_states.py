@@ -147,6 +147,7 @@ class BagStates:
             phase=tracker.get('phase', ''),
             lap=int(tracker.get('lap', '0')),
             progress=float(tracker.get('progress', '0')),
+            goal=tracker.get('goal', '') if tracker.get('takes_goals') == 'true' else None,
             nodes=tuple(
                 _node(name, track.at(time_s), time_s)
                 for name, track in sorted(self._nodes.items())

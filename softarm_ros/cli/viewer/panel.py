@@ -182,7 +182,9 @@ def _words(
     if state.state == NO_SUPERVISOR:
         lines = ['nodes of a graph run, but the supervisor is silent: the arm may not move']
     if state.phase:
-        lines.append(f'{state.phase}, lap {state.lap + 1}, {100.0 * state.progress:.0f} %')
+        lap = f'lap {state.lap + 1}, {100.0 * state.progress:.0f} %'
+        goal = state.goal or 'no goal is under way'
+        lines.append(f'{state.phase}, {lap if state.goal is None else goal}')
     if state.error_m is not None:
         lines.append(f'error {1e3 * state.error_m:.2f} mm')
     if state.configuration is None:

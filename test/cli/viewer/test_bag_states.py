@@ -98,6 +98,8 @@ def write(
         put('actuators/command', stamp + 5 * MS, joints(stamp, actuators, [1e-3] * len(actuators)))
     put('heartbeat', T0 + 50 * MS, health('supervisor', 0, state='running', reason=''))
     put('heartbeat', T0 + 60 * MS, health('tracker', 1, phase='track', lap='2', progress='0.25'))
+    waits = {'phase': 'wait', 'lap': '3', 'takes_goals': 'true', 'goal': ''}
+    put('heartbeat', T0 + 180 * MS, health('tracker', 0, **waits))
     bag.close()
     return folder
 
@@ -120,6 +122,7 @@ def test_states_of_a_bag_contain_the_messages_received_until_then(tmp_path, rig)
     assert not late.measured
     assert late.latency_ms == pytest.approx(5.0)
     assert (late.state, late.phase, late.lap, late.progress) == ('running', 'track', 2, 0.25)
+    assert (late.goal, states.at(0.19).goal) == (None, '')
     assert [node.name for node in late.nodes] == ['supervisor', 'tracker']
 
 

@@ -141,6 +141,15 @@ def test_viewer_reports_another_model_that_cannot_be_built(viewer, rig, monkeypa
     assert 'running' in viewer.panel._state.content
 
 
+@pytest.mark.parametrize(
+    ('goal', 'shown'),
+    [(None, 'lap 3, 25 %'), ('', 'no goal is under way'), ('pose 3', 'pose 3')],
+)
+def test_the_panel_shows_laps_of_a_trajectory_or_the_goal_under_way(viewer, goal, shown):
+    viewer.show(ViewState(state='running', phase='track', lap=2, progress=0.25, goal=goal), 0.0)
+    assert f'<div>track, {shown}</div>' in viewer.panel._state.content
+
+
 def test_the_panel_shows_state_reason_and_health_of_nodes(viewer):
     viewer.show(
         ViewState(
