@@ -7,6 +7,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path, PosixPath
+from shlex import quote
 from typing import Any
 
 from softarm_ros.nodes.bag_writer import BagError
@@ -107,7 +108,7 @@ def _reader(bag: Path) -> Iterator[Any]:
     folder = bag.parent if bag.is_file() else bag
     repair = ''
     if any(folder.glob('*.mcap')):
-        repair = f'; if its recorder was killed: softarm record --repair {folder}'
+        repair = f'; if its recorder was killed: softarm record --repair {quote(str(folder))}'
     if not (folder / 'metadata.yaml').exists():
         raise BagError(f'{bag}: not a bag: no metadata.yaml{repair}')
     try:

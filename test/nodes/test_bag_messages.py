@@ -95,6 +95,13 @@ def test_reading_a_damaged_or_incomplete_bag_raises_a_bag_error_with_its_name(
         read(bag)
 
 
+def test_advised_repair_of_a_folder_with_spaces_can_be_pasted(bag):
+    named = bag.rename(bag.with_name('my bag'))
+    remove_metadata(named)
+    with pytest.raises(BagError, match=r"softarm record --repair '.*/my bag'$"):
+        list(messages_of(named))
+
+
 def test_bag_folder_with_the_suffix_of_ros_1_is_read(bag):
     named = bag.rename(bag.with_name('monday.bag'))
     assert len(list(messages_of(named))) == 300
