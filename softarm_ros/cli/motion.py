@@ -111,7 +111,9 @@ def film_of_bag(bag: Path, rig: Rig) -> Motion:
     states = BagStates.read(bag, rig)
     model = rig.model()
     moments = [states.at(t) for t in np.arange(0.0, states.duration_s, _BAG_STEP_S)]
-    tracked = [m for m in moments if m.phase == Phase.TRACK.value] or moments
+    # Of an arm that takes goals, all: it follows configurations in other phases.
+    tracked = [m for m in moments if m.phase == Phase.TRACK.value or m.goal is not None]
+    tracked = tracked or moments
     times, bodies, tips, errors = [], [], [], []
     for moment in tracked:
         configuration = drawn_configuration(model, moment)

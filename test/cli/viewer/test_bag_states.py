@@ -99,7 +99,7 @@ def write(
     put('heartbeat', T0 + 50 * MS, health('supervisor', 0, state='running', reason=''))
     put('heartbeat', T0 + 60 * MS, health('tracker', 1, phase='track', lap='2', progress='0.25'))
     waits = {'phase': 'wait', 'lap': '3', 'takes_goals': 'true', 'goal': ''}
-    put('heartbeat', T0 + 180 * MS, health('tracker', 0, **waits))
+    put('heartbeat', T0 + 155 * MS, health('tracker', 0, **waits))
     bag.close()
     return folder
 
@@ -181,6 +181,13 @@ def test_writing_a_gif_keeps_at_most_two_rgb_images_in_memory(tmp_path, rig, mon
         assert image.n_frames > 1
     assert len(alive) >= 4
     assert max(alive) <= 2, alive
+
+
+def test_the_film_of_an_arm_that_takes_goals_has_no_gaps_between_goals(tmp_path, rig):
+    from softarm_ros.cli.motion import film_of_bag
+
+    motion = film_of_bag(write(tmp_path / 'bag', rig), rig)
+    assert motion.times_s == pytest.approx([0.0, 0.04, 0.08])  # tracks, tracks, waits
 
 
 def test_poses_in_another_frame_are_left_out_and_noted(tmp_path, rig):
