@@ -125,8 +125,8 @@ def table(rig: Rig, scores: Iterable[Score]) -> list[str]:
             run = entry.run
             lines += ['', f'{rig.name}, {run}: {entry.rows} rows', _HEAD]
         lines += [
-            f'{entry.by if i == 0 else "":<23} {e.what:<17} {e.rms:9.2f}{e.median:9.2f}'
-            f'{e.p90:9.2f}  {e.unit}' + (f'  ({e.rows} rows)' if e.rows != entry.rows else '')
+            f'{entry.by if i == 0 else "":<23} {e.what:<17} {e.rms:9.2f} {e.median:8.2f}'
+            f' {e.p90:8.2f}  {e.unit}' + (f'  ({e.rows} rows)' if e.rows != entry.rows else '')
             for i, e in enumerate(entry.errors)
         ]
         lines += [f'  {note}' for note in entry.notes]

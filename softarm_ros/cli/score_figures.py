@@ -21,17 +21,26 @@ _MAX_POINTS = 4000
 _GAP = 5.0  # median time steps; a longer gap without measurements breaks a line
 
 
-def draw(folder: Path, run: MeasuredRun, predictions: Sequence[Prediction]) -> list[Path]:
-    """Write a figure for each measured quantity of a run into a folder; return their paths."""
+def draw(
+    folder: Path, run: MeasuredRun, predictions: Sequence[Prediction], taken: Sequence[Path] = ()
+) -> list[Path]:
+    """
+    Write a figure for each measured quantity of a run into a folder; return their paths.
+
+    `taken` are figures of other runs, which are not replaced.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     source = re.sub(r'\.(csv|mcap)$', '', run.source)
-    written = []
+    written: list[Path] = []
     for kind, measured in (('', run.points), (' axis', run.axes)):
         for name, values in measured.items():
             shown = {p.name: (p.axes if kind else p.points)[name] for p in predictions}
             figure = _figure(run, f'{run.source}: {name}{kind}', values, shown, bool(kind))
             stem = re.sub(r'\W+', '_', f'{source}_{name}{kind}').strip('_')
-            written.append(save(figure, folder / f'{stem}.png'))
+            path = folder / f'{stem}.png'
+            while path in {*taken, *written}:
+                path = path.with_stem(f'{path.stem}_')
+            written.append(save(figure, path))
     return written
 
 

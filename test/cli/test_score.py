@@ -819,6 +819,21 @@ def test_bags_with_the_same_name_have_separate_figures_and_scores(rig, tmp_path)
     assert len({s['run'] for s in json.loads(json_file.read_text())['scores']}) == 2
 
 
+def test_recordings_of_similar_names_have_separate_figures(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    bags = [write_bag(rig, tmp_path / name, commands_of(rig, 4)) for name in ('a b', 'a-b')]
+    figures = tmp_path / 'figures'
+    done = scored(rig, *bags, '--report', figures)
+    assert done.exit_code == 0, done.output
+    assert len(list(figures.iterdir())) == 8
+
+
+def test_large_errors_stay_in_separate_columns(rig):
+    errors = scoring.Errors('tip', 'mm', 179345.53, 179253.89, 181288.78, 4)
+    *_, line = scoring.table(rig, [scoring.Score('a.csv', 'statics', 4, (errors,), ())])
+    assert line.split() == ['statics', 'tip', '179345.53', '179253.89', '181288.78', 'mm']
+
+
 def test_a_figure_that_cannot_be_written_is_reported(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     bag, figures = write_bag(rig, tmp_path / 'bag', commands_of(rig, 4)), tmp_path / 'figures'

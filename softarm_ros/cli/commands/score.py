@@ -62,6 +62,7 @@ def score(
             raise UsageError(f'--report {report}: {error.strerror}') from None
     scores: list[scoring.Score] = []
     notes: dict[str, tuple[str, ...]] = {}
+    drawn: list[Path] = []
     for path in data:
         with WorkBar() as bar:
             bar.show(f'reading {path.name}', None)
@@ -81,9 +82,10 @@ def score(
             from softarm_ros.cli import score_figures
 
             try:
-                figures = score_figures.draw(report, run, predictions)
+                figures = score_figures.draw(report, run, predictions, drawn)
             except OSError as error:
                 raise UsageError(f'--report {report}: cannot be written ({error})') from None
+            drawn += figures
             for figure in figures:
                 typer.echo(f'  {figure}')
     if json_file is not None:
