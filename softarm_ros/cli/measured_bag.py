@@ -64,6 +64,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     names = rig.actuator_names
     prefix = f'/{rig.name}/'
     in_base = BaseFramePoses(rig.base_frames)
+    held = {'sections': 0, 'tips': 0}  # messages in the base frame
     seen: dict[str, int] = defaultdict(int)
     others = ''  # description of a command for other actuators
     for message in messages_of(bag):
@@ -81,18 +82,22 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
             found = message.decoded(POSES)
             if not in_base.hold(message.topic, found):
                 continue
+            held['sections'] += 1
             poses[stamp_ns(found)] = np.array([pose_row(pose) for pose in found.poses])
             received[stamp_ns(found)] = message.received_ns
         elif topic == rig.feedback.pose_topic.removeprefix(prefix):
             found = message.decoded(POSE)
             if not in_base.hold(message.topic, found):
                 continue
+            held['tips'] += 1
             tips[stamp_ns(found)] = np.array([pose_row(found.pose)])
             received.setdefault(stamp_ns(found), message.received_ns)
     sections = rig.section_names
     whole = {stamp: rows for stamp, rows in poses.items() if len(rows) == len(sections)}
+    again, part = held['sections'] - len(poses), len(poses) - len(whole)
     if not whole:
         sections, whole = sections[-1:], tips
+        again = held['tips'] - len(tips)
     if not commands and others:
         raise MeasurementError(
             f'{bag}: {prefix}actuators/command has {others}; expected those of '
@@ -137,6 +142,8 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         axes,
         Mount(np.zeros(3), np.eye(3)),
         (
+            *([f'left out: {again} poses with the stamp of a later one'] if again else []),
+            *([f'left out: {part} poses of only some sections'] if part else []),
             *([f'left out: {gone} incomplete rows'] if gone else []),
             *foreign,
             *without,

@@ -650,6 +650,26 @@ def test_bag_rows_with_nan_are_left_out_and_counted(rig, tmp_path):
         )
 
 
+def test_bag_poses_of_one_stamp_or_without_some_sections_are_left_out_and_counted(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+
+    def stopped(i, message):
+        if hasattr(message, 'poses'):
+            message.header.stamp.sec = message.header.stamp.nanosec = 0
+
+    def partly(i, message):
+        if hasattr(message, 'poses') and i % 2:
+            del message.poses[1:]
+
+    commands = commands_of(rig, 6)
+    run = read_run(rig, write_bag(rig, tmp_path / 'stopped', commands, stopped))
+    assert len(run) == 1
+    assert 'left out: 5 poses with the stamp of a later one' in run.notes
+    run = read_run(rig, write_bag(rig, tmp_path / 'partly', commands, partly))
+    np.testing.assert_allclose(run.commands, commands[::2], atol=1e-12)
+    assert 'left out: 3 poses of only some sections' in run.notes
+
+
 @pytest.mark.parametrize(
     ('field', 'value', 'said'),
     [
