@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import tempfile
+from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -47,13 +48,17 @@ class Cycle:
 
 @dataclass(frozen=True)
 class RecordedDay:
-    """The tracker's inputs and outputs in a bag; arrays by time stamp [ns]."""
+    """
+    The tracker's inputs and outputs in a bag; arrays by time stamp [ns].
+
+    Two cycles have one stamp if a pose was exposed at the time of an earlier cycle without a pose.
+    """
 
     cycles: tuple[Cycle, ...]
     tips: dict[int, Array]
     sections: dict[int, Array]
     actuators: tuple[tuple[int, Array], ...]
-    commands: dict[int, Array]
+    commands: dict[int, list[Array]]
     notes: tuple[str, ...] = ()
 
 
@@ -158,7 +163,7 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
     tips: dict[int, Array] = {}
     sections: dict[int, Array] = {}
     actuators: list[tuple[int, Array]] = []
-    commands: dict[int, Array] = {}
+    commands: dict[int, list[Array]] = defaultdict(list)
     in_base = BaseFramePoses(rig.base_frames)
     for message in messages_of(bag):
         topic = message.topic.removeprefix(prefix)
@@ -187,7 +192,7 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
                 actuators.append((message.received_ns, position))
         elif topic == 'configuration/command':
             found = message.decoded(JOINTS)
-            commands[stamp_ns(found)] = np.asarray(found.position, dtype=float)
+            commands[stamp_ns(found)].append(np.asarray(found.position, dtype=float))
     if not cycles or not commands:
         raise UsageError(
             f'{bag}: nothing on {prefix}tracker/cycle or {prefix}configuration/command'
@@ -204,6 +209,7 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
     difference = np.zeros(len(loop.model.configuration_names))
     scale = loop.model.configuration_scale
     compared, moving, first_s = 0, 0, None
+    recorded = {stamp: iter(of_stamp) for stamp, of_stamp in day.commands.items()}
     for cycle in day.cycles:
         while state is not None and state[0] <= cycle.received_ns:
             motion.on_actuators(state[1])
@@ -213,17 +219,17 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
             motion.follow(allowed, cycle.now_s)
         loop.pace = 0.0 if LATE in cycle.knew else 1.0
         output = motion.cycle(cycle.now_s, _sample(loop, day, cycle))
-        recorded = day.commands.get(cycle.stamp_ns)
-        if recorded is None:
+        command = next(recorded.get(cycle.stamp_ns, iter(())), None)
+        if command is None:
             continue
         compared += 1
         moving += output.phase.drives
-        off = np.abs(output.configuration - recorded)
+        off = np.abs(output.configuration - command)
         difference = np.maximum(difference, off)
         if first_s is None and np.any(off > TOLERANCE * scale):
             first_s = cycle.now_s - day.cycles[0].now_s
     names = loop.model.configuration_names
-    lost = len(day.commands.keys() - {cycle.stamp_ns for cycle in day.cycles})
+    lost = sum(len(list(unused)) for unused in recorded.values())
     unseen = sum(POSE in c.knew and c.stamp_ns not in day.tips for c in day.cycles)
     counts = len(day.cycles), compared, moving, lost, unseen
     return Replayed(*counts, names, difference, scale, first_s, day.notes)

@@ -83,6 +83,34 @@ def test_direct_replay_reproduces_the_commands_of_the_tracker(recorded):
     assert len(list(describe(replayed))) == 2
 
 
+def test_cycles_with_one_stamp_are_compared_with_their_own_commands():
+    from softarm_ros.cli.replay_direct import Cycle, RecordedDay, compare
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.runtime.assembly import build_loop
+    from softarm_ros.runtime.loop import PoseSample
+    from softarm_ros.runtime.permitted_loop import PermittedLoop
+
+    rig = load_rig('cable_arm')
+    loop = build_loop(rig, 'circle')
+    motion, tip = PermittedLoop(loop), loop.tracker.tip()
+    motion.follow(True, 0.0)
+    cycles, tips, commands = [], {}, {}
+    for i in range(200):
+        now_ns = 10_000_000 * i
+        # Every second cycle has a pose, exposed at the time of the cycle before.
+        stamp_ns = now_ns - 10_000_000 * (i % 2)
+        pose = PoseSample(1e-9 * stamp_ns, tip) if i % 2 else None
+        output = motion.cycle(1e-9 * now_ns, pose)
+        commands.setdefault(stamp_ns, []).append(output.configuration)
+        words = {'allowed'} if pose is None else {'allowed', 'pose'}
+        cycles.append(Cycle(1e-9 * now_ns, stamp_ns, now_ns, frozenset(words)))
+        tips[stamp_ns] = tip
+    replayed = compare(build_loop(rig, 'circle'), RecordedDay(tuple(cycles), tips, {}, (), commands))
+    assert replayed.compared == replayed.cycles == 200
+    assert replayed.moving > 100
+    assert (replayed.lost, replayed.largest) == (0, 0.0), replayed
+
+
 def test_section_poses_with_nan_do_not_change_the_number_of_replayed_cycles(recorded, tmp_path):
     from rosbags.typesys import Stores, get_typestore
 
