@@ -23,6 +23,19 @@ def publishers_of(node: Node, topic: str) -> list[tuple[str, str]]:
     ]
 
 
+def other_clocks(node: Node) -> str:
+    """Return an error if nodes other than this one publish /clock; else ''."""
+    me = (node.get_namespace().rstrip('/'), node.get_name())
+    others = sorted({*publishers_of(node, '/clock')} - {me})
+    if not others:
+        return ''
+    names = ', '.join(f'{namespace}/{name}' for namespace, name in others)
+    return (
+        f'{names} also publishes /clock in ROS domain {os.environ.get("ROS_DOMAIN_ID", "0")}, and '
+        'simulated time would jump; end it, or use another ROS_DOMAIN_ID'
+    )
+
+
 def refuse_twin(node: Node, rig_is: str = 'running') -> None:
     """
     Refuse to start beside a node of the same name: both would publish on the same topics.

@@ -17,14 +17,14 @@ from std_msgs.msg import String
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.gated_command import offer_command
 from softarm_ros.nodes.heartbeat import Heartbeat
-from softarm_ros.nodes.node_errors import NodeFailedError
+from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.node_parameters import (
     declare,
     declare_priority,
     declare_rig,
     declare_time_scale,
 )
-from softarm_ros.nodes.other_nodes import refuse_twin
+from softarm_ros.nodes.other_nodes import other_clocks, refuse_twin
 from softarm_ros.nodes.pacing import Lockstep, control_tick
 from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
@@ -72,6 +72,8 @@ class PlantNode(SelfPaced, LifecycleNode):
         refuse_twin(self)
         self.rig = declare_rig(self)
         self._rate = declare_time_scale(self)
+        if self._rate != 1.0 and (others := other_clocks(self)):
+            raise RefusedError(others)
         declare_priority(self)
         self._seed = declare(
             self, 'seed', 0, 'seed of all random numbers of the plant', low=0, high=2**31 - 1
@@ -248,6 +250,8 @@ class PlantNode(SelfPaced, LifecycleNode):
         if self._rate != 1.0 and self._lockstep.waiting:
             self.due = began + WAIT_S
         if pacer.measure(time.monotonic(), plant.time_s):
+            if self._rate != 1.0 and (others := other_clocks(self)):
+                raise NodeFailedError(others)
             self._tell()
 
     def _catch_up(self) -> None:

@@ -20,7 +20,7 @@ from softarm_ros.nodes.bag_messages import BagMessage, messages_of, topics_of
 from softarm_ros.nodes.graph_listener import ONLOOKERS
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.node_parameters import declare, declare_rig
-from softarm_ros.nodes.other_nodes import publishers_of, refuse_twin
+from softarm_ros.nodes.other_nodes import other_clocks, publishers_of, refuse_twin
 from softarm_ros.nodes.qos import VISUAL
 from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
@@ -134,11 +134,11 @@ class PlayerNode(SelfPaced, Node):
         self.get_logger().info(f'{self.played} messages played')
 
     def _beside(self) -> str:
-        """Return an error if nodes of an arm run that would follow played commands; else ''."""
+        """Return an error if an arm would follow played commands, or if /clock has two sources."""
         heard = publishers_of(self, self._prefix + 'heartbeat')
         others = sorted({name for _, name in heard} - {*ONLOOKERS, *self._live})
         if not others:
-            return ''
+            return other_clocks(self)
         return (
             f'rig {self._prefix.strip("/")} runs in ROS domain '
             f'{os.environ.get("ROS_DOMAIN_ID", "0")} (nodes {", ".join(others)}) and would follow '
@@ -159,12 +159,11 @@ class PlayerNode(SelfPaced, Node):
         return publishers
 
     def _heard(self) -> bool:
-        there = {name for name, space in self.get_node_names_and_namespaces()}
-        if not there >= set(self._live):
-            return False
-        pose = self._outputs.get(self._pose_topic)
-        return 'tracker' not in self._live or (
-            pose is not None and pose.get_subscription_count() > 0
+        """Return whether the live nodes listen; until then, they are still being built."""
+        there = {name for _, name in publishers_of(self, self._prefix + 'heartbeat')}
+        poses = self.get_subscriptions_info_by_topic(self._pose_topic)
+        return there >= set(self._live) and (
+            'tracker' not in self._live or 'tracker' in {info.node_name for info in poses}
         )
 
     def _tell_time(self, nanoseconds: int) -> None:

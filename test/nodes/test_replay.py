@@ -249,6 +249,89 @@ def test_player_is_refused_or_ends_beside_nodes_that_would_follow_the_bag(contex
         left.destroy_node()
 
 
+def test_simulated_time_has_one_source(context, tmp_path):
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+    from rosgraph_msgs.msg import Clock
+
+    from softarm_ros.nodes.bag_writer import BagWriter
+    from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
+    from softarm_ros.nodes.plant_node import PlantNode
+    from softarm_ros.nodes.player_node import PlayerNode
+
+    bag = BagWriter(tmp_path / 'bag')
+    bag.add_topic('/cable_arm/supervisor/permit', 'std_msgs/msg/Bool')
+    for at_s in (1, 1000):
+        bag.write('/cable_arm/supervisor/permit', at_s * 10**9, bytes([0, 1, 0, 0, 1]))
+    bag.close()
+    of_kind = {
+        PlayerNode: {'bag': str(tmp_path / 'bag')},
+        PlantNode: {'time_scale': 2.0, 'use_sim_time': True},
+    }
+
+    def make(kind):
+        given = {'rig': 'cable_arm', 'twin_check_s': 0.0, **of_kind[kind]}
+        overrides = [Parameter(name, value=value) for name, value in given.items()]
+        return kind(context=context, namespace='/cable_arm', parameter_overrides=overrides)
+
+    simulator = Node('simulator', context=context)
+    for kind in of_kind:
+        publisher = simulator.create_publisher(Clock, '/clock', 1)
+        with pytest.raises(RefusedError, match='/simulator also publishes /clock in ROS domain'):
+            make(kind)
+        simulator.destroy_publisher(publisher)
+        running = make(kind)
+        running.work()
+        publisher = simulator.create_publisher(Clock, '/clock', 1)
+        end = time.monotonic() + 10.0
+        with pytest.raises(NodeFailedError, match='/simulator also publishes /clock'):
+            while time.monotonic() < end:
+                running.work()
+        simulator.destroy_publisher(publisher)
+        running.destroy_node()
+    simulator.destroy_node()
+
+
+def test_a_replay_begins_once_the_live_tracker_itself_listens(context, tmp_path):
+    from diagnostic_msgs.msg import DiagnosticStatus
+    from geometry_msgs.msg import PoseStamped
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+
+    from softarm_ros.nodes.bag_writer import BagWriter
+    from softarm_ros.nodes.player_node import PlayerNode
+
+    bag = BagWriter(tmp_path / 'bag')
+    bag.add_topic('/cable_arm/tip/pose', 'geometry_msgs/msg/PoseStamped')
+    for at_s in (1, 1000):
+        bag.write('/cable_arm/tip/pose', at_s * 10**9, bytes([0, 1, 0, 0, *[0] * 72]))
+    bag.close()
+    given = {'rig': 'cable_arm', 'bag': str(tmp_path / 'bag'), 'twin_check_s': 0.0}
+    overrides = [Parameter(n, value=v) for n, v in {**given, 'live': ['tracker']}.items()]
+    tracker, viewer = (
+        Node(name, namespace='/cable_arm', context=context) for name in ('tracker', 'viewer')
+    )
+    playing = PlayerNode(context=context, namespace='/cable_arm', parameter_overrides=overrides)
+
+    def wait_for(found):
+        end = time.monotonic() + 10.0
+        while not found() and time.monotonic() < end:
+            playing.work()
+
+    viewer.create_subscription(PoseStamped, 'tip/pose', print, 10)
+    wait_for(lambda: playing.count_subscribers('/cable_arm/tip/pose'))
+    wait_for(lambda: 'tracker' in playing.get_node_names())
+    for _ in range(3):  # it would begin with one of these, and play with the next
+        playing.work()
+    assert playing.played == 0
+    tracker.create_publisher(DiagnosticStatus, 'heartbeat', 10)
+    tracker.create_subscription(PoseStamped, 'tip/pose', print, 10)
+    wait_for(lambda: playing.played)
+    assert playing.played == 1
+    for node in (tracker, viewer, playing):
+        node.destroy_node()
+
+
 ABOUT = {
     'of a run that waited for goals': {
         'trajectory': 'circle',
