@@ -105,7 +105,9 @@ def test_cycles_with_one_stamp_are_compared_with_their_own_commands():
         words = {'allowed'} if pose is None else {'allowed', 'pose'}
         cycles.append(Cycle(1e-9 * now_ns, stamp_ns, now_ns, frozenset(words)))
         tips[stamp_ns] = tip
-    replayed = compare(build_loop(rig, 'circle'), RecordedDay(tuple(cycles), tips, {}, (), commands))
+    replayed = compare(
+        build_loop(rig, 'circle'), RecordedDay(tuple(cycles), tips, {}, (), commands)
+    )
     assert replayed.compared == replayed.cycles == 200
     assert replayed.moving > 100
     assert (replayed.lost, replayed.largest) == (0, 0.0), replayed
