@@ -76,14 +76,16 @@ class ResidualFile(ConfigBlock):
         )  # fmt: skip
 
 
-def read_residual(path: Path, actuators: tuple[str, ...], sections: tuple[str, ...]) -> Residual:
+def read_residual(
+    path: Path, model: str, actuators: tuple[str, ...], sections: tuple[str, ...]
+) -> Residual:
     """
-    Return the residual of a file, for an arm with these actuators and sections.
+    Return the residual of a file, for a model of an arm with these actuators and sections.
 
     Raises
     ------
     RigError
-        If the file cannot be read, is invalid, or belongs to another arm.
+        If the file cannot be read, is invalid, or belongs to another arm or model.
 
     """
     try:
@@ -91,18 +93,24 @@ def read_residual(path: Path, actuators: tuple[str, ...], sections: tuple[str, .
         found = ResidualFile.model_validate(data)
     except (OSError, UnicodeDecodeError) as error:
         raise RigError(str(path), f'cannot be read ({error})') from None
-    except json.JSONDecodeError as error:
-        raise RigError(str(path), f'is not JSON: {error}') from None
     except ValidationError as error:
         first = error.errors()[0]
         place = '.'.join(str(part) for part in first['loc'])
-        raise RigError(str(path), f'{place}: {first["msg"]}') from None
+        raise RigError(str(path), f'{place or "content"}: {first["msg"]}') from None
+    except (ValueError, RecursionError) as error:
+        raise RigError(str(path), f'is not JSON: {error}') from None
     for what, own, rigs in (
         ('actuators', found.actuators, actuators),
         ('sections', found.sections, sections),
     ):
         if own != rigs:
             raise RigError(str(path), f'{what} {", ".join(own)}; the rig has {", ".join(rigs)}')
+    if found.model != model:
+        raise RigError(
+            str(path),
+            f'learned for model {found.model}; the rig has {model}, whose errors are others: '
+            'remove `residual`, or learn it again',
+        )
     if not set(found.groups) <= set(range(len(sections))):
         raise RigError(
             str(path), f'groups = {list(found.groups)}: expected 0 to {len(sections) - 1}'

@@ -339,7 +339,9 @@ class Rig(ConfigBlock):
         """Return the residual that corrects the default model; RigError if its file is invalid."""
         if self.residual_path is None:
             return None
-        return read_residual(self.residual_path, self.actuator_names, self.section_names)
+        return read_residual(
+            self.residual_path, self.default_model, self.actuator_names, self.section_names
+        )
 
     def operator(self) -> Hysteresis | None:
         """Return the hysteresis operator of the actuators, or None if the rig has none."""

@@ -135,6 +135,21 @@ def test_a_multi_line_residual_block_is_replaced_and_wrong_residuals_are_refused
         residual.write_text(json.dumps(changed))
         with pytest.raises(RigError, match=says):
             load_rig(new).learned_residual()
+    for damaged in ('', '[' * 100_000, text.replace('{', f'{{"x": {"1" * 5000},', 1)):
+        residual.write_text(damaged)
+        with pytest.raises(RigError, match='is not JSON: '):
+            load_rig(new).learned_residual()
+    residual.write_text(text)
+    with pytest.raises(RigError, match='learned for model constant_curvature; the rig has coss'):
+        load_rig(new, ['model=cosserat']).learned_residual()
+
+
+def test_a_residual_of_a_model_that_the_new_rig_file_does_not_name_is_refused(recording, tmp_path):
+    pytest.importorskip('sklearn', reason='needs scikit-learn')
+    rig = load_rig(written_rig(tmp_path, PAIRS).source, ['model=cosserat'])
+    asked = Asked((recording,), ('none',), residual=(('linear',),), output=tmp_path / 'new.yaml')
+    with pytest.raises(UsageError, match='expected `model: cosserat` in the file instead'):
+        list(run(rig, asked))
 
 
 def test_an_unwritable_output_is_refused_before_recordings_are_read(tmp_path):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -91,6 +92,15 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
             )
     for features in asked.residual:  # identification takes minutes: fail before it
         require_learnable(features)
+    if (
+        asked.residual
+        and asked.output is not None
+        and any(re.match(r'model\b', setting) for setting in rig.settings)
+    ):
+        raise UsageError(
+            f'--residual corrects the model of the rig file, which --output keeps; expected '
+            f'`model: {rig.default_model}` in the file instead of --model or --set'
+        )
     show('reading recordings', None)
     recorded = read_recordings(rig, asked.data, asked.hold_out, asked.rows, stood_s=asked.stood_s)
     files = files_of([r.whole.source for r in recorded if len(r.train)])
