@@ -18,6 +18,7 @@ from softarm_ros.geometry.arrays import Array
 
 _ROW_IN = 1.7
 _MAX_POINTS = 4000
+_FEW = 50  # up to this many rows are marked: a line does not show a row between two gaps
 _GAP = 5.0  # median time steps; a longer gap without measurements breaks a line
 
 
@@ -60,12 +61,12 @@ def _figure(
     thin = slice(None, None, max(1, len(measured) // _MAX_POINTS))
     at = np.arange(len(measured)) if run.time_s is None else run.time_s - run.time_s[0]
     scale, unit = (1.0, '') if axis else (1e3, ', mm')
-    style = '.' if run.time_s is None else '-'
+    style = '.' if run.time_s is None else '-' if len(measured) > _FEW else '.-'
     apart = np.zeros(0, dtype=np.int64) if run.time_s is None else gaps(run.time_s[thin])
     time = np.insert(at[thin].astype(float), apart, np.nan)
     for k, plot in enumerate(plots[:3]):
         seen = np.insert(scale * measured[thin, k], apart, np.nan)
-        plot.plot(time, seen, style, color=REFERENCE_COLOUR, lw=1.2)
+        plot.plot(time, seen, style, color=REFERENCE_COLOUR, lw=1.2, ms=5)
         for colour, values in zip(PALETTE, shown.values()):
             predicted = np.insert(scale * values[thin, k], apart, np.nan)
             plot.plot(time, predicted, style, color=colour, lw=0.8, ms=3)
@@ -78,6 +79,7 @@ def _figure(
         else:
             error = 1e3 * np.linalg.norm(values - measured, axis=1)
         error = np.sort(error[np.isfinite(error)])
+        error = np.concatenate([error[:1], error])  # no row is below the smallest error
         plots[3].plot(error, np.linspace(0.0, 100.0, len(error)), color=colour, label=name)
     plots[3].plot([], [], color=REFERENCE_COLOUR, label='measured')
     plots[3].set_xlabel('error, deg' if axis else 'error, mm')

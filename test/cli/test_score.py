@@ -105,6 +105,20 @@ def test_a_figure_can_show_any_file_and_marker_name(tmp_path):
     assert figure.stat().st_size > 0
 
 
+def test_the_figure_of_one_row_shows_it(tmp_path, monkeypatch):
+    place, point = MarkerConfig(columns=('x', 'y', 'z'), section='distal'), np.ones((1, 3))
+    run = MeasuredRun(
+        'a.csv', np.zeros(1), point, {'tip': point}, {'tip': place}, {},
+        Mount(np.zeros(3), np.eye(3)),
+    )  # fmt: skip
+    drawn = []
+    monkeypatch.setattr(score_figures, 'save', lambda figure, path: drawn.append(figure) or path)
+    score_figures.draw(tmp_path, run, [Prediction('m', {'tip': 2.0 * point}, {})])
+    *coordinates, errors = drawn[0].axes
+    assert all(line.get_marker() == '.' for plot in coordinates for line in plot.lines)
+    assert errors.lines[0].get_ydata().tolist() == [0.0, 100.0]
+
+
 def test_lines_of_figures_are_interrupted_at_gaps_in_time():
     time = np.delete(0.01 * np.arange(100), slice(30, 60))
     assert score_figures.gaps(time).tolist() == [30]
