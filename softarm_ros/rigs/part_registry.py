@@ -104,7 +104,7 @@ class Registration:
         module, _, attribute = self.target.partition(':')
         try:
             found = getattr(import_module(module), attribute)
-        except Exception as error:  # code of other packages may raise anything
+        except (Exception, SystemExit) as error:  # code of other packages may raise anything
             why = f'{type(error).__name__}: {error}'
             raise RigError('', f'{place} cannot be imported: {why}') from error
         if not isinstance(found, Part):

@@ -190,10 +190,13 @@ def _off_track(rig: Rig, model: ArmModel, error_m: float) -> str:
 
 def _named_bears_loads(rig: Rig, name: str) -> bool:
     try:
-        model = rig.model(name)
+        return _bears_loads(rig.model(name))
     except ModelError:  # this model knows weight: it refuses an arm that falls
         return True
-    return _bears_loads(model)
+    except Exception as error:
+        if not (isinstance(error, REFUSALS) or part_at_fault(error)):
+            raise  # a bug of this package
+        return False
 
 
 def _bears_loads(model: ArmModel) -> bool:

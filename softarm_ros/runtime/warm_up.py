@@ -28,6 +28,7 @@ from softarm_ros.runtime.arm_assembly import (
 )
 from softarm_ros.runtime.assembly import build_estimator, build_tracker
 from softarm_ros.runtime.compiled_mark import CompiledMark
+from softarm_ros.runtime.part_failure import REFUSALS, part_at_fault
 
 _AWAY = 0.3
 _COLLECT_AFTER = 100_000  # objects; Python's default is 700 (2000 from 3.13 on)
@@ -54,7 +55,8 @@ def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None)
     """
     Call once every model of a rig (or those in `models`), and its plant if it has one.
 
-    If `models` is None, models that refuse the arm are skipped; a run with one reports why.
+    If `models` is None, models that refuse the arm are skipped, and those of other packages that
+    fail: a run with one reports why.
     Numba keeps the results on disk: tens of seconds the first time, one or two afterwards. If
     something has to be compiled, a second process compiles the plant in parallel. With `backend`
     'emulated', the devices are also started once, which builds their firmware.
@@ -64,8 +66,12 @@ def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None)
         simulated = rig.plant is not None
         with _plant_beside(rig) if simulated else contextlib.nullcontext():
             for name in rig.model_names if models is None else models:
-                with contextlib.suppress(*[ModelError] if models is None else []):
+                try:
                     _warm_up_model(rig, rig.model(name))
+                except Exception as error:
+                    skipped = isinstance(error, REFUSALS) or part_at_fault(error)
+                    if models is not None or not skipped:
+                        raise
         if simulated:
             _warm_up_plant(rig)
     if backend == 'emulated':

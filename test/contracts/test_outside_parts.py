@@ -114,6 +114,31 @@ for owner, method, wrong in (
     assert 'LinAlgError: Singular matrix' in told[3]
 
 
+def test_an_outside_model_that_fails_does_not_affect_rigs_with_other_models(lab):
+    code = """
+from lab_arm import thick_cables
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.direct import _named_bears_loads
+from softarm_ros.runtime.warm_up import warm_up
+
+def build(settings, mechanics):
+    raise ImportError('no such library')
+
+build.__globals__['__name__'] = thick_cables.__name__
+thick_cables.build = build
+other = load_rig('cable_arm_single')
+warm_up(other)
+print([name for name in other.model_names if _named_bears_loads(other, name)])
+try:
+    warm_up(other, models=['thick_cables'])
+except ImportError as error:
+    print(error)
+"""
+    told, refused = said_by(lab, code).splitlines()
+    assert 'cosserat' in told and 'thick_cables' not in told
+    assert refused == 'no such library'
+
+
 def test_a_direct_run_of_the_outside_rig_is_repeatable_for_a_seed(lab, short, tmp_path):
     found = []
     for seed in (0, 0, 1):

@@ -164,12 +164,17 @@ BROKEN = [
     ('lab_parts.gone:SPRING', 'ModuleNotFoundError'),
     ('lab_parts.parts:NUMBER', 'expected a Part, found int'),
     ('lab_parts.bad:X', 'ValueError: no'),
+    ('lab_parts.script:X', 'SystemExit: done'),
 ]
 
 
 def test_broken_parts_are_named_with_their_package_and_break_no_rig(installed):
     package, run = installed
-    modules = {'lab_parts.parts': SPRING, 'lab_parts.bad': "raise ValueError('no')"}
+    modules = {
+        'lab_parts.parts': SPRING,
+        'lab_parts.bad': "raise ValueError('no')",
+        'lab_parts.script': "raise SystemExit('done')",
+    }
     names = [f'model.spring_{number}' for number in range(len(BROKEN))]
     package('lab', [(name, target) for name, (target, _) in zip(names, BROKEN)], modules)
     listed = softarm(run, 'parts', 'model')
