@@ -9,11 +9,13 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from softarm_ros.drivers.actuator_driver import ActuatorDriver, FedByPressures
+from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading, FedByPressures
 from softarm_ros.drivers.problems import DriverError
+from softarm_ros.geometry.answers import has_floats, misfit
 from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.gated_command import offer_command
 from softarm_ros.nodes.hardware_node import RETRY_S
+from softarm_ros.nodes.node_errors import NodeFailedError
 from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
 from softarm_ros.nodes.wire import (
@@ -153,6 +155,7 @@ class ActuatorNode(DriverNode):
         reading = self.driver.reading()
         if reading is None or reading.stamp_s <= self._last_stamp_s:
             return
+        self._check(self.driver, reading)
         self._last_stamp_s = reading.stamp_s
         self._measured += 1
         age_ns = round(1e9 * (time.monotonic() - reading.stamp_s))
@@ -166,6 +169,15 @@ class ActuatorNode(DriverNode):
                 effort=reading.effort,
             )
         )
+
+    def _check(self, driver: ActuatorDriver, reading: ActuatorReading) -> None:
+        """Raise NodeFailedError if an array of a reading is not as the interface requires."""
+        count = len(self._gate.limits.names)
+        for name, sizes in (('position', (count,)), ('velocity', (count,)), ('effort', (count, 0))):
+            value = getattr(reading, name)
+            if not any(has_floats(value, (size,)) for size in sizes):
+                whose = f'driver {type(driver).__name__}'
+                raise NodeFailedError(misfit(whose, name, value, str(count)))
 
     def _move(self, now_s: float) -> None:
         driver = self.driver

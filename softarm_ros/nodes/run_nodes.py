@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import NoReturn
 
 import rclpy
@@ -57,7 +57,7 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
         status = _run(builders, args, nodes, stop)
     finally:
         stop.ignore()
-        status = max(status, _close(nodes.values()))
+        status = max(status, _close(nodes))
         drop_priority()  # shutting down takes a second, which must not delay another arm
         for node in nodes.values():
             node.destroy_node()
@@ -105,14 +105,16 @@ def _run(
         return _part_failed(name, error, running=len(nodes) == len(builders))
 
 
-def _close(nodes: Iterable[Node]) -> int:
-    """Close all nodes; return the exit status."""
+def _close(nodes: Mapping[str, Node]) -> int:
+    """Close all nodes, also after a failure; return the exit status."""
     status = 0
-    for node in nodes:
+    for name, node in nodes.items():
         try:
             getattr(node, 'close', lambda: None)()
-        except NodeFailedError as error:
-            print(f'{node.get_name()}: {error}', file=sys.stderr, flush=True)
+        except Exception as error:
+            whole = isinstance(error, NodeFailedError)
+            text = str(error) if whole else f'closing failed: {failure_text(error)}'
+            print(f'{name}: {text}', file=sys.stderr, flush=True)
             status = EXIT_FAILED
     return status
 

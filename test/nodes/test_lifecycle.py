@@ -14,6 +14,7 @@ from rclpy.context import Context
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 
+from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.nodes.actuator_node import ActuatorNode
 from softarm_ros.nodes.daq_nodes import DaqSensorsNode
@@ -47,6 +48,30 @@ def made(tmp_path):
         getattr(node, 'close', lambda: None)()
         node.destroy_node()
     context.try_shutdown()
+
+
+WRONG = [
+    (np.zeros(5), np.zeros(0), r'position \[0.0.*; expected 6 numbers, float64'),
+    ([0.0] * 6, np.zeros(0), r'position \[0.0.* \(list\); expected 6 numbers, float64'),
+    (np.zeros(6), np.zeros(3), r'effort \[0.0.*; expected 6 numbers, float64'),
+]
+
+
+@pytest.mark.parametrize(('position', 'effort', 'message'), WRONG)
+def test_a_reading_of_wrong_shape_ends_the_node_and_names_the_driver(
+    made, monkeypatch, tmp_path, position, effort, message
+):
+    for device in ('servo', 'daq'):
+        (tmp_path / f'{device}.port').write_text('9')  # a port where nobody answers
+    node = made(ActuatorNode, 'servo')
+    assert node.trigger_configure() is SUCCESS
+    unknown = ActuatorReading(1.0, np.full(6, np.nan), np.zeros(6), np.zeros(0))
+    monkeypatch.setattr(node.driver, 'reading', lambda: unknown)
+    node.tick(1.0)  # the supervisor reports NaN
+    wrong = ActuatorReading(2.0, position, np.zeros(6), effort)
+    monkeypatch.setattr(node.driver, 'reading', lambda: wrong)
+    with pytest.raises(NodeFailedError, match=rf'driver \w+ returned {message}'):
+        node.tick(2.0)
 
 
 def topics(node):

@@ -170,3 +170,27 @@ def test_held_process_continues_when_released_and_exits_if_its_stdin_is_closed()
     free = start(held, stdin=subprocess.DEVNULL)  # not held: it does not wait
     out, err = free.communicate(timeout=20)
     assert (free.returncode, out, err) == (0, 'loaded\nlet go\n', '')
+
+
+def test_a_node_that_fails_to_close_is_reported_and_the_others_are_closed():
+    pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+    process = start("""
+        from rclpy.node import Node
+        from softarm_ros.nodes.run_nodes import run_nodes
+
+        class Stuck(Node):
+            def close(self):
+                raise TypeError('valve is stuck')
+
+        class Last(Node):
+            def close(self):
+                print('closed', flush=True)
+
+        def refuse():
+            raise ValueError('no such rig')
+
+        run_nodes({'a': lambda: Stuck('a'), 'b': lambda: Last('b'), 'c': refuse})
+    """)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (2, 'closed\n')
+    assert 'c: no such rig' in err and 'a: closing failed: TypeError: valve is stuck' in err

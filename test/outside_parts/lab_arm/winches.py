@@ -33,6 +33,7 @@ class Winches:
 
     def close(self):
         if self._socket is not None:
+            self.hold()
             self._socket.close()
             self._socket = None
 
