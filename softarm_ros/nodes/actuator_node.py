@@ -173,9 +173,10 @@ class ActuatorNode(DriverNode):
     def _check(self, driver: ActuatorDriver, reading: ActuatorReading) -> None:
         """Raise NodeFailedError if an array of a reading is not as the interface requires."""
         count = len(self._gate.limits.names)
-        for name, sizes in (('position', (count,)), ('velocity', (count,)), ('effort', (count, 0))):
+        for name in ('position', 'velocity', 'effort'):
             value = getattr(reading, name)
-            if not any(has_floats(value, (size,)) for size in sizes):
+            unmeasured = name == 'effort' and has_floats(value, (0,))
+            if not (unmeasured or has_floats(value, (count,))):
                 whose = f'driver {type(driver).__name__}'
                 raise NodeFailedError(misfit(whose, name, value, str(count)))
 
