@@ -54,9 +54,9 @@ def _drop(error: OSError) -> None:
         request.on_output_ended()
 
 
-def lasting(stream: IO[str] | None) -> IO[str] | None:
-    """Return a stream as a `LastingOutput`; None, a closed output, stays None."""
-    return stream and cast(IO[str], LastingOutput(stream))
+def lasting(stream: IO[str]) -> IO[str]:
+    """Return a stream as a `LastingOutput`."""
+    return cast(IO[str], LastingOutput(stream))
 
 
 def stdout_console() -> Console:

@@ -68,13 +68,15 @@ def _print_what_can_be() -> None:
             stream.reconfigure(errors='replace')
 
 
-def _open_closed_streams() -> None:
-    """Open /dev/null in place of closed standard streams: sockets would get their numbers."""
+def _replace_closed_streams() -> None:
+    """Open /dev/null for closed standard streams: ROS needs them; sockets take their numbers."""
     for number in range(3):
         try:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+    sys.stdout = sys.stdout or open(1, 'w', closefd=False)  # noqa: SIM115
+    sys.stderr = sys.stderr or open(2, 'w', closefd=False)  # noqa: SIM115
 
 
 def _set_home() -> None:
@@ -85,7 +87,7 @@ def _set_home() -> None:
 
 def main() -> None:
     """Entry point of `softarm`."""
-    _open_closed_streams()
+    _replace_closed_streams()
     _print_what_can_be()
     _set_home()
     try:

@@ -2,6 +2,7 @@
 
 import ctypes
 import os
+import pwd
 import re
 import shutil
 import subprocess
@@ -613,3 +614,24 @@ def test_workspace_refuses_an_image_name_that_does_not_end_in_png(tmp_path):
     status, out, err = softarm('workspace', 'cable_arm', '--image', str(image))
     assert (status, out) == (2, '')
     assert err == f'softarm: --image {image}: expected a name that ends in .png\n'
+
+
+def test_the_command_line_starts_without_standard_streams_and_home(tmp_path):
+    code = """
+import faulthandler, os
+from softarm_ros.cli import main
+
+def app():
+    print('read by nobody')
+    faulthandler.enable()  # as ROS does
+    found = [str(os.fstat(number).st_rdev) for number in range(3)] + [os.environ['HOME']]
+    open('found', 'w').write(' '.join(found))
+
+main.app = app
+main.main()
+"""
+    closed = f'exec \'{sys.executable}\' -c "$1" <&- >&- 2>&-'
+    subprocess.run(['/bin/sh', '-c', closed, 'sh', code], env={}, cwd=tmp_path, check=True)
+    *devices, home = (tmp_path / 'found').read_text().split(' ')
+    assert devices == 3 * [str(Path(os.devnull).stat().st_rdev)]
+    assert home == pwd.getpwuid(os.getuid()).pw_dir
