@@ -63,8 +63,8 @@ class ActuatorDriver(DeviceDriver, Protocol):
     """
     All actuators of an arm behind one device. No method waits for the device.
 
-    The arm moves only after `follow`; after any problem, only after `reset` and a new `follow`.
-    Connections are restored automatically, motion is not.
+    The arm moves only after `follow`, and after `home` if it `HomesByMoving`; after any problem,
+    only after `reset` and a new request. Connections are restored automatically, motion is not.
     """
 
     def home(self) -> None:
@@ -100,6 +100,15 @@ class ActuatorDriver(DeviceDriver, Protocol):
 
     def reading(self) -> ActuatorReading | None:
         """Return the newest measurement; None before the first, or while it is unknown."""
+        ...
+
+
+@runtime_checkable
+class HomesByMoving(Protocol):
+    """A driver whose homing moves the arm."""
+
+    def stop_homing(self) -> None:
+        """Stop where the arm is if it is being homed; then only another `home` moves it."""
         ...
 
 

@@ -110,6 +110,7 @@ class DaqActuators:
         self._target = np.zeros(len(names))  # last set points, without play compensation
         self._target_s = -np.inf
         self._held: Array | None = None
+        self._homing = False  # `_held` is the rest, since the last `home`
         self._blocks: deque[tuple[float, Array]] = deque(maxlen=_RATE_BLOCKS)
 
     # -- device
@@ -178,7 +179,12 @@ class DaqActuators:
         refusal = self._enable()
         if refusal is not None:
             raise DriverError(refusal)
-        self._held = np.full(len(self._names), self._kind.rest)
+        self._held, self._homing = np.full(len(self._names), self._kind.rest), True
+
+    def stop_homing(self) -> None:
+        """Let later calls of `hold` hold the values measured then, if they bring them to rest."""
+        if self._homing:
+            self._held, self._homing = None, False
 
     def follow(self, command: Array) -> str | None:
         """
@@ -198,7 +204,7 @@ class DaqActuators:
         refusal = self._enable()
         if refusal is not None:
             return refusal
-        self._held = None
+        self._held, self._homing = None, False
         return self._approach(wanted)
 
     def hold(self) -> None:

@@ -136,6 +136,17 @@ class PressureServo:
             self._homing_s = self._clock.now_s()
             self._thread.wake()
 
+    def stop_homing(self) -> None:
+        """Keep the present torques if the arm is being homed; it must be homed again."""
+        with self._lock:
+            enabling = self._mode is _Mode.ENABLING
+            if enabling:
+                self._switched_off()
+            elif self._mode is _Mode.HOMING:
+                self._mode, self._held = _Mode.ON, True
+        if enabling:
+            self._servo.disable()
+
     def reset(self) -> None:
         """Clear problems; drives in a fault are reset and stay switched off until `home`."""
         if self._servo.state().problems:
@@ -325,8 +336,8 @@ class PressureServo:
         start = np.zeros_like(self._ramp) if measured is None else measured
         self._ramp = np.maximum(start, 0.0)
         self._loop.restart(self._ramp)
-        if state.enabled:
-            with self._lock:
+        with self._lock:
+            if state.enabled and self._mode is _Mode.ENABLING:
                 self._mode = _Mode.HOMING
 
     def _regulate(self, now: float) -> None:
@@ -358,6 +369,8 @@ class PressureServo:
             away = np.zeros(1)
             if self._loop.config.gain > 0.0 and self._pressure is not None:
                 away = np.abs(self._pressure - axes.preload_Pa)
+            if self._mode is not _Mode.HOMING:
+                return  # stopped meanwhile
             if float(away.max()) <= self.config.home_tolerance_Pa:
                 self._mode, self._homed, self._held = _Mode.ON, True, True
                 return

@@ -9,7 +9,12 @@ import numpy as np
 from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
-from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading, FedByPressures
+from softarm_ros.drivers.actuator_driver import (
+    ActuatorDriver,
+    ActuatorReading,
+    FedByPressures,
+    HomesByMoving,
+)
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.geometry.answers import has_floats, misfit
 from softarm_ros.nodes.driver_node import DriverNode
@@ -17,6 +22,7 @@ from softarm_ros.nodes.gated_command import offer_command
 from softarm_ros.nodes.hardware_node import RETRY_S
 from softarm_ros.nodes.node_errors import NodeFailedError
 from softarm_ros.nodes.node_parameters import declare
+from softarm_ros.nodes.permit import listen_to_halt
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
 from softarm_ros.nodes.wire import (
     JointValues,
@@ -40,7 +46,8 @@ class ActuatorNode(DriverNode):
 
     Publishes actuators/state with the time of the measurement. The service `~/home` declares the
     present state to be the arm's rest, or drives the actuators to rest, depending on the driver.
-    Nothing else homes the arm, unless the parameter `home` asks for homing at the start.
+    Nothing else homes the arm, unless the parameter `home` asks for homing at the start. The
+    supervisor's halt and the node's deactivation stop homing.
     """
 
     driver: ActuatorDriver | None
@@ -52,6 +59,7 @@ class ActuatorNode(DriverNode):
         )
         self._gate = build_command_gate(self.rig)
         self._allowed = False  # motion, by the supervisor's last permit
+        self._halted = False  # by an emergency stop: no homing either
         self._held = 'not active'
         self._received = self._refused = 0
         self._last_stamp_s = -np.inf
@@ -69,6 +77,7 @@ class ActuatorNode(DriverNode):
             self._on_command,
             newest(command_qos(self.rig.supervisor.command_timeout_s)),
         )
+        listen_to_halt(self, self._on_halt)
         self.create_service(Trigger, '~/home', self._on_home)
 
     def build(self, devices: Devices) -> ActuatorDriver:
@@ -100,10 +109,16 @@ class ActuatorNode(DriverNode):
         }
 
     def rest(self) -> None:
-        """Hold the actuators."""
+        """Hold the actuators; stop homing."""
         self._held = 'not active'
+        self._stop_homing()
         if self.driver is not None:
             self.driver.hold()
+
+    def _stop_homing(self) -> None:
+        self._homing = self.starting_up  # emulated arms are homed without a request
+        if isinstance(self.driver, HomesByMoving):
+            self.driver.stop_homing()
 
     # -- inputs
 
@@ -123,6 +138,11 @@ class ActuatorNode(DriverNode):
             note_moved(self._device, self._folder)
         self._allowed = allowed
         self._gate.on_permit(time.monotonic(), allowed)
+
+    def _on_halt(self, halted: bool) -> None:
+        self._halted = halted
+        if halted:
+            self._stop_homing()
 
     def _on_pressure(self, value: PressureValue) -> None:
         if not isinstance(self.driver, FedByPressures):
@@ -145,7 +165,8 @@ class ActuatorNode(DriverNode):
         self._move(now_s)
         if self._folder and not self.starting_up:
             self._homing = False  # once the arm has moved, only a person knows its posture
-        if self._homing and self.active and now_s >= self._next_home_s:
+        may_home = self.active and not self._halted
+        if self._homing and may_home and now_s >= self._next_home_s:
             self._next_home_s = now_s + RETRY_S
             self._home_once(self.driver)
         since_s = now_s - self._measured_since_s
@@ -211,6 +232,10 @@ class ActuatorNode(DriverNode):
         reply.success = False
         if self.driver is None:
             reply.message = 'not configured'
+        elif self._halted:
+            reply.message = 'emergency stop; call supervisor/reset first'
+        elif not self.active:
+            reply.message = 'not active'
         elif not self._held:
             reply.message = 'the arm follows commands; stop it first'
         else:

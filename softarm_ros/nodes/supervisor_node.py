@@ -28,7 +28,7 @@ from softarm_ros.nodes.node_parameters import (
 )
 from softarm_ros.nodes.other_nodes import publishers_of, refuse_twin
 from softarm_ros.nodes.pacing import EARLY, LATE
-from softarm_ros.nodes.qos import HEARTBEAT, LATCHED, PERMIT, VISUAL, listening, newest
+from softarm_ros.nodes.qos import HALT, HEARTBEAT, LATCHED, PERMIT, VISUAL, listening, newest
 from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.nodes.wire import (
@@ -125,6 +125,7 @@ class SupervisorNode(SelfPaced, Node):
         self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
         # Tracker and drivers remember it for the next supervisor, should this one end.
         self._touched = self.create_publisher(Bool, '~/touched', LATCHED)
+        self._halt = self.create_publisher(Bool, '~/halt', HALT)
         self._told_touched = False
         self._subscribe(rig)
         self._offer_services()
@@ -143,10 +144,10 @@ class SupervisorNode(SelfPaced, Node):
 
     def _offer_services(self) -> None:
         watch = self._supervisor
-        self._offer('estop', lambda now, wall: watch.request_estop(now))
+        self._offer('estop', self._estop)
         self._offer('reset', self._reset)
         self._offer('start', watch.request_start)
-        self._offer('stop', lambda now, wall: watch.request_stop(now))
+        self._offer('stop', self._stop)
 
     def _offer(self, name: str, request: Callable[[float, float], tuple[bool, str]]) -> None:
         def answer(asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
@@ -157,7 +158,18 @@ class SupervisorNode(SelfPaced, Node):
 
         self.create_service(Trigger, f'~/{name}', answer)
 
+    def _estop(self, now_s: float, wall_s: float) -> tuple[bool, str]:
+        self._halt.publish(Bool(data=True))
+        return self._supervisor.request_estop(now_s)
+
+    def _stop(self, now_s: float, wall_s: float) -> tuple[bool, str]:
+        for halted in (True, False):  # stops homing, but permits another
+            self._halt.publish(Bool(data=halted))
+        return self._supervisor.request_stop(now_s)
+
     def _reset(self, now_s: float, wall_s: float) -> tuple[bool, str]:
+        # Whatever the answer is: a device that is not homed may be the reason for a refusal.
+        self._halt.publish(Bool(data=False))
         done, message = self._supervisor.request_reset(now_s, wall_s)
         # Sensors report problems, too, but do not latch them.
         latched = [

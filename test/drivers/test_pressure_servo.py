@@ -282,6 +282,25 @@ def test_loop_without_gain_needs_no_pressures(rig):
     assert one.driver.problems() == ()
 
 
+@pytest.mark.parametrize('doing', ['enabling', 'homing'])
+def test_stopped_homing_moves_nothing_more_until_it_is_requested_again(rig, doing):
+    one = rig()
+    one.driver.stop_homing()  # of an arm that is not being homed
+    one.clock.until(one._try_home, 5.0, 'home')
+    one.clock.until(lambda: one.driver.not_ready() == f'servo: {doing}', 5.0, doing)
+    one.driver.stop_homing()
+    assert one.driver.not_ready() == 'servo: not homed'
+    one.clock.sleep(0.1)  # the last torque is on its way
+    stopped = one.load.pressure.copy()
+    assert stopped.max() < PRELOAD - 1e4
+    one.clock.sleep(1.0)
+    np.testing.assert_allclose(one.load.pressure, stopped, atol=1e3)
+    assert one.driver.not_ready() == 'servo: not homed'
+    one.home()
+    one.driver.stop_homing()
+    assert one.driver.not_ready() == ''
+
+
 def test_unreached_preload_is_reported_with_the_chamber(rig):
     one = rig(home_timeout_s=0.5)
     one.load.error = np.array([1.0, 1.0, 0.0])  # a hose has come off

@@ -151,6 +151,19 @@ def test_home_empties_a_filled_arm_gradually_and_leaves_an_empty_one_alone(bench
     assert bench.driver.not_ready() == ''
 
 
+def test_stopped_homing_keeps_the_pressures(bench):
+    bench.follow()
+    bench.driver.home()
+    bench.until(lambda: np.max(bench.pressures()) < TARGET.max() - 5e3, work=bench.driver.hold)
+    bench.driver.stop_homing()
+    time_s = bench.clock.now_s()
+    bench.driver.hold()
+    held = bench.driver.reading().position
+    bench.until(lambda: bench.clock.now_s() - time_s > 1.0, work=bench.driver.hold)
+    assert np.all(np.abs(bench.driver.reading().position - held) < 4e3)
+    assert np.max(bench.pressures()) > 1e4
+
+
 CODES = {
     'daq open distal_chamber_1': 'distal_chamber_1: open',
     'daq stuck proximal_chamber_2': 'proximal_chamber_2: stuck',

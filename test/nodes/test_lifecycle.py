@@ -11,8 +11,10 @@ pytest.importorskip('pymodbus', reason='needs the extra hardware')
 pytest.importorskip('nidaqmx', reason='needs the extra hardware')
 
 from rclpy.context import Context
+from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.problems import DriverError
@@ -22,6 +24,7 @@ from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.emulator_node import EmulatorNode
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.plant_node import PlantNode
+from softarm_ros.nodes.supervisor_node import SupervisorNode
 
 pytestmark = pytest.mark.ros
 RIG = 'hydraulic_arm'
@@ -125,6 +128,46 @@ def test_restarted_driver_homes_by_itself_only_if_the_arm_has_not_moved(
     assert not homed_by_itself(made(ActuatorNode, 'servo', home=True), monkeypatch)
     assert made(EmulatorNode).trigger_configure() is SUCCESS  # another arm, at rest
     assert homed_by_itself(made(ActuatorNode, 'servo', home=True), monkeypatch)
+
+
+def test_emergency_stop_and_deactivation_stop_homing(made, monkeypatch, tmp_path):
+    for device in ('servo', 'daq'):
+        (tmp_path / f'{device}.port').write_text('9')  # a port where nobody answers
+    supervisor = made(SupervisorNode)
+    node = made(ActuatorNode, 'servo')
+    assert node.trigger_configure() is SUCCESS
+    homed, stopped = [], []
+    monkeypatch.setattr(node.driver, 'home', lambda: homed.append(True))
+    monkeypatch.setattr(node.driver, 'stop_homing', lambda: stopped.append(True))
+
+    def home():
+        reply = node._on_home(Trigger.Request(), Trigger.Response())
+        return reply.message if not reply.success else len(homed)
+
+    def after(request, halts):
+        """Call a service of the supervisor; wait until it has stopped homing so often."""
+        request(0.0, 0.0)
+        end = time.monotonic() + 10.0
+        while len(stopped) < halts and time.monotonic() < end:
+            executor.spin_once(timeout_sec=0.1)
+        assert len(stopped) == halts
+
+    executor = SingleThreadedExecutor(context=node.context)
+    executor.add_node(node)
+    assert home() == 'not active'
+    assert node.trigger_activate() is SUCCESS
+    assert home() == 1
+    after(supervisor._stop, 1)
+    executor.spin_once(timeout_sec=5.0)  # the stop's end
+    assert home() == 2
+    after(supervisor._estop, 2)
+    assert home() == 'emergency stop; call supervisor/reset first'
+    after(supervisor._reset, 2)
+    executor.spin_once(timeout_sec=5.0)
+    assert home() == 3
+    assert node.trigger_deactivate() is SUCCESS
+    assert len(stopped) == 3
+    executor.shutdown()
 
 
 class Device:
