@@ -49,6 +49,8 @@ class CsvTable:
             raise MeasurementError(f'{path}: expected a heading and rows of numbers')
 
     def _begin(self, heading: list[str]) -> None:
+        # numpy.savetxt marks the heading as a comment.
+        heading[0] = heading[0].strip().removeprefix('#')
         self._heading = [name.strip() for name in heading]
         if len(heading) == 1 and re.search('[;\t]', heading[0]):
             raise MeasurementError(

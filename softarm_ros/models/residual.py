@@ -11,6 +11,9 @@ physics model and left the share of it that remains after learning. The combinat
 with the least variance is
 
     t = 1 / (1 + left^2 max(0, h - reach)).
+
+The data say nothing about features that stood still in training. The leverage leaves them out;
+when one of them changes by more than `STILL`, t falls to 0 whatever `left` is.
 """
 
 from __future__ import annotations
@@ -24,6 +27,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.command_features import FeatureMemory, begun, command_features, stepped
 
+STILL = 0.01  # change of a feature, in half ranges of the actuators
 _STEP = 1e-4  # of finite differences, in half ranges of the actuators
 
 
@@ -43,7 +47,7 @@ class Residual:
     middle, half : (m,)
         Middle and half width of the range of each actuator.
     mean, scale : (f,)
-        Mean and scale of the features.
+        Mean and scale of the features; scale 0: the feature stood still.
     weights : (f + 1, 6 sections)
         Rows: the constant, then the features.
     covariance : (f + 1, f + 1)
@@ -98,10 +102,14 @@ class Residual:
 
         The standard deviations grow without limit away from the data.
         """
-        z = np.hstack([np.ones((len(remembered), 1)), (remembered - self.mean) / self.scale])
+        away = remembered - self.mean
+        still = self.scale == 0.0
+        moved = np.where(still, 0.0, away / np.where(still, 1.0, self.scale))
+        unknown = np.maximum(0.0, np.abs(away[:, still]) / STILL - 1.0)
+        z = np.hstack([np.ones((len(remembered), 1)), moved])
         leverage = np.einsum('ni,ij,nj->n', z, self.covariance, z)
         beyond = np.maximum(0.0, leverage - self.reach)
-        trust = 1.0 / (1.0 + self.left**2 * beyond)
+        trust = 1.0 / (1.0 + self.left**2 * beyond + np.sum(unknown**2, axis=1))
         errors = trust[:, None] * (z @ self.weights)
         spread = np.sqrt(1.0 + leverage)[:, None] * self.noise
         shape = (len(z), self.sections, 6)

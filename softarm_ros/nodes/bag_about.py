@@ -61,7 +61,9 @@ def command_line() -> list[str]:
 
 def git_revision(folder: Path) -> str:
     """Return the git revision of a folder, with `-dirty` if it has changes; '' without git."""
-    command = ['git', '-C', str(folder), 'describe', '--always', '--dirty', '--abbrev=40']
+    # Without locks: git would write its index while the user works in the folder.
+    command = ['git', '--no-optional-locks', '-C', str(folder)]
+    command += ['describe', '--always', '--dirty', '--abbrev=40']
     try:
         answer = subprocess.run(
             [*command, '--exclude=*'], capture_output=True, text=True, timeout=_GIT_S, check=False

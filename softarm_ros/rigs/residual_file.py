@@ -39,7 +39,7 @@ class ResidualFile(ConfigBlock):
     middle: Numbers
     half: tuple[Positive, ...]
     mean: Numbers
-    scale: tuple[Positive, ...]
+    scale: tuple[NonNegative, ...]
     weights: Rows
     covariance: Rows
     noise: tuple[NonNegative, ...]

@@ -774,6 +774,13 @@ def test_a_malformed_or_ambiguous_table_is_refused_with_the_reason(rig, tmp_path
         changed_text(rig, tmp_path / 'a.csv', change)
 
 
+@pytest.mark.parametrize('mark', ['# ', '#'])
+def test_a_heading_that_numpy_has_marked_as_a_comment_names_the_columns(rig, tmp_path, mark):
+    plain = changed_text(rig, tmp_path / 'a.csv', lambda text: text)
+    marked = changed_text(rig, tmp_path / 'a.csv', lambda text: mark + text)
+    np.testing.assert_array_equal(marked.time_s, plain.time_s)
+
+
 @pytest.mark.parametrize(
     ('columns', 'factor', 'note'),
     [

@@ -1,5 +1,7 @@
 """Learned errors of section tips: features of commands, corrections, trust."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from pair_cases import cables, sections, some_bends
@@ -111,6 +113,21 @@ def test_correction_fades_far_from_its_training_data():
     assert surer.at(surer.remembered(np.full((1, COUNT), 0.2), None))[2][0] > far[2][0]
     endless = known.at(known.remembered(np.full((1, COUNT), 1e4), None))
     assert np.abs(endless[0]).max() < 0.01 * np.abs(far[0]).max()
+
+
+def test_correction_fades_where_an_actuator_moves_that_stood_still_in_training():
+    known = residual(left=1e-9)
+    known = replace(known, scale=np.where(np.arange(len(known.scale)) == 0, 0.0, 1.0))
+
+    def trust(contraction, actuator):
+        commands = np.zeros((1, COUNT))
+        commands[0, actuator] = contraction
+        return known.at(known.remembered(commands, None))[2][0]
+
+    assert trust(0.009, 1) == 1.0
+    assert trust(0.00009, 0) == 1.0  # noise of the command
+    assert trust(0.0002, 0) == pytest.approx(0.5)
+    assert trust(0.009, 0) < 1e-3
 
 
 def test_corrected_model_is_consistent_with_its_derivatives():
