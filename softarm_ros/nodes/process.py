@@ -17,7 +17,7 @@ EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 PARENT_VARIABLE = 'SOFTARM_PARENT_PID'
 HELD_VARIABLE = 'SOFTARM_HELD'
-STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Time for a node to stop its device and close its bag after its parent process has died.
 ORPHAN_GRACE_S = 4.0
 
@@ -30,7 +30,7 @@ def node_environment(environment: Mapping[str, str]) -> dict[str, str]:
 
 class StopSignals:
     """
-    Handles SIGINT and SIGTERM of this process.
+    Handles SIGINT, SIGTERM and, unless `nohup` ignores it, SIGHUP (a closed terminal).
 
     During start-up the first signal ends the process at once with SystemExit, status 0; after
     `note_only` it only sets `seen`. Further signals are ignored: Ctrl-C arrives twice, from the
@@ -40,7 +40,8 @@ class StopSignals:
     def __init__(self) -> None:
         self.seen = False
         self._at_once = True
-        for number in STOP_SIGNALS:
+        hung_up = signal.getsignal(signal.SIGHUP)
+        for number in STOP_SIGNALS[:2] if hung_up == signal.SIG_IGN else STOP_SIGNALS:
             signal.signal(number, self._handle)
 
     def note_only(self) -> None:

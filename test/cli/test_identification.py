@@ -473,6 +473,14 @@ def test_each_fold_is_judged_by_a_model_and_a_residual_fitted_without_it(trunk, 
     assert everywhere.file.weights == plain.file.weights  # for the model of all rows
 
 
+def test_errors_on_rows_of_one_block_have_no_interval(trunk, tmp_path):
+    path = record(trunk, tmp_path / 'a.csv', excitation(), 0.003)
+    (one,) = read_recordings(trunk, [path], 'nothing')
+    found = list(errors_of(trunk, trunk, None, one, one.train[:2]))
+    assert all(errors.rms > 0.0 for _, errors, *_ in found)
+    assert np.isnan([ends for _, _, *ends in found]).all()
+
+
 def test_noise_is_not_learned_as_a_residual(trunk, tmp_path):
     path = record(trunk, tmp_path / 'noise.csv', excitation(), 0.003)
     learned = learn(trunk, read_recordings(trunk, [path], 'nothing'), ['cube', 'lag 0.3'], 'x')

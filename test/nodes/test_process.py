@@ -29,7 +29,8 @@ def said(process, word):
     assert process.stdout.readline().strip() == word
 
 
-def test_signal_during_startup_ends_the_process_at_once():
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP])
+def test_signal_during_startup_ends_the_process_at_once(number):
     process = start("""
         import time
         from softarm_ros.nodes.process import StopSignals
@@ -38,9 +39,22 @@ def test_signal_during_startup_ends_the_process_at_once():
         time.sleep(60)
     """)
     said(process, 'starting')
-    process.send_signal(signal.SIGINT)
+    process.send_signal(number)
     out, err = process.communicate(timeout=20)
     assert (process.returncode, out, err) == (0, '', '')
+
+
+def test_a_closed_terminal_does_not_end_a_process_under_nohup():
+    process = start("""
+        import signal
+        signal.signal(signal.SIGHUP, signal.SIG_IGN)
+        from softarm_ros.nodes.process import StopSignals
+        stop = StopSignals()
+        signal.raise_signal(signal.SIGHUP)
+        print(stop.seen)
+    """)
+    out, err = process.communicate(timeout=20)
+    assert (process.returncode, out, err) == (0, 'False\n', '')
 
 
 def test_leave_waits_for_threads_and_runs_atexit_functions():

@@ -215,10 +215,11 @@ def table(
         scores = _scores(rig, identified, learned, one, rows, show)
         for name, entry, ends in scores:
             for i, (errors, (low, high)) in enumerate(zip(entry.errors, ends)):
+                known = f'{low:8.2f} to {high:.2f} {errors.unit}'
                 yield (
                     f'{one.whole.source[:22] if name == "mean pose" and i == 0 else "":<23}'
                     f'{name if i == 0 else "":<23}{errors.what:<12}{errors.rms:8.2f}'
-                    f'   {low:8.2f} to {high:.2f} {errors.unit}'
+                    f'   {known if np.isfinite(low) else "    none"}'
                     + (f'  ({errors.rows} of {len(rows)} rows)' if errors.rows < len(rows) else '')
                 )
             yield from (f'{"":<23}{note}' for note in entry.notes)
@@ -285,7 +286,7 @@ def _scores(
 def _spread(
     prediction: Prediction, run_: MeasuredRun, blocks: NDArray[np.int64], draws: int = 200
 ) -> list[tuple[float, float]]:
-    """Return 95 % intervals of the RMS errors, by resampling blocks."""
+    """Return 95 % intervals of the RMS errors, by resampling blocks; NaN for a single block."""
     rng = np.random.default_rng(0)
     names, index = np.unique(blocks, return_inverse=True)
     chosen_blocks = rng.integers(0, len(names), (draws, len(names)))
@@ -296,7 +297,7 @@ def _spread(
         counts = np.bincount(index[finite], minlength=len(names))
         total = counts[chosen_blocks].sum(axis=1)
         drawn = total > 0  # a model may refuse every row of the blocks drawn
-        if not drawn.any():
+        if np.count_nonzero(counts) < 2 or not drawn.any():
             out.append((math.nan, math.nan))
             continue
         rms = np.sqrt(sums[chosen_blocks].sum(axis=1)[drawn] / total[drawn])

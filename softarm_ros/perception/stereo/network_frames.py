@@ -67,27 +67,29 @@ class MjpegFrames(ThreadedFrames):
                     f'answered {answer.status} {kind_of_answer}: expected a stream, '
                     'multipart/x-mixed-replace'
                 )
+            unreadable = ''
             while not stop.is_set():
-                header = _part_header(answer)
+                header = _part_header(answer, unreadable)
                 data = _part_body(answer, header)
                 stamp_ns = _stamp_ns(header)
                 image = _decoded(data, self._colour)
                 if image is None:  # damaged in transit, or of an unknown type
-                    self._why = f'{len(data)} bytes that are no image'
+                    self._why = unreadable = f'{len(data)} bytes that are no image'
                     continue
+                unreadable = ''
                 yield Frame(stamp_ns, image)
         finally:
             self._socket = None
             link.close()
 
 
-def _part_header(answer: HTTPResponse) -> dict[str, str]:
-    """Return the header of the next part, with names in lower case."""
+def _part_header(answer: HTTPResponse, before: str) -> dict[str, str]:
+    """Return the header of the next part, with names in lower case; `before` was unreadable."""
     header: dict[str, str] = {}
     while True:
         line = answer.readline(_LONGEST_LINE)
         if not line:
-            raise CameraError('the stream ended')
+            raise CameraError('the stream ended' + (f' after {before}' if before else ''))
         text = line.strip().decode('latin-1')
         if not text:
             if header:

@@ -528,8 +528,7 @@ def test_mjpeg_source_reads_compressed_and_raw_images(suffix, off):
         (200, 'text/html', b'a page', 'expected a stream'),
         (200, MULTIPART, b'--b\r\nContent-Length: 99999999999\r\n\r\n', 'Content-Length'),
         (200, MULTIPART, b'--b\r\nContent-Length: 10\r\n\r\nabc', 'ended within an image'),
-        (200, MULTIPART, b'--b\r\nContent-Length: 3\r\n\r\nabc', 'the stream ended'),
-        (200, MULTIPART, b'--b\r\nContent-Length: 3\r\n\r\nabc', '3 bytes that are no image'),
+        (200, MULTIPART, b'--b\r\nContent-Length: 3\r\n\r\nabc', 'ended after 3 bytes'),
     ],
 )
 def test_wrong_answer_of_an_address_gives_no_image_and_is_reported(status, kind, body, says):
