@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import shutil
+import signal
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -116,7 +117,9 @@ def run_topics(
             monitor.close()
         nodes.stop()
         for node in nodes.ended():
-            if node.exit_code and STOP_ORDER_LAST in node.nodes:  # its bag is not complete
+            # Its bag is not complete; one that SIGINT has ended by default had not begun any.
+            failed = node.exit_code not in (0, -signal.SIGINT)
+            if failed and STOP_ORDER_LAST in node.nodes:
                 outcome.events.append(Event(now, 'warning', 'run', node.describe()))
         reported = [
             Event(max(e.time_s - origin, 0.0), e.level, e.source, e.message)
