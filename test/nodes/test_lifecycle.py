@@ -144,26 +144,24 @@ def test_emergency_stop_and_deactivation_stop_homing(made, monkeypatch, tmp_path
         reply = node._on_home(Trigger.Request(), Trigger.Response())
         return reply.message if not reply.success else len(homed)
 
-    def after(request, halts):
+    def after(request, halts, halted):
         """Call a service of the supervisor; wait until it has stopped homing so often."""
         request(0.0, 0.0)
         end = time.monotonic() + 10.0
-        while len(stopped) < halts and time.monotonic() < end:
+        while (len(stopped), node._halted) != (halts, halted) and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.1)
-        assert len(stopped) == halts
+        assert (len(stopped), node._halted) == (halts, halted)
 
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
     assert home() == 'not active'
     assert node.trigger_activate() is SUCCESS
     assert home() == 1
-    after(supervisor._stop, 1)
-    executor.spin_once(timeout_sec=5.0)  # the stop's end
+    after(supervisor._stop, 1, False)
     assert home() == 2
-    after(supervisor._estop, 2)
+    after(supervisor._estop, 2, True)
     assert home() == 'emergency stop; call supervisor/reset first'
-    after(supervisor._reset, 2)
-    executor.spin_once(timeout_sec=5.0)
+    after(supervisor._reset, 2, False)
     assert home() == 3
     assert node.trigger_deactivate() is SUCCESS
     assert len(stopped) == 3

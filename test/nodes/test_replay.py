@@ -211,20 +211,26 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
     assert moved.max() > 0.02, 'the live tracker did not move'
 
 
+def write_bag(folder, topic, kind, message):
+    """Write a bag of cable_arm with the same message twice, 999 s apart."""
+    from softarm_ros.nodes.bag_writer import BagWriter
+
+    bag = BagWriter(folder)
+    bag.add_topic(f'/cable_arm/{topic}', kind)
+    for at_s in (1, 1000):
+        bag.write(f'/cable_arm/{topic}', at_s * 10**9, bytes([0, 1, 0, 0]) + message)
+    bag.close()
+
+
 def test_player_is_refused_or_ends_beside_nodes_that_would_follow_the_bag(context, tmp_path):
     from diagnostic_msgs.msg import DiagnosticStatus
     from rclpy.node import Node
     from rclpy.parameter import Parameter
 
-    from softarm_ros.nodes.bag_writer import BagWriter
     from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
     from softarm_ros.nodes.player_node import PlayerNode
 
-    bag = BagWriter(tmp_path / 'bag')
-    bag.add_topic('/cable_arm/supervisor/permit', 'std_msgs/msg/Bool')
-    for at_s in (1, 100):
-        bag.write('/cable_arm/supervisor/permit', at_s * 10**9, bytes([0, 1, 0, 0, 1]))
-    bag.close()
+    write_bag(tmp_path / 'bag', 'supervisor/permit', 'std_msgs/msg/Bool', b'\x01')
     given = {'rig': 'cable_arm', 'bag': str(tmp_path / 'bag'), 'twin_check_s': 0.0}
     overrides = [Parameter(name, value=value) for name, value in given.items()]
 
@@ -256,16 +262,11 @@ def test_simulated_time_has_one_source(context, tmp_path):
     from rclpy.parameter import Parameter
     from rosgraph_msgs.msg import Clock
 
-    from softarm_ros.nodes.bag_writer import BagWriter
     from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
     from softarm_ros.nodes.plant_node import PlantNode
     from softarm_ros.nodes.player_node import PlayerNode
 
-    bag = BagWriter(tmp_path / 'bag')
-    bag.add_topic('/cable_arm/supervisor/permit', 'std_msgs/msg/Bool')
-    for at_s in (1, 1000):
-        bag.write('/cable_arm/supervisor/permit', at_s * 10**9, bytes([0, 1, 0, 0, 1]))
-    bag.close()
+    write_bag(tmp_path / 'bag', 'supervisor/permit', 'std_msgs/msg/Bool', b'\x01')
     of_kind = {
         PlayerNode: {'bag': str(tmp_path / 'bag')},
         PlantNode: {'time_scale': 2.0, 'use_sim_time': True},
@@ -300,14 +301,9 @@ def test_a_replay_begins_once_the_live_tracker_itself_listens(context, tmp_path)
     from rclpy.node import Node
     from rclpy.parameter import Parameter
 
-    from softarm_ros.nodes.bag_writer import BagWriter
     from softarm_ros.nodes.player_node import PlayerNode
 
-    bag = BagWriter(tmp_path / 'bag')
-    bag.add_topic('/cable_arm/tip/pose', 'geometry_msgs/msg/PoseStamped')
-    for at_s in (1, 1000):
-        bag.write('/cable_arm/tip/pose', at_s * 10**9, bytes([0, 1, 0, 0, *[0] * 72]))
-    bag.close()
+    write_bag(tmp_path / 'bag', 'tip/pose', 'geometry_msgs/msg/PoseStamped', bytes(72))
     given = {'rig': 'cable_arm', 'bag': str(tmp_path / 'bag'), 'twin_check_s': 0.0}
     overrides = [Parameter(n, value=v) for n, v in {**given, 'live': ['tracker']}.items()]
     tracker, viewer = (
