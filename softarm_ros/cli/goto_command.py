@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
@@ -39,7 +40,7 @@ def goto(rig: Rig, position: Sequence[float], timeout_s: float, out: Callable[[s
     if not np.all(np.isfinite(position)):
         raise UsageError(f'X Y Z = {list(position)}: expected finite numbers of metres')
     client_of = goal_client()
-    with stop_on_signals() as stopped, client_of(rig) as client:
+    with stop_on_signals(signal.SIGTSTP) as stopped, client_of(rig) as client:
         require_arm(client, rig)
         if stopped():
             return EXIT_INTERRUPTED

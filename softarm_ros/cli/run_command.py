@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import signal
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -74,7 +75,7 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
     if options.json_file is not None:
         _check_writable(options.json_file)
     compile_kernels(rig, console, options.backend)
-    with stop_on_signals() as stopped:
+    with stop_on_signals(*() if options.direct else (signal.SIGTSTP,)) as stopped:
         record = (
             _run_direct(rig, options, console, stopped)
             if options.direct

@@ -31,12 +31,17 @@ class StopRequest:
 
 
 @contextmanager
-def stop_on_signals() -> Iterator[Callable[[], bool]]:
-    """Turn Ctrl-C, SIGTERM and a closed terminal into a flag, and end in order."""
+def stop_on_signals(*more: signal.Signals) -> Iterator[Callable[[], bool]]:
+    """
+    Turn Ctrl-C, SIGTERM and a closed terminal into a flag, and end in order.
+
+    `more` are signals to turn, too: SIGTSTP (Ctrl-Z) for commands whose arm moves in another
+    process. It would go on, and the suspended command could not stop it.
+    """
     request = StopRequest()
-    signals = [signal.SIGINT, signal.SIGTERM]
-    if signal.getsignal(signal.SIGHUP) != signal.SIG_IGN:
-        signals.append(signal.SIGHUP)
+    unless_ignored = (signal.SIGHUP, *more)
+    signals = [n for n in unless_ignored if signal.getsignal(n) != signal.SIG_IGN]
+    signals += [signal.SIGINT, signal.SIGTERM]
     previous = {number: signal.signal(number, request) for number in signals}
     try:
         yield lambda: request.asked

@@ -78,6 +78,14 @@ def test_only_a_second_ctrl_c_interrupts_at_once():
         request(signal.SIGINT, None)
 
 
+def test_ctrl_z_asks_to_stop_where_a_suspended_command_could_not_stop_the_arm():
+    with stop_on_signals(signal.SIGTSTP) as stopped:
+        signal.raise_signal(signal.SIGTSTP)
+        assert stopped()
+    with stop_on_signals():
+        assert signal.getsignal(signal.SIGTSTP) == signal.SIG_DFL
+
+
 def test_a_closed_terminal_asks_to_stop_and_handlers_are_restored():
     before = [signal.getsignal(number) for number in (signal.SIGINT, signal.SIGHUP)]
     with stop_on_signals() as stopped:

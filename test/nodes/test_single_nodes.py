@@ -333,6 +333,8 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
             return bool(commands) and commands[0] != commands[-1]
 
         alone.until(moves)
+        # The last heartbeat may be from before the motion, when poses were stale, too.
+        alone.until(lambda: drive(pose) and not alone.health.values['unheard'])
         alone.until(lambda: drive() and 'pose stale' in alone.health.values['unheard'])
         stood = [command for _ in range(10) for command in drive()]
         assert len(stood) > 5
