@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from types import FrameType
 
+from softarm_ros.nodes.process import unless_ignored
+
 
 class StopRequest:
     """Notes Ctrl-C, SIGTERM and the end of the terminal; a second Ctrl-C interrupts at once."""
@@ -25,9 +27,8 @@ class StopRequest:
 
     def on_output_ended(self) -> None:
         """Note that nobody reads the output any more: nobody there can press Ctrl-C."""
-        if signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
-            return  # nohup: go on without anybody
-        self.asked = True
+        if unless_ignored(signal.SIGHUP):  # else go on without anybody
+            self.asked = True
 
 
 @contextmanager
@@ -39,9 +40,7 @@ def stop_on_signals(*more: signal.Signals) -> Iterator[Callable[[], bool]]:
     process. It would go on, and the suspended command could not stop it.
     """
     request = StopRequest()
-    unless_ignored = (signal.SIGHUP, *more)
-    signals = [n for n in unless_ignored if signal.getsignal(n) != signal.SIG_IGN]
-    signals += [signal.SIGINT, signal.SIGTERM]
+    signals = (signal.SIGINT, signal.SIGTERM, *unless_ignored(signal.SIGHUP, *more))
     previous = {number: signal.signal(number, request) for number in signals}
     try:
         yield lambda: request.asked

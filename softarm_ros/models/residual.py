@@ -103,10 +103,8 @@ class Residual:
         The standard deviations grow without limit away from the data.
         """
         away = remembered - self.mean
-        still = self.scale == 0.0
-        moved = np.where(still, 0.0, away / np.where(still, 1.0, self.scale))
-        unknown = np.maximum(0.0, np.abs(away[:, still]) / STILL - 1.0)
-        z = np.hstack([np.ones((len(remembered), 1)), moved])
+        z = np.hstack([np.ones((len(remembered), 1)), in_scales(away, self.scale)])
+        unknown = np.maximum(0.0, np.abs(away[:, self.scale == 0.0]) / STILL - 1.0)
         leverage = np.einsum('ni,ij,nj->n', z, self.covariance, z)
         beyond = np.maximum(0.0, leverage - self.reach)
         trust = 1.0 / (1.0 + self.left**2 * beyond + np.sum(unknown**2, axis=1))
@@ -128,6 +126,11 @@ class Residual:
         both = errors.reshape(2, len(steps), self.sections, 6)
         slope = (both[0] - both[1]) / (2.0 * _STEP * self.half)[:, None, None]
         return np.moveaxis(slope, 0, -1)
+
+
+def in_scales(away: Array, scale: Array) -> Array:
+    """Return deviations (n, f) in units of the scale (f,); 0 where the scale is 0."""
+    return np.asarray(away / np.where(scale > 0.0, scale, np.inf))
 
 
 def corrected(section_tips: Array, errors: Array) -> Array:

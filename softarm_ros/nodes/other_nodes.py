@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import time
 
 from rclpy.node import Node
@@ -10,6 +9,7 @@ from rclpy.node import Node
 from softarm_ros.nodes.discovery import QUIET_S, Discovery
 from softarm_ros.nodes.node_errors import RefusedError
 from softarm_ros.nodes.node_parameters import declare
+from softarm_ros.runtime.run_files import ros_domain
 
 _UNNAMED = '_NODE_NAME_UNKNOWN_'  # of rmw, for an endpoint discovered before its node
 
@@ -31,7 +31,7 @@ def other_clocks(node: Node) -> str:
         return ''
     names = ', '.join(f'{namespace}/{name}' for namespace, name in others)
     return (
-        f'{names} also publishes /clock in ROS domain {os.environ.get("ROS_DOMAIN_ID", "0")}, and '
+        f'{names} also publishes /clock in ROS domain {ros_domain()}, and '
         'simulated time would jump; end it, or use another ROS_DOMAIN_ID'
     )
 
@@ -56,7 +56,7 @@ def refuse_twin(node: Node, rig_is: str = 'running') -> None:
     discovery = Discovery(wait_s)
     while wait_s > 0.0 and not discovery.over():
         if node.get_node_names_and_namespaces().count(me) > 1:
-            domain = os.environ.get('ROS_DOMAIN_ID', '0')
+            domain = ros_domain()
             raise RefusedError(
                 f'rig {me[1].strip("/")} is already {rig_is} in ROS domain {domain}: '
                 f'there is another {node.get_fully_qualified_name()}'

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 import sys
 import time
@@ -24,6 +23,7 @@ from softarm_ros.nodes.other_nodes import other_clocks, publishers_of, refuse_tw
 from softarm_ros.nodes.qos import VISUAL
 from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
+from softarm_ros.runtime.run_files import ros_domain
 
 # Topics of each node; they are not played if the node itself runs beside the bag.
 SAID_BY = {
@@ -141,7 +141,7 @@ class PlayerNode(SelfPaced, Node):
             return other_clocks(self)
         return (
             f'rig {self._prefix.strip("/")} runs in ROS domain '
-            f'{os.environ.get("ROS_DOMAIN_ID", "0")} (nodes {", ".join(others)}) and would follow '
+            f'{ros_domain()} (nodes {", ".join(others)}) and would follow '
             'the recorded commands; end it, or replay in another ROS_DOMAIN_ID'
         )
 

@@ -28,6 +28,11 @@ def node_environment(environment: Mapping[str, str]) -> dict[str, str]:
     return {**single, **environment, PARENT_VARIABLE: str(os.getpid())}
 
 
+def unless_ignored(*numbers: signal.Signals) -> list[signal.Signals]:
+    """Return those of the signals that are not ignored, as `nohup` has SIGHUP ignored."""
+    return [number for number in numbers if signal.getsignal(number) != signal.SIG_IGN]
+
+
 class StopSignals:
     """
     Handles SIGINT, SIGTERM and, unless `nohup` ignores it, SIGHUP (a closed terminal).
@@ -40,8 +45,7 @@ class StopSignals:
     def __init__(self) -> None:
         self.seen = False
         self._at_once = True
-        hung_up = signal.getsignal(signal.SIGHUP)
-        for number in STOP_SIGNALS[:2] if hung_up == signal.SIG_IGN else STOP_SIGNALS:
+        for number in (signal.SIGINT, signal.SIGTERM, *unless_ignored(signal.SIGHUP)):
             signal.signal(number, self._handle)
 
     def note_only(self) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import signal
 import sys
 import threading
@@ -28,6 +27,7 @@ from softarm_ros.nodes.qos import listening, prefer_deep_sockets
 from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.runtime.events import Event
+from softarm_ros.runtime.run_files import ros_domain
 
 QUEUE = 1000
 LOOK_S = 0.2
@@ -136,7 +136,7 @@ class RecorderNode(SelfPaced, Node):
             self._silent_at_s = float('inf')
         elif 0.0 < self._silent_at_s <= time.monotonic():
             self._silent_at_s = 0.0
-            domain = os.environ.get('ROS_DOMAIN_ID', '0')
+            domain = ros_domain()
             self._heartbeat.warn(
                 f'no message of {prefix} for {SILENT_S:g} s; does the arm run in ROS domain '
                 f'{domain}?'

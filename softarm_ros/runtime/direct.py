@@ -15,7 +15,7 @@ from softarm_ros.runtime.arm_assembly import build_plant, machine_facts
 from softarm_ros.runtime.assembly import bridge_s, build_loop, build_pose_intake, describe_reach
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
-from softarm_ros.runtime.part_failure import REFUSALS, failure_text, part_at_fault
+from softarm_ros.runtime.part_failure import failure_text, refuses_or_fails
 from softarm_ros.runtime.pose_intake import measure
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
 from softarm_ros.runtime.true_tips import TrueTips
@@ -114,7 +114,7 @@ def run_direct(
                 break
             body.step(command, loop.period_s)
     except Exception as error:
-        if not (isinstance(error, REFUSALS) or part_at_fault(error)):
+        if not refuses_or_fails(error):
             raise  # a bug of this package
         source = 'plant' if isinstance(error, PlantError) else 'tracker'
         events.append(Event(body.time_s - origin, 'error', source, failure_text(error)))
@@ -194,7 +194,7 @@ def _named_bears_loads(rig: Rig, name: str) -> bool:
     except ModelError:  # this model knows weight: it refuses an arm that falls
         return True
     except Exception as error:
-        if not (isinstance(error, REFUSALS) or part_at_fault(error)):
+        if not refuses_or_fails(error):
             raise  # a bug of this package
         return False
 

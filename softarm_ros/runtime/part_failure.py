@@ -45,6 +45,11 @@ def part_at_fault(error: BaseException) -> str:
     return f'package {package} ({_place(*frames[-1])})'
 
 
+def refuses_or_fails(error: BaseException) -> bool:
+    """Return whether a part refuses or a part of another package fails: no bug of this package."""
+    return isinstance(error, REFUSALS) or bool(part_at_fault(error))
+
+
 def failure_text(error: BaseException) -> str:
     """
     Return one line that says what has failed and why.

@@ -296,10 +296,10 @@ def _spread(
         sums = np.bincount(index[finite], values[finite] ** 2, len(names))
         counts = np.bincount(index[finite], minlength=len(names))
         total = counts[chosen_blocks].sum(axis=1)
-        drawn = total > 0  # a model may refuse every row of the blocks drawn
-        if np.count_nonzero(counts) < 2 or not drawn.any():
+        if np.count_nonzero(counts) < 2:
             out.append((math.nan, math.nan))
             continue
+        drawn = total > 0  # a model may refuse every row of the blocks drawn
         rms = np.sqrt(sums[chosen_blocks].sum(axis=1)[drawn] / total[drawn])
         low, high = np.percentile(rms, [2.5, 97.5])
         out.append((float(low), float(high)))

@@ -26,7 +26,7 @@ from softarm_ros.models.command_features import (
     is_local,
     parsed,
 )
-from softarm_ros.models.residual import STILL, groups_of
+from softarm_ros.models.residual import STILL, groups_of, in_scales
 from softarm_ros.rigs.residual_file import ResidualFile
 from softarm_ros.rigs.schema import Rig
 
@@ -225,9 +225,8 @@ def learn(
     if len(x) < 2 * FOLDS or len(np.unique(fold)) < 2:
         raise UsageError(f'--residual: {len(x)} rows are too few to learn from')
     mean, scale = x.mean(axis=0), x.std(axis=0)
-    still = scale < 0.1 * STILL
-    scale = np.where(still, 0.0, scale)
-    z = np.where(still, 0.0, (x - mean) / np.where(still, 1.0, scale))
+    scale = np.where(scale < 0.1 * STILL, 0.0, scale)
+    z = in_scales(x - mean, scale)
     spread = np.sqrt(np.mean(y * y, axis=0))
     unit = np.where(spread > 0.0, spread, 1.0)
     parts = _parts(rig, features, groups, y)
