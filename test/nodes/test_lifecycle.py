@@ -6,11 +6,10 @@ from collections import Counter
 import numpy as np
 import pytest
 
-rclpy = pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('pymodbus', reason='needs the extra hardware')
 pytest.importorskip('nidaqmx', reason='needs the extra hardware')
 
-from rclpy.context import Context
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
@@ -32,10 +31,9 @@ SUCCESS = TransitionCallbackReturn.SUCCESS
 
 
 @pytest.fixture
-def made(tmp_path):
+def made(context, tmp_path):
     """Return a function that makes a node with parameters, without autostart."""
-    context, nodes = Context(), []
-    rclpy.init(context=context)
+    nodes = []
 
     def make(kind, *names, **parameters):
         values = {'rig': RIG, 'twin_check_s': 0.0, 'autostart': False, **parameters}
@@ -47,10 +45,10 @@ def made(tmp_path):
         return node
 
     yield make
-    for node in reversed(nodes):
+    while nodes:  # the test keeps `make`, and `make` this list
+        node = nodes.pop()
         getattr(node, 'close', lambda: None)()
         node.destroy_node()
-    context.try_shutdown()
 
 
 WRONG = [
