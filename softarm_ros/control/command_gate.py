@@ -51,6 +51,11 @@ class CommandGate:
         """Return a text if the supervisor's permission or the commands are overdue, else ''."""
         return self._silence(now_s if wall_s is None else wall_s) or self._staleness(now_s)
 
+    def abandoned(self, wall_s: float, limit_s: float) -> str:
+        """Return a text if the supervisor was heard from, but not for `limit_s` [s]; else ''."""
+        silent_s = wall_s - self._permit_time
+        return silence(silent_s, limit_s) if limit_s < silent_s < np.inf else ''
+
     @property
     def permitted(self) -> bool:
         """Whether the supervisor's last message allows motion."""

@@ -47,7 +47,7 @@ class ActuatorNode(DriverNode):
     Publishes actuators/state with the time of the measurement. The service `~/home` declares the
     present state to be the arm's rest, or drives the actuators to rest, depending on the driver.
     Nothing else homes the arm, unless the parameter `home` asks for homing at the start. The
-    supervisor's halt and the node's deactivation stop homing.
+    supervisor's halt, its silence and the node's deactivation stop homing.
     """
 
     driver: ActuatorDriver | None
@@ -60,6 +60,7 @@ class ActuatorNode(DriverNode):
         self._gate = build_command_gate(self.rig)
         self._allowed = False  # motion, by the supervisor's last permit
         self._halted = False  # by an emergency stop: no homing either
+        self._abandoned = ''  # by the supervisor, without which nothing could stop homing
         self._held = 'not active'
         self._received = self._refused = 0
         self._last_stamp_s = -np.inf
@@ -163,9 +164,14 @@ class ActuatorNode(DriverNode):
         if self.driver is None:
             return
         self._move(now_s)
+        # Homing does not resume by itself, so a pause of a busy computer must not stop it.
+        gone_s, before = self.rig.supervisor.heartbeat_timeout_s, self._abandoned
+        self._abandoned = self._gate.abandoned(now_s, gone_s)
+        if self._abandoned and not before:
+            self._stop_homing()
         if self._folder and not self.starting_up:
             self._homing = False  # once the arm has moved, only a person knows its posture
-        may_home = self.active and not self._halted
+        may_home = self.active and not self._halted and not self._abandoned
         if self._homing and may_home and now_s >= self._next_home_s:
             self._next_home_s = now_s + RETRY_S
             self._home_once(self.driver)
@@ -234,6 +240,8 @@ class ActuatorNode(DriverNode):
             reply.message = 'not configured'
         elif self._halted:
             reply.message = 'emergency stop; call supervisor/reset first'
+        elif self._abandoned:
+            reply.message = f'{self._abandoned}; start it again first'
         elif not self.active:
             reply.message = 'not active'
         elif not self._held:

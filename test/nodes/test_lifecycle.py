@@ -166,6 +166,34 @@ def test_emergency_stop_and_deactivation_stop_homing(made, monkeypatch, tmp_path
     executor.shutdown()
 
 
+def test_silence_of_a_supervisor_that_was_heard_stops_homing(made, monkeypatch, tmp_path):
+    for device in ('servo', 'daq'):
+        (tmp_path / f'{device}.port').write_text('9')  # a port where nobody answers
+    node = made(ActuatorNode, 'servo')
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    monkeypatch.setattr(node.driver, 'home', lambda: None)
+    stopped = []
+    monkeypatch.setattr(node.driver, 'stop_homing', lambda: stopped.append(True))
+
+    def home_at(now_s):
+        node.tick(now_s)
+        return node._on_home(Trigger.Request(), Trigger.Response()).message
+
+    heard_s = time.monotonic()
+    alive = home_at(heard_s)  # without any supervisor, as on a bench
+    assert 'silent' not in alive
+    node.on_permit(False)
+    for later_s in (0.1, 0.9):
+        assert home_at(heard_s + later_s) == alive
+    assert not stopped
+    for later_s in (60.0, 61.0):
+        refusal = home_at(heard_s + later_s)
+        assert refusal.startswith('supervisor silent for 6') and 'start it again' in refusal
+    assert stopped == [True]
+    node.on_permit(False)  # of a restarted supervisor
+    assert home_at(time.monotonic()) == alive
+
+
 class Device:
     """Stands in for a device's driver; counts how often it is started and closed."""
 
