@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.collections import PathCollection
 
 _CHUNK = 100_000
+_REPORTED = 2_000  # samples between two reports of the progress
 _DRAWN = 60_000
 _CELL_M = 0.004
 _TRIED = 20
@@ -48,19 +49,28 @@ def expected_s(rig: Rig, samples: int) -> float:
     return (time.perf_counter() - began) * samples / _TRIED
 
 
-def sample_workspace(rig: Rig, samples: int, seed: int) -> Workspace:
-    """Return tips of random configurations of a rig's default model within the arm's limits."""
+def sample_workspace(
+    rig: Rig, samples: int, seed: int, progress: Callable[[int], None] | None = None
+) -> Workspace:
+    """
+    Return tips of random configurations of a rig's default model within the arm's limits.
+
+    `progress` is called with the number of samples finished since its last call.
+    """
     model, limits = rig.model(), rig.configuration_limits()
     rng = np.random.default_rng(seed)
     tips, use, duration = [], [], 0.0
     model.tips_of(model.rest_configuration[None])  # loads compiled code before the timing
     for start in range(0, samples, _CHUNK):
         drawn = rig.arm.sample_configurations(model, rng, min(_CHUNK, samples - start))
-        configurations = rig.arm.those_held(model, drawn)
-        began = time.perf_counter()
-        tips.append(model.tips_of(configurations))
-        duration += time.perf_counter() - began
-        use.append(limits.use(configurations))
+        for few in np.split(drawn, range(_REPORTED, len(drawn), _REPORTED)):
+            configurations = rig.arm.those_held(model, few)
+            began = time.perf_counter()
+            tips.append(model.tips_of(configurations))
+            duration += time.perf_counter() - began
+            use.append(limits.use(configurations))
+            if progress is not None:
+                progress(len(few))
     return Workspace(np.concatenate(tips), np.concatenate(use), duration, samples)
 
 
