@@ -61,6 +61,9 @@ def _status_of(builders: Mapping[str, Callable[[], Node]], args: list[str] | Non
         drop_priority()  # shutting down takes a second, which must not delay another arm
         for node in nodes.values():
             node.destroy_node()
+            # rclpy leaves it a lifecycle node's state machine, which keeps the node in the graph:
+            # others would see it, and call its services, until Fast DDS gives it up 20 s later.
+            vars(node).pop('_state_machine', None)
         rclpy.try_shutdown()
         gc.unfreeze()  # otherwise compiled modules report the frozen objects as leaks
     return status

@@ -21,6 +21,14 @@ def say(stream, text):
     stream.flush()
 
 
+@pytest.fixture(autouse=True)
+def heard_hangup():
+    """Let SIGHUP end processes as usual, also if these tests themselves run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
 @pytest.fixture
 def unread():
     """Return a text stream into a pipe whose reader has ended."""
@@ -45,14 +53,11 @@ def test_output_without_a_reader_asks_the_running_command_to_stop(unread):
 
 
 def test_under_nohup_the_command_goes_on_without_a_reader(unread):
-    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
-    try:
-        with stop_on_signals() as stopped:
-            say(lasting(unread), 'lap 1')
-            signal.raise_signal(signal.SIGHUP)
-            assert not stopped()
-    finally:
-        signal.signal(signal.SIGHUP, before)
+    signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    with stop_on_signals() as stopped:
+        say(lasting(unread), 'lap 1')
+        signal.raise_signal(signal.SIGHUP)
+        assert not stopped()
 
 
 def test_a_full_disk_under_the_log_does_not_stop_the_command():

@@ -73,6 +73,10 @@ def test_paused_control_process_causes_a_hold_and_the_arm_goes_on(tmp_path):
         since = bench.now_s()
         bench.until(lambda: bench.moved_at > since, 10.0, 'motion')
 
+        bench.processes.stop()
+        graph = bench.node.get_node_names
+        bench.until(lambda: not set(loop) & set(graph()), 5.0, 'out of the graph, not 20 s later')
+
 
 @pytest.mark.parametrize(
     ('rig', 'device', 'has'),
