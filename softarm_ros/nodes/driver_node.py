@@ -70,10 +70,14 @@ class DriverNode(HardwareNode):
 
     # -- life
 
+    def addresses(self) -> Devices:
+        """Return the devices with their addresses."""
+        devices = self.rig.required_devices('emulated' if self._folder else 'hardware')
+        return addressed(devices, self._folder)
+
     def connect(self) -> None:
         """Connect, in the background."""
-        devices = self.rig.required_devices('emulated' if self._folder else 'hardware')
-        self.driver = self.build(addressed(devices, self._folder))
+        self.driver = self.build(self.addresses())
         self.driver.start()
 
     def release(self) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 import traceback
 from abc import abstractmethod
@@ -23,6 +24,7 @@ from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.runtime.addresses import NoDevicesYetError
 
 RETRY_S = 0.25
+LOOK_S = 1.0  # between two looks at the addresses of the devices
 
 
 class HardwareNode(SelfPaced, LifecycleNode):
@@ -37,7 +39,8 @@ class HardwareNode(SelfPaced, LifecycleNode):
 
     With `autostart` it configures and activates itself as soon as its executor runs. It retries
     while the devices do not exist yet; any other failure then ends the process. From `connect` on,
-    `turn` is called once every `tick_s`.
+    `turn` is called once every `tick_s`. If the devices have other `addresses` than at `connect`,
+    it cleans itself up and connects again.
 
     Its heartbeat begins as `unconfigured`; a subclass sets it while the node is configured.
     """
@@ -50,7 +53,8 @@ class HardwareNode(SelfPaced, LifecycleNode):
         declare_priority(self)
         # Deferred until the executor runs: further start-up work would delay answers to devices.
         self._starting = declare(self, 'autostart', True, 'configure and activate by itself')
-        self._retry_s = 0.0
+        self._retry_s = self._look_s = 0.0
+        self._found: object = None  # addresses of the connected devices
         self._rhythm = Rhythm(tick_s)
         self._connected = False
         self._failure = ''
@@ -86,6 +90,10 @@ class HardwareNode(SelfPaced, LifecycleNode):
     def heartbeat_values(self) -> dict[str, str]:
         """Return the diagnostic values of each heartbeat."""
 
+    def addresses(self) -> object:
+        """Return where the devices are now; `NoDevicesYetError` while they do not exist."""
+        return None
+
     def begin(self) -> None:
         """Let the devices work."""
 
@@ -98,6 +106,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         """Connect."""
         self._connected = True
         try:
+            self._found = self.addresses()
             self.connect()
         except NoDevicesYetError as error:
             self._release()
@@ -186,6 +195,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         if self._connected:
             self.heartbeat.late(late_s)
             self.turn(now)
+            self._follow_devices(now)
 
     def _start(self, now_s: float) -> None:
         if now_s < self._retry_s:
@@ -196,3 +206,20 @@ class HardwareNode(SelfPaced, LifecycleNode):
             self._rhythm = Rhythm(self._rhythm.period_s)
         elif not self._starting:
             raise NodeFailedError(self.heartbeat.message)
+
+    def _follow_devices(self, now_s: float) -> None:
+        """Connect again if the devices have new addresses, as after a restart of the emulator."""
+        if now_s < self._look_s:
+            return
+        self._look_s = now_s + LOOK_S
+        with contextlib.suppress(NoDevicesYetError):
+            if self.addresses() == self._found:
+                return
+            self.get_logger().warning('the devices have new addresses: connecting again')
+            was_active = self.active
+            if was_active:
+                self.trigger_deactivate()
+            self.trigger_cleanup()
+            if self.trigger_configure() is TransitionCallbackReturn.SUCCESS and was_active:
+                self.trigger_activate()
+            self._rhythm = Rhythm(self._rhythm.period_s)

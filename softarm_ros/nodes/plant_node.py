@@ -93,6 +93,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         self._lockstep = Lockstep(self.rig.supervisor.heartbeat_timeout_s)
         self._period_ns = round(1e9 / self.rig.tracker.rate_hz)
         self._tick = -1
+        self._began_ns = 0  # simulated time at the plant's time 0: that of former plants
         self._injected = 'none'
         self._connect()
         self.add_on_set_parameters_callback(self._on_parameters)
@@ -172,7 +173,10 @@ class PlantNode(SelfPaced, LifecycleNode):
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
-        """Forget the plant."""
+        """Forget the plant; simulated time goes on from here with the next one."""
+        if self._plant is not None:
+            periods = control_tick(round(1e9 * self._plant.time_s), self._period_ns) + 1
+            self._began_ns += periods * self._period_ns
         self._plant = None
         self._heartbeat.ok('unconfigured')
         return TransitionCallbackReturn.SUCCESS
@@ -207,7 +211,8 @@ class PlantNode(SelfPaced, LifecycleNode):
         """Return the time [s] to which limits of the loop apply: off real time, simulated time."""
         if self._rate == 1.0:
             return time.monotonic()
-        return self._plant.time_s if self._plant is not None else 0.0
+        passed_s = self._plant.time_s if self._plant is not None else 0.0
+        return 1e-9 * self._began_ns + passed_s
 
     def _on_gripper(self, message: FluidPressure) -> None:
         if self._gripping is None or self._held:
@@ -272,7 +277,8 @@ class PlantNode(SelfPaced, LifecycleNode):
         """
         target = pacer.target(began, plant.time_s)
         # The instant of ROS time that belongs to the simulated time `target`.
-        origin = 1e-9 * time.time_ns() - target if self._rate == 1.0 else 0.0
+        real_time = self._rate == 1.0
+        origin = 1e-9 * time.time_ns() - target if real_time else 1e-9 * self._began_ns
         while (until := self._next_event_s(plant)) <= target:
             if self._rate != 1.0 and self._lockstep.must_wait(time.monotonic()):
                 return target
@@ -309,10 +315,11 @@ class PlantNode(SelfPaced, LifecycleNode):
         if tick == self._tick:
             return
         self._tick = tick
-        self._publish_state(plant, round(origin * 1e9) + now_ns)
+        stamp_ns = round(origin * 1e9) + now_ns
+        self._publish_state(plant, stamp_ns)
         if self._clock_publisher is not None:
-            self._lockstep.on_tick(now_ns)
-            self._clock_publisher.publish(conversions.clock_message(plant.time_s))
+            self._lockstep.on_tick(stamp_ns)
+            self._clock_publisher.publish(conversions.clock_message(1e-9 * stamp_ns))
 
     def _publish_state(self, plant: Plant, stamp_ns: int) -> None:
         state = plant.actuator_state()

@@ -23,7 +23,12 @@ from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.sensor_topics import SensorTopics
 from softarm_ros.nodes.wire import JointValues, listen, pose_bytes, poses_bytes, read_joints
 from softarm_ros.perception.sensor import ExpectingSensor, PoseSensor, SensorHealth
-from softarm_ros.runtime.arm_assembly import build_marker_expectation, build_pose_sensor
+from softarm_ros.runtime.addresses import addressed_sensor
+from softarm_ros.runtime.arm_assembly import (
+    build_marker_expectation,
+    build_pose_sensor,
+    sensor_config,
+)
 from softarm_ros.runtime.marker_expectation import MarkerExpectation
 
 TICK_S = 0.1
@@ -81,6 +86,10 @@ class SensorNode(HardwareNode):
         }
 
     # -- life
+
+    def addresses(self) -> object:
+        """Return the sensor's configuration with its address."""
+        return addressed_sensor(self._name, sensor_config(self.rig, self._name), self._folder)
 
     def connect(self) -> None:
         """Open the sensor and start to read it."""

@@ -18,11 +18,13 @@ from std_srvs.srv import Trigger
 from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.nodes.actuator_node import ActuatorNode
+from softarm_ros.nodes.conversions import seconds_of
 from softarm_ros.nodes.daq_nodes import DaqSensorsNode
 from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.emulator_node import EmulatorNode
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.plant_node import PlantNode
+from softarm_ros.nodes.sensor_node import SensorNode
 from softarm_ros.nodes.supervisor_node import SupervisorNode
 
 pytestmark = pytest.mark.ros
@@ -361,3 +363,52 @@ def test_emulator_refuses_to_start_without_a_folder(made, tmp_path, monkeypatch)
     monkeypatch.chdir(tmp_path)
     with pytest.raises(RefusedError, match='devices_folder is empty; expected a folder'):
         made(EmulatorNode, devices_folder='')
+
+
+def test_driver_and_sensor_follow_a_restarted_emulator_to_its_new_ports(made, tmp_path):
+    emulator, servo = made(EmulatorNode), made(ActuatorNode, 'servo')
+    cameras = made(SensorNode, sensor='stereo_cameras')
+    nodes = servo, cameras
+    assert emulator.trigger_configure() is SUCCESS
+    for node in nodes:
+        assert node.trigger_configure() is SUCCESS
+    assert servo.trigger_activate() is SUCCESS
+
+    def look():
+        for node in nodes:
+            node._look_s = 0.0
+            node.work()
+
+    look()
+    first = servo.driver, cameras._sensor
+    assert emulator.trigger_cleanup() is SUCCESS
+    look()
+    assert (servo.driver, cameras._sensor) == first  # nothing there: they keep trying
+    assert emulator.trigger_configure() is SUCCESS
+    look()
+    assert servo.driver.config.port == int((tmp_path / 'servo.port').read_text())
+    assert servo.driver is not first[0] and cameras._sensor is not first[1]
+    assert (state(servo), state(cameras)) == ('active', 'inactive')
+    again = servo.driver, cameras._sensor
+    look()
+    assert (servo.driver, cameras._sensor) == again
+
+
+def test_simulated_time_goes_on_when_the_plant_is_configured_again(made, monkeypatch):
+    node = made(PlantNode, rig='cable_arm', time_scale=10.0)
+    clock = []
+    monkeypatch.setattr(
+        node._clock_publisher, 'publish', lambda message: clock.append(seconds_of(message.clock))
+    )
+
+    def run():
+        assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+        periods, end = len(clock) + 20, time.monotonic() + 20.0
+        while len(clock) < periods and time.monotonic() < end:
+            node.work()
+        assert node.trigger_deactivate() is SUCCESS and node.trigger_cleanup() is SUCCESS
+        assert node._loop_now_s() >= clock[-1]
+
+    run()
+    run()
+    assert np.allclose(np.diff(clock), 0.01, atol=1e-4) and len(clock) >= 40
