@@ -150,7 +150,14 @@ class DaqDriver:
         self._writing.wake()
 
     def reset(self) -> None:
-        """Clear all problems; those that persist are reported again. Outputs become safe."""
+        """
+        Clear all problems; those that persist are reported again.
+
+        Outputs become safe, as after any problem. Without problems they do not change: a reset
+        must not release a held arm.
+        """
+        if not self._problems:
+            return
         self.disable()
         with self._lock:
             self._used = False

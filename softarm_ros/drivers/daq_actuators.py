@@ -128,7 +128,7 @@ class DaqActuators:
         self.daq.close()
 
     def reset(self) -> None:
-        """Clear latched problems; those that persist are reported again. Outputs become safe."""
+        """Clear latched problems; those that persist are reported again. See `DaqDriver.reset`."""
         if self.gripper is not None:
             self.gripper.reset()
         self.daq.reset()

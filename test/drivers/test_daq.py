@@ -154,6 +154,15 @@ def test_stale_commands_make_the_outputs_safe(rig):
     rig.move()
 
 
+def test_reset_without_problems_does_not_release_the_arm(rig):
+    rig.move(0.3)
+    rig.driver.reset()
+    rig.stream(0.3)
+    state = rig.driver.state()
+    assert state.enabled
+    assert np.allclose(state.outputs[:6], PRESSURES, atol=5.0)
+
+
 def test_buffer_overrun_makes_the_outputs_safe_until_reset(rig):
     rig.move()
     rig.daq.device.overrun()
