@@ -70,14 +70,15 @@ class DriverNode(HardwareNode):
 
     # -- life
 
-    def addresses(self) -> Devices:
-        """Return the devices with their addresses."""
-        devices = self.rig.required_devices('emulated' if self._folder else 'hardware')
-        return addressed(devices, self._folder)
+    def addresses(self) -> Devices | None:
+        """Return the emulated devices with their addresses; None: those of the rig file stay."""
+        if not self._folder:
+            return None
+        return addressed(self.rig.required_devices('emulated'), self._folder)
 
     def connect(self) -> None:
         """Connect, in the background."""
-        self.driver = self.build(self.addresses())
+        self.driver = self.build(self.addresses() or self.rig.required_devices('hardware'))
         self.driver.start()
 
     def release(self) -> None:

@@ -91,7 +91,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         """Return the diagnostic values of each heartbeat."""
 
     def addresses(self) -> object:
-        """Return where the devices are now; `NoDevicesYetError` while they do not exist."""
+        """Return where the devices are now; NoDevicesYetError if they do not exist."""
         return None
 
     def begin(self) -> None:

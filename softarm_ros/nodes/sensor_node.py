@@ -88,7 +88,9 @@ class SensorNode(HardwareNode):
     # -- life
 
     def addresses(self) -> object:
-        """Return the sensor's configuration with its address."""
+        """Return the emulated sensor with its address; None: that of the rig file stays."""
+        if not self._folder:
+            return None
         return addressed_sensor(self._name, sensor_config(self.rig, self._name), self._folder)
 
     def connect(self) -> None:
