@@ -14,7 +14,20 @@ import numpy as np
 from softarm_ros.cli.measured_run import MeasurementError
 from softarm_ros.geometry.arrays import Array
 
+_SHOWN = 40  # characters of a cell in a message: a quote that is not closed spans many lines
 _LARGEST = 1e100  # larger numbers are marks of a missing reading, and their squares overflow
+
+
+def cell_number(text: str) -> float:
+    """Return the number in a cell; ValueError if it has none, or `_`, which Python accepts."""
+    if '_' in text:
+        raise ValueError(text)
+    return float(text)
+
+
+def cell_text(text: str) -> str:
+    """Return the text of a cell for a message: quoted, and shortened if it is long."""
+    return repr(text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...')
 
 
 class CsvTable:
@@ -69,7 +82,7 @@ class CsvTable:
         for index, column in enumerate(self._columns):
             text = row[index].strip() if index < len(row) else ''
             try:
-                column.append(float(text) if text else math.nan)
+                column.append(cell_number(text) if text else math.nan)
             except ValueError:
                 column.append(math.nan)
                 self._no_number.setdefault(index, (line, text))
@@ -100,7 +113,9 @@ class CsvTable:
         index = self._heading.index(name)
         if index in self._no_number:
             line, text = self._no_number[index]
-            raise MeasurementError(f'{self._path}:{line}: {name} = {text!r}: expected a number')
+            raise MeasurementError(
+                f'{self._path}:{line}: {name} = {cell_text(text)}: expected a number'
+            )
         values = np.array(self._columns[index])
         beyond = np.flatnonzero(np.isfinite(values) & (np.abs(values) > _LARGEST))
         if len(beyond):

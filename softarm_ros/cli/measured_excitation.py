@@ -14,6 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
+from softarm_ros.cli.csv_table import cell_number, cell_text
 from softarm_ros.cli.measured_run import (
     MeasuredRun,
     MeasurementError,
@@ -190,13 +191,13 @@ def _numbers(
         values.append([])
         for column, cell in zip(heading, row):
             try:
-                number = float(cell) if cell or column != heading[0] else math.nan
+                number = cell_number(cell) if cell or column != heading[0] else math.nan
             except ValueError:
                 number = math.inf
             if not math.isfinite(number) and (cell or column != heading[0]):
                 raise MeasurementError(
-                    f'{path}:{line}: {column} = {cell!r}: expected a number; only the time may be '
-                    'empty'
+                    f'{path}:{line}: {column} = {cell_text(cell)}: expected a number; only the '
+                    'time may be empty'
                 )
             values[-1].append(number)
     if not values:

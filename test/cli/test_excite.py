@@ -179,6 +179,7 @@ def columns(pick, factor):
         (cell(3, 'cable_2 command_m', 'nan'), r":3: cable_2 command_m = 'nan': expected a number"),
         (cell(4, 'proximal x_m', ''), r":4: proximal x_m = '': expected a number"),
         (cell(4, 'proximal x_m', '1;5'), r":4: proximal x_m = '1;5': expected a number"),
+        (cell(4, 'proximal x_m', '1_0'), r":4: proximal x_m = '1_0': expected a number"),
         (cell(3, 'time_s', 'inf'), r":3: time_s = 'inf': expected a number; only the time"),
         (cell(4, 'tip_load_kg', 0.2), r':4: tip_load_kg = 0.2 after 0; expected the same'),
         (lambda _, rows: [cells.__setitem__(1, -3.0) for cells in rows],

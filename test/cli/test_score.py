@@ -767,6 +767,11 @@ def changed_text(rig, path, change):
             lambda text: re.sub(r'(?m)^0\.04,[^,]+', '0.04,-1.7e308', text),
             r'= -1.7e\+308 at row 2 \(the first is 0\): expected at most 1e\+100; leave',
         ),
+        (lambda text: re.sub(r'(?m)^0\.04,', '0_0.04,', text), r":4: t = '0_0\.04': expec"),
+        (
+            lambda text: re.sub(r'(?m)^0\.04,', '"0.04,', text),
+            r":9: t = '0\.04,[^']{31,36}\.\.\.': expected a number",
+        ),
     ],
 )  # fmt: skip
 def test_a_malformed_or_ambiguous_table_is_refused_with_the_reason(rig, tmp_path, change, says):
