@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 Numbers = tuple[Finite, ...]
 Rows = tuple[Numbers, ...]
+_ROUNDING = 1e-6  # of a covariance, by the digits of its file
 
 
 class ResidualConfig(ConfigBlock):
@@ -62,6 +63,13 @@ class ResidualFile(ConfigBlock):
             raise ValueError(f'rows of weights: expected {outputs} entries')
         if any(len(row) != size for row in self.covariance):
             raise ValueError(f'rows of covariance: expected {size} entries')
+        covariance = np.array(self.covariance)
+        least = float(np.linalg.eigvalsh(0.5 * (covariance + covariance.T))[0])
+        if least < -_ROUNDING * float(np.abs(covariance).max()):
+            raise ValueError(
+                f'covariance: smallest eigenvalue {least:.3g}; expected none below 0 (learn it '
+                'again: softarm identify --residual)'
+            )
         return self
 
     def residual(self) -> Residual:

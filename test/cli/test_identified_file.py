@@ -135,6 +135,11 @@ def test_a_multi_line_residual_block_is_replaced_and_wrong_residuals_are_refused
         residual.write_text(json.dumps(changed))
         with pytest.raises(RigError, match=says):
             load_rig(new).learned_residual()
+    negative = json.loads(text)['covariance']
+    negative[0][0] = -1.0
+    residual.write_text(json.dumps({**json.loads(text), 'covariance': negative}))
+    with pytest.raises(RigError, match='covariance: smallest eigenvalue -1; expected none below'):
+        load_rig(new).learned_residual()
     for damaged in ('', '[' * 100_000, text.replace('{', f'{{"x": {"1" * 5000},', 1)):
         residual.write_text(damaged)
         with pytest.raises(RigError, match='is not JSON: '):
@@ -157,6 +162,17 @@ def test_an_unwritable_output_is_refused_before_recordings_are_read(tmp_path):
     asked = Asked((tmp_path / 'none.csv',), output=tmp_path / 'none' / 'new.yaml')
     with pytest.raises(UsageError, match=r'new.yaml: cannot be written \(No such file'):
         list(run(rig, asked))
+
+
+def test_an_output_that_is_the_rig_file_is_refused(tmp_path, capsys):
+    rig, link = written_rig(tmp_path), tmp_path / 'link.yaml'
+    link.symlink_to(rig.source)
+    text = rig.source.read_text()
+    with pytest.raises(SystemExit) as stop:
+        app(['identify', str(rig.source), 'none.csv', '--output', str(link)])
+    assert stop.value.code == 2
+    assert f'--output {link}: it is the rig file; expected a new file' in capsys.readouterr().err
+    assert rig.source.read_text() == text
 
 
 def test_an_output_that_links_to_a_device_is_refused(tmp_path):

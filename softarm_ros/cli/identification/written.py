@@ -103,7 +103,7 @@ def write(
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file; the old one, maybe the rig's own, stays until the new one is complete."""
+    """Write a file; the old one stays until the new one is complete."""
     path = path.resolve()  # keep a symbolic link as it is
     part = path.with_name(path.name + '.part')
     try:
