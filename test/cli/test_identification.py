@@ -141,6 +141,13 @@ def test_intervals_agree_with_the_spread_of_repeated_fits(trunk, changed):
     assert np.median(told / np.maximum(spread, 1e-3)) < 3.0
 
 
+def test_blocks_of_chosen_rows_are_those_of_the_division(trunk, changed):
+    _, _, _, path = changed
+    (recorded,) = read_recordings(trunk, [path], 'blocks', '1.25s:6.25s')
+    assert len(np.unique(recorded.blocks(recorded.train))) == 1
+    assert len(np.unique(recorded.blocks(recorded.test))) == 1
+
+
 def test_combinations_that_constant_commands_do_not_determine_are_named(trunk, changed, tmp_path):
     """With equal commands, lengths and mount of a hanging arm cannot be distinguished."""
     path = record(trunk, tmp_path / 'still.csv', np.zeros((400, 6)), rows=400)

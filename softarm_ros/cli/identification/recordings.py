@@ -64,7 +64,8 @@ class Recorded:
     def blocks(self, rows: Rows) -> NDArray[np.int64]:
         """Return the block of each row: `BLOCK_S` of a moving arm, or one command."""
         if self.whole.time_s is not None:
-            since = self.whole.time_s[rows] - self.whole.time_s[0]
+            first = np.concatenate([self.train[:1], self.test[:1]]).min()  # as `_divided` counts
+            since = self.whole.time_s[rows] - self.whole.time_s[first]
             return np.asarray(np.floor(since / BLOCK_S), dtype=np.int64)
         _, group = np.unique(self.whole.commands[rows], axis=0, return_inverse=True)
         return np.asarray(group.reshape(-1), dtype=np.int64)
