@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import signal
 import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
 from softarm_ros.nodes.bag_writer import check_bag_folder
+from softarm_ros.nodes.process import unless_ignored
 from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command
 from softarm_ros.rigs.loader import load_rig
 
@@ -64,6 +66,8 @@ def repair(bag: Path, folder: Path | None) -> Iterator[str]:
     old = bag.parent if bag.is_file() else bag
     if old.name in ('', '..'):  # `.`, if the command is called inside the bag's folder
         old = old.resolve()
+    for number in (signal.SIGTERM, *unless_ignored(signal.SIGHUP)):
+        signal.signal(number, signal.default_int_handler)  # as Ctrl-C: half a copy is removed
     saved = bag_repair.repair(bag, folder or old.with_name(f'{old.name}_repaired'))
     yield f'{saved.messages} messages: {saved.folder}'
     if saved.damaged:

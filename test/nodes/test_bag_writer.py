@@ -324,6 +324,35 @@ def test_repair_without_disk_space_ends_with_one_error_and_leaves_no_output(tmp_
     assert repair(tmp_path / 'bag', tmp_path / 'bag_repaired').messages == 1000
 
 
+REPAIRED_WITH_SIGNAL = """
+import os, signal, sys
+from softarm_ros.cli.main import main
+from softarm_ros.nodes.bag_writer import BagWriter
+write = BagWriter.write
+def write_and_end(*message):
+    write(*message)
+    os.kill(os.getpid(), signal.SIGTERM)
+BagWriter.write = write_and_end
+sys.argv[:] = ['softarm', 'record', '--repair', sys.argv[1]]
+sys.exit(main())
+"""
+
+
+def test_repair_ended_by_a_signal_leaves_no_output(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    written(tmp_path / 'bag', 1000, flush_every=100)
+    done = subprocess.run(
+        [sys.executable, '-c', REPAIRED_WITH_SIGNAL, str(tmp_path / 'bag')],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode != 0
+    assert 'Traceback' not in done.stderr, done.stderr
+    assert not (tmp_path / 'bag_repaired').exists()
+
+
 ABOUT = {'rig': 'cable_arm', 'seed': '3', 'rig_file': 'name: cable_arm\n# \u00b5\n'}
 BEGIN = f"""
 import sys
