@@ -71,18 +71,22 @@ def topics_of(bag: Path) -> dict[str, tuple[str, list[Any]]]:
 
 def is_bag(path: Path) -> bool:
     """Return whether a path looks like a bag, whatever its content: a folder, or a bag file."""
-    return path.is_dir() or path.suffix in ('.mcap', '.db3')
+    return path.is_dir() or path.suffix in ('.mcap', '.db3', '.zstd')
 
 
 def custom_data_of(bag: Path) -> dict[str, str]:
     """Return `custom_data` from the metadata of a bag; raise BagError as `messages_of` does."""
+    folder = bag.parent if bag.is_file() else bag
+    with _reader(folder):  # raises BagError if anything is wrong with the bag
+        found = _metadata(folder).get('custom_data') or {}
+        return {str(name): str(value) for name, value in found.items()}
+
+
+def _metadata(folder: Path) -> dict[str, Any]:
     from ruamel.yaml import YAML
 
-    folder = bag.parent if bag.is_file() else bag
-    with _reader(bag):  # raises BagError if anything is wrong with the bag
-        stated = YAML(typ='safe').load(folder / 'metadata.yaml')
-        found = stated['rosbag2_bagfile_information'].get('custom_data') or {}
-        return {str(name): str(value) for name, value in found.items()}
+    stated = YAML(typ='safe').load(folder / 'metadata.yaml')
+    return dict(stated['rosbag2_bagfile_information'])
 
 
 class _BagFolder(PosixPath):
@@ -115,6 +119,12 @@ def _reader(bag: Path) -> Iterator[Any]:
         with AnyReader(
             [_BagFolder(folder)], default_typestore=get_typestore(Stores.LATEST)
         ) as reader:
+            names = [Path(name).name for name in _metadata(folder)['relative_file_paths']]
+            if bag.is_file() and names != [bag.name]:  # all files would be read as this one
+                repair = ''
+                raise ValueError(
+                    f'the bag has the files {", ".join(names)}; expected its folder, {folder}'
+                )
             yield reader
     except Exception as error:  # damaged file: rosbags, YAML and decoders raise their own errors
         raise BagError(f'{bag}: cannot be read: {error}{repair}') from None

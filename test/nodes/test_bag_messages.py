@@ -107,6 +107,20 @@ def test_bag_folder_with_the_suffix_of_ros_1_is_read(bag):
     assert len(list(messages_of(named))) == 300
 
 
+def test_one_of_several_files_of_a_bag_is_refused_and_the_only_one_read(bag):
+    assert len(list(messages_of(bag / 'bag.mcap'))) == 300
+    (bag / 'other.mcap').write_bytes((bag / 'bag.mcap').read_bytes())
+    with pytest.raises(BagError, match=r'other.mcap: .* has the files bag.mcap; expected its fol'):
+        list(messages_of(bag / 'other.mcap'))
+    metadata = bag / 'metadata.yaml'
+    text = metadata.read_text()
+    first = next(line for line in text.splitlines() if line.strip() == '- bag.mcap')
+    metadata.write_text(text.replace(first, f"{first}\n{first.replace('bag', 'other')}", 1))
+    assert len(list(messages_of(bag))) == 600
+    with pytest.raises(BagError, match=r'has the files bag.mcap, other.mcap; expected its folder'):
+        list(messages_of(bag / 'bag.mcap'))
+
+
 def test_reading_a_damaged_chunk_raises_a_bag_error_but_topics_are_listed(bag):
     assert len(list(messages_of(bag))) == 300
     spoil_chunks(bag)
