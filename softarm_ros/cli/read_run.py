@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +51,15 @@ def read_run(rig: Rig, path: Path) -> MeasuredRun:
 def file_of(path: Path) -> Path:
     """Return the path of the file or bag, without the fields stated behind it."""
     return _stated(path)[0]
+
+
+def require_new(option: str, output: Path, rig: Rig, recordings: Sequence[Path]) -> None:
+    """Raise MeasurementError if an output file is the rig file or a recording that is read."""
+    read = [(file_of(path), 'a recording') for path in recordings]
+    read += [] if rig.source is None else [(rig.source, 'the rig file')]
+    for path, what in read:
+        if path.exists() and output.exists() and path.samefile(output):
+            raise MeasurementError(f'{option} {output}: it is {what}; expected a new file')
 
 
 def _stated(path: Path) -> tuple[Path, dict[str, float]]:

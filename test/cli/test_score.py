@@ -895,6 +895,16 @@ def test_a_bag_named_by_its_own_folder_has_a_heading(rig, tmp_path, monkeypatch)
     assert 'cable_arm, monday: 4 rows' in scored(rig, '.').output
 
 
+def test_scores_do_not_overwrite_a_recording_or_the_rig_file(rig, tmp_path):
+    recording = tmp_path / 'a.csv'
+    recording.write_text('t\n0\n')
+    done = scored(rig, f'{recording}:tip_load_kg=0.1', '--json', recording)
+    assert f'--json {recording}: it is a recording; expected a new file' in done.output
+    assert recording.read_text() == 't\n0\n'
+    done = scored(rig, recording, '--json', rig.source)
+    assert 'it is the rig file; expected a new file' in done.output
+
+
 def test_unwritable_outputs_are_refused_before_recordings_are_read(rig, tmp_path):
     none = tmp_path / 'none'
     done = scored(rig, none, '--json', none / 'score.json')

@@ -115,7 +115,7 @@ def test_one_of_several_files_of_a_bag_is_refused_and_the_only_one_read(bag):
     metadata = bag / 'metadata.yaml'
     text = metadata.read_text()
     first = next(line for line in text.splitlines() if line.strip() == '- bag.mcap')
-    metadata.write_text(text.replace(first, f"{first}\n{first.replace('bag', 'other')}", 1))
+    metadata.write_text(text.replace(first, f'{first}\n{first.replace("bag", "other")}', 1))
     assert len(list(messages_of(bag))) == 600
     with pytest.raises(BagError, match=r'has the files bag.mcap, other.mcap; expected its folder'):
         list(messages_of(bag / 'bag.mcap'))

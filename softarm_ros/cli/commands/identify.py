@@ -89,9 +89,9 @@ def identify(
     Tendons: strips, levers and weight, by pulling each tendon, with weights. Water chambers: the
     same, by filling each chamber. Muscles: valve tables, pull, leak and stiffness, on a bench.
     """
-    from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.identification import command
     from softarm_ros.cli.identification.experiment import EXPERIMENTS
+    from softarm_ros.cli.read_run import require_new
     from softarm_ros.rigs.loader import load_rig
 
     arm = load_rig(rig, settings)
@@ -103,8 +103,8 @@ def identify(
         for line in command.listed(arm):
             typer.echo(line)
         return
-    if output is not None and output.exists() and output.samefile(str(arm.source)):
-        raise UsageError(f'--output {output}: it is the rig file; expected a new file')
+    if output is not None:
+        require_new('--output', output, arm, recordings or ())
     asked = command.Asked(
         tuple(recordings or ()),
         command.names_of(parameters),

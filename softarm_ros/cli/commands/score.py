@@ -47,13 +47,14 @@ def score(
     from softarm_ros.cli.chosen_rows import chosen_rows
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.measured_excitation import require_writable
-    from softarm_ros.cli.read_run import read_run
+    from softarm_ros.cli.read_run import read_run, require_new
     from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.rigs.loader import load_rig
 
     arm = load_rig(rig, settings)
     models = scoring.check_models(arm, model or ())
     if json_file is not None:
+        require_new('--json', json_file, arm, data)
         require_writable(json_file)
     if report is not None:
         try:

@@ -76,12 +76,6 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
         require_writable(asked.output)
         if asked.output.exists() and not asked.output.is_file():  # it would replace a device
             raise UsageError(f'--output {asked.output}: expected the name of a file')
-        for path in asked.data:
-            read = file_of(path)
-            if read.exists() and asked.output.exists() and read.samefile(asked.output):
-                raise UsageError(
-                    f'--output {asked.output}: it is a recording; expected a new file'
-                )
     files_read = [file_of(path).resolve() for path in asked.data]
     for path in files_read:
         times = sum(path == other or path in other.parents for other in files_read)
