@@ -63,7 +63,13 @@ class TargetMover:
         return True
 
     def axes(self, values: list[float], now_s: float) -> None:
-        """Handle the axes of a gamepad, each from -1 to 1; missing axes count as 0."""
+        """
+        Handle the axes of a gamepad, each from -1 to 1; missing axes count as 0.
+
+        A message without any axes does not show that the sticks are at rest; it is ignored.
+        """
+        if not values:
+            return
         stick = np.array([values[i] if i < len(values) else 0.0 for i in _AXES])
         finite = np.isfinite(stick)
         stick = np.where(finite, np.clip(stick, -1.0, 1.0), 0.0)

@@ -90,6 +90,8 @@ def test_a_held_stick_has_no_effect_until_it_is_released():
     assert mover.refusal(0.0) == ''
     mover.halt(START)
     assert pushed(1.0) == 0.0
+    mover.axes([], 0.0)  # as from a gamepad that was unplugged: not known to be at rest
+    assert pushed(1.0) == 0.0
     pushed(0.05)
     mover.halt(START)  # released while the arm is held
     assert pushed(1.0) > 0.0
