@@ -149,6 +149,8 @@ class GoalControls:
             self._sender.stream(np.array(self._target.position))
         elif place is not None:
             self._sender.pose(place)
+            # A slow browser may lose the end of what is typed: the fields show what was sent.
+            self._fill(place)
         elif driven:
             self._sender.path(_lap(self._trajectories[self._driven.value]))
         elif configured:

@@ -98,6 +98,13 @@ def test_typed_numbers_are_millimetres(controls):
     np.testing.assert_allclose(place, (0.04, 0.0, 0.235))
 
 
+def test_the_fields_show_the_place_that_was_sent(controls):
+    """A browser may lose the end of what is typed; then its fields show something else."""
+    controls.show(True, '', TIP, np.zeros(4))
+    type_in(controls, '3', '-2.51', '240')
+    assert [field.value for field in controls._fields.values()] == ['3.0', '-2.5', '240.0']
+
+
 def test_coordinates_that_are_not_typed_stay_those_of_the_target(controls):
     controls.show(True, '', TIP, np.zeros(4))
     type_in(controls, '40.5')
