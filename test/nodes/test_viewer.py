@@ -51,6 +51,26 @@ def test_the_arm_is_shown_and_stopped_from_the_browser(bench, browser):
     until_shown(bench, browser, 'cable_arm: running')
 
 
+def test_emergency_stop_acts_when_the_button_goes_down(bench, browser):
+    from selenium.webdriver import ActionChains
+    from selenium.webdriver.common.by import By
+
+    bench.run()
+    until_shown(bench, browser, 'cable_arm: running')
+    button = browser.find_element(By.XPATH, '//button[normalize-space()="EMERGENCY STOP"]')
+    ActionChains(browser).click_and_hold(button).perform()
+    bench.until(lambda: bench.state == 'fault', 5.0, 'emergency stop')
+    bench.call('supervisor/reset')
+    bench.until(lambda: bench.state == 'fault', 5.0, 'emergency stop while it is held')
+    ActionChains(browser).release(button).perform()
+    ready = ('ready', 'stopped')
+    bench.until(
+        lambda: bench.call('supervisor/reset') and bench.state in ready,
+        10.0,
+        'reset after release',
+    )
+
+
 def test_three_tabs_show_the_arm_and_one_stops_it_in_all(bench, browser, address):
     bench.run()
     for _ in range(2):

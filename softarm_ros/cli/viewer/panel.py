@@ -27,6 +27,7 @@ _LINES = ('#e8590c', '#1971c2', '#2f9e44', '#9c36b5', '#c2255c', '#0c8599')
 _SHOWN = 6  # most actuators in a plot, to keep it readable
 # Units of plots, for numbers with few digits: an axis has little room.
 _EDGE = {'m': ('mm', 1e3), 'Pa': ('kPa', 1e-3)}
+_ESTOP_HZ = 30.0  # while the button is held
 _AT_LIMIT = 0.005  # of the range: an actuator this near an end counts as at its limit
 
 
@@ -101,6 +102,10 @@ class Panel:
         ):
             button = gui.add_button(label, color=colour, hint=hint)
             button.on_click(lambda _, asked=name: act(asked))
+            if name == 'estop':
+                # Acts at the press, not the release, and repeats: the browser drops a message of
+                # the panel if another follows within 50 ms.
+                button.on_hold(lambda _: act('estop'), callback_hz=_ESTOP_HZ)
 
     def _plot(self, gui: Any, title: str, names: Sequence[str]) -> Any:
         from viser import uplot
