@@ -210,6 +210,16 @@ def test_tip_load_is_part_of_the_mass_of_the_urdf():
     assert sum(masses) == pytest.approx(MASSES_KG['pam_arm'] + 0.05, rel=1e-6)
 
 
+def test_masses_of_the_controller_count_before_those_of_the_plant():
+    given = {'body_mass_kg': 0.05, 'endcap_mass_kg': 0.01}
+    settings = [f'arm.sections[{k}].{n}={m}' for k in range(2) for n, m in given.items()]
+    rig = load_rig('cable_arm', [*settings, 'tip_load_kg=0.03'])
+    for known in (rig, rig.model_copy(update={'plant': None})):
+        robot = ET.fromstring(build_urdf(known))
+        masses = [float(m.get('value')) for m in robot.findall('link/inertial/mass')]
+        assert sum(masses) == pytest.approx(2 * 0.07 + 0.03, rel=1e-6)
+
+
 def test_urdf_of_an_arm_with_unknown_mass_has_no_inertials():
     rig = rig_of('cable_arm').model_copy(update={'plant': None})
     robot = ET.fromstring(build_urdf(rig))

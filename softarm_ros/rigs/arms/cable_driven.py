@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import ClassVar, Literal
 
@@ -15,7 +16,7 @@ from softarm_ros.geometry.configs import Finite, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.cable_driven.mechanics import CableMechanics
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
-from softarm_ros.plant.config import PlantBase, PlantConfig
+from softarm_ros.plant.config import PlantBase, PlantConfig, PlantSectionConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
 from softarm_ros.rigs.arms.cable_devices import cable_limits
 from softarm_ros.rigs.arms.pair_checks import mechanics_name
@@ -138,11 +139,14 @@ class CableArm(ArmBase):
         return Outline(self.body_radii_m(plant), arcs, self.masses(plant))
 
     def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
-        """Return the masses of body and endcaps of each section, from the plant."""
-        if not isinstance(plant, PlantConfig):
-            return ()
+        """Return the masses of body and endcaps of each section."""
+        weighed: Sequence[SectionConfig | PlantSectionConfig] = self.sections
+        if not any(section.body_mass_kg + section.endcap_mass_kg for section in weighed):
+            if not isinstance(plant, PlantConfig):
+                return ()
+            weighed = plant.sections
         masses = []
-        for config, body in zip(self.sections, plant.sections):
+        for config, body in zip(self.sections, weighed):
             cap = config.endcap_length_m / (config.length_m + 2.0 * config.endcap_length_m)
             spread = [SpreadMass(body.body_mass_kg, cap, 1.0 - cap)]
             if body.endcap_mass_kg > 0.0:
