@@ -104,7 +104,7 @@ class GoalTopics:
             points = goal.points.copy()
             for frame in set(path.frames) - set(self._rig.base_frames):
                 for k in (k for k, of in enumerate(path.frames) if of == frame):
-                    points[k], foreign = self._in_base(frame, points[k]), True
+                    points[k], foreign = self._in_base(frame, points[k], f'poses[{k}].'), True
             return path_goal(number, points) if foreign else goal
 
         self._intake.take(GoalKind.PATH, path.stamp_ns, read)
@@ -132,15 +132,12 @@ class GoalTopics:
             return None
         return TrajectoryAction(self._node, self._loop, self._intake)
 
-    def _in_base(self, frame: str, position: Sequence[float] | Array) -> Array:
+    def _in_base(self, frame: str, position: Sequence[float] | Array, whose: str = '') -> Array:
         """Return a position (3,) [m] in the base frame; GoalError if TF cannot transform it."""
         row = np.array([*position, 0.0, 0.0, 0.0, 1.0])
         found, point = self._base.tip_of(StampedPoses(0, frame, row.reshape(1, 7)))
         if found in self._rig.base_frames:
             return point
-        if self._base.unused:
-            raise GoalError(f'header.frame_id = {frame!r}: {self._base.unused}')
-        names = ' or '.join(repr(name) for name in self._rig.base_frames)
-        raise GoalError(
-            f'header.frame_id = {frame!r}: expected {names}, or a frame that TF can transform'
-        )
+        known = ' or '.join(repr(name) for name in self._rig.base_frames)
+        problem = self._base.unused or f'expected {known}, or a frame that TF can transform'
+        raise GoalError(f'{whose}header.frame_id = {frame!r}: {problem}')

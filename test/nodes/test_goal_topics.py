@@ -87,6 +87,7 @@ def test_invalid_goals_are_refused_with_field_and_value(client):
     from builtin_interfaces.msg import Duration
     from geometry_msgs.msg import PoseStamped
     from nav_msgs.msg import Path
+    from std_msgs.msg import Header
     from trajectory_msgs.msg import JointTrajectory, JointTrajectoryPoint
 
     from softarm_ros.nodes.qos import GOALS
@@ -102,13 +103,16 @@ def test_invalid_goals_are_refused_with_field_and_value(client):
     client.send.pose((float('nan'), 0.0, 0.2))
     path.publish(Path())
     path.publish(Path(poses=[PoseStamped()] * 20_000))
+    foreign = [PoseStamped(header=Header(frame_id=name)) for name in ('cable_arm/base', 'lab')]
+    foreign[1].pose.position.z = 0.2
+    path.publish(Path(header=foreign[0].header, poses=foreign))
     trajectory.publish(
         JointTrajectory(
             joint_names=['elbow'],
             points=[JointTrajectoryPoint(positions=[0.0], time_from_start=Duration(sec=1))],
         )
     )
-    client_until(client, lambda: len(client.reports) == 5, 10.0, 'five refusals')
+    client_until(client, lambda: len(client.reports) == 6, 10.0, 'six refusals')
     said = [(report.values['state'], report.message) for report in client.reports]
     assert {state for state, _ in said} == {'refused'}
     for words in (
@@ -116,6 +120,7 @@ def test_invalid_goals_are_refused_with_field_and_value(client):
         'pose.position.x = nan',
         'poses has 0',
         'poses has 20000',
+        "poses[1].header.frame_id = 'lab'",
         'elbow',
     ):
         assert any(words in message for _, message in said), said
