@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.identification.command import Asked, errors_of, listed, run
+from softarm_ros.cli.identification.command import Asked, errors_of, larger, listed, run
 from softarm_ros.cli.identification.common import all_parameters, spelled_out
 from softarm_ros.cli.identification.fit import chosen, fit, untold
 from softarm_ros.cli.identification.intervals import intervals
@@ -20,7 +20,7 @@ from softarm_ros.cli.main import app
 from softarm_ros.cli.measured_run import mount_of
 from softarm_ros.cli.prediction import corrected_by, predict
 from softarm_ros.cli.read_run import read_run
-from softarm_ros.cli.score import predictions, score
+from softarm_ros.cli.score import Errors, predictions, score
 from softarm_ros.models.command_features import through_valve, with_play
 from softarm_ros.models.identifiable import moved_by, parameters_of
 from softarm_ros.rigs.errors import RigError
@@ -353,6 +353,20 @@ def test_identify_warns_of_too_few_different_commands(trunk, tmp_path):
         if 'predicted worse' in line
     )
     assert '1 different commands' in line
+
+
+def test_errors_count_as_larger_beyond_noise_and_in_their_own_unit():
+    def errors(tip_mm, axis_deg):
+        return [
+            Errors(what, unit, rms, rms, rms, 9)
+            for what, unit, rms in (('tip', 'mm', tip_mm), ('axis', 'deg', axis_deg))
+        ]
+
+    assert not larger(errors(1.72, 0.07), errors(1.72, 0.0))
+    assert not larger(errors(1.73, 0.07), errors(1.72, 0.0))
+    assert larger(errors(1.8, 0.0), errors(1.72, 9.0))
+    assert larger(errors(np.nan, 0.0), errors(1.72, 0.0))
+    assert larger(errors(1.0, 0.2)[1:], errors(1.72, 0.1)[1:])
 
 
 def test_a_recording_given_twice_is_refused(trunk, changed):

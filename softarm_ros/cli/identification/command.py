@@ -34,6 +34,7 @@ from softarm_ros.rigs.schema import Rig
 
 MOST_ROWS = 600
 MOST_PREDICTED = 20000
+_WORSE = 1.01  # of other errors, below which errors are no larger than they, but for noise
 
 
 @dataclass(frozen=True)
@@ -217,13 +218,12 @@ def table(
                     + (f'  ({errors.rows} of {len(rows)} rows)' if errors.rows < len(rows) else '')
                 )
             yield from (f'{"":<23}{note}' for note in entry.notes)
-        by = {name: [e.rms for e in entry.errors] for name, entry, _ in scores}
+        by = {name: entry.errors for name, entry, _ in scores}
         last = list(by)[-1]
-        if np.isnan(by[last]).all():  # every row is refused
+        if all(np.isnan(errors.rms) for errors in by[last]):  # every row is refused
             none.append(one.whole.source)
             continue
-        # With `not`: a sum that is NaN counts as worse.
-        worse |= not sum(by[last]) <= min(sum(by['mean pose']), sum(by['as it was']))
+        worse |= any(larger(by[last], by[name]) for name in ('mean pose', 'as it was'))
     if none:
         yield (
             f'warning: no row of {", ".join(none)} is predicted: the identified model refuses '
@@ -235,6 +235,18 @@ def table(
             f'warning: some file is predicted worse than without identification; {commands} '
             'different commands are too few for these parameters, or the arm has changed'
         )
+
+
+def larger(errors: Sequence[Errors], others: Sequence[Errors]) -> bool:
+    """
+    Return whether errors exceed others by more than noise.
+
+    Compared are the sums of the RMS errors in the first unit: of positions, if there are any.
+    """
+    own, other = (
+        sum(one.rms for one in each if one.unit == errors[0].unit) for each in (errors, others)
+    )
+    return not own <= _WORSE * other  # a sum that is NaN counts as larger
 
 
 def errors_of(
