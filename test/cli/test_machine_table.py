@@ -14,7 +14,6 @@ from softarm_ros.cli.commands.machines import app
 from softarm_ros.cli.machine_table import (
     MachineRun,
     cases_of,
-    draw_table,
     run_all,
     run_machine,
     run_table,
@@ -68,10 +67,11 @@ def test_options_of_runs_are_refused_without_runs(option, value):
     assert str(found.exception) == f'{option} needs --runs'
 
 
-def test_the_table_of_a_rig_without_spreads_is_empty():
-    rig = load_rig('cable_arm')
-    plain = rig.plant.model_copy(update={'machine': None})
-    assert draw_table(rig.model_copy(update={'plant': plain}), 3).row_count == 0
+@pytest.mark.parametrize('runs', [[], ['--runs']])
+def test_a_rig_without_spreads_is_refused(runs):
+    found = CliRunner().invoke(app, ['cable_arm', '--set', 'plant.machine=null', *runs])
+    assert isinstance(found.exception, UsageError)
+    assert str(found.exception).startswith('cable_arm: no plant.machine.spreads, so all machines')
 
 
 def test_files_with_the_same_rig_name_are_separate_rigs(tmp_path):

@@ -59,6 +59,12 @@ def machines(
         if value and not runs:
             raise UsageError(f'{option} needs --runs')
     arms = [load_rig(rig, settings) for rig in rigs or [known.name for known in list_rigs()]]
+    for arm in arms:
+        if not arm.plant_for('sim').drawn(1):
+            raise UsageError(
+                f'{arm.name}: no plant.machine.spreads, so all machines are the same '
+                '(docs/machines.md)'
+            )
     console = table_console()
     if not runs:
         for arm in arms:
