@@ -76,6 +76,7 @@ WRONG = {
         'plant.sections',
     ),
     'another arm': (put(['plant', 'sections', 0, 'bending_length_m'], 0.3), 'bending_length_m'),
+    'another length': (put(['plant', 'tip_length_m'], 0.045), 'plant.tip_length_m'),
     'gripper': (put(['gripper', 'open_pressure_Pa'], 6e4), 'gripper.open_pressure_Pa'),
     'floats': (
         all_of(put(['medium'], 'water'), put(['gripper', 'volume_m3'], 1e-4)),

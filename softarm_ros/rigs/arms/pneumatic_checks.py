@@ -9,6 +9,7 @@ from softarm_ros.rigs.checks import check, checks_in, duplicates, plant_sections
 from softarm_ros.rigs.errors import Problem, listed
 
 _WATER_KG_M3 = 998.0
+_LENGTH_SHARE = 0.1
 
 
 @check('sections')
@@ -59,6 +60,21 @@ def _no_cables(rig: Any) -> Iterator[Problem]:
 @check('sections', 'plant')
 def _plant_sections(rig: Any) -> Iterator[Problem]:
     yield from plant_sections(rig, {'bending_length_m': 2.0, 'chamber_radius_m': 2.0})
+
+
+@check('sections', 'plant')
+def _plant_length(rig: Any) -> Iterator[Problem]:
+    known = sum(s.bending_length_m + s.rigid_length_m for s in rig.sections)
+    real = sum(s.bending_length_m for s in rig.plant.sections) + rig.plant.tip_length_m
+    real += sum(s.deforming_length_m for s in rig.plant.sections[1:])  # the first is in the frame
+    if abs(real - known) > _LENGTH_SHARE * known:
+        yield Problem(
+            ('plant', 'tip_length_m'),
+            f'with it the plant is {real:.4g} m long at rest (bending_length_m of all sections, '
+            f'deforming_length_m of all but the first), and the arm {known:.4g} m; expected at '
+            f'most {100.0 * _LENGTH_SHARE:.0f} % apart',
+            f'{rig.plant.tip_length_m:g}',
+        )
 
 
 @check('gripper', 'medium', 'tip_load_kg')
