@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from softarm_ros.cli.options import LARGEST_SEED
 from softarm_ros.cli.run_view import run_bar
 from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.text_output import write_file
@@ -129,8 +130,8 @@ def _check(options: RunOptions) -> None:
         raise InputError('--goals waits for goals; drop --trajectory, --task and --laps')
     if options.goals and options.direct:
         raise InputError('goals come over topics and --direct has none; drop --goals or --direct')
-    if options.seed < 0:
-        raise InputError(f'--seed {options.seed}: expected a number >= 0')
+    if not 0 <= options.seed <= LARGEST_SEED:
+        raise InputError(f'--seed {options.seed}: expected a number from 0 to {LARGEST_SEED}')
     if options.direct and options.backend != 'sim':
         raise InputError(f'--direct simulates; it cannot use backend {options.backend!r}')
     if options.direct and options.view:

@@ -576,6 +576,13 @@ def test_a_negative_seed_is_refused():
         assert "Invalid value for '--seed'" in err
 
 
+@pytest.mark.parametrize('command', [('demo',), ('run', 'cable_arm'), ('jog', 'cable_arm')])
+def test_a_seed_that_the_nodes_do_not_take_is_refused_before_they_start(command):
+    status, _, err = softarm(*command, '--seed', str(2**31))
+    assert status == 2
+    assert '2147483647' in err
+
+
 def test_workspace_refuses_a_rig_whose_actuators_hold_no_sample(tmp_path):
     path = tmp_path / 'none.yaml'
     text = load_rig('cable_arm_single').source.read_text()

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import command_app
+from softarm_ros.cli.options import LARGEST_SEED, command_app
 
 app = command_app()
 
@@ -17,7 +17,9 @@ def demo(
     report: Annotated[Path, typer.Option(metavar='DIR', help='Folder of the report.')] = Path(
         'demo-report'
     ),
-    seed: Annotated[int, typer.Option(min=0, help='Seed of every random number.')] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help='Seed of every random number.')
+    ] = 0,
 ) -> None:
     """Run a circle over topics, shown in a browser; then compare models with the paper."""
     from softarm_ros.cli.consoles import stdout_console

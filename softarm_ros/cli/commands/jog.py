@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import RigArgument, SetOption, command_app
+from softarm_ros.cli.options import LARGEST_SEED, RigArgument, SetOption, command_app
 
 app = command_app()
 
@@ -36,7 +36,9 @@ def jog(
         float, typer.Option(help='Time to hold the last command before the end.')
     ] = 1.0,
     yes: Annotated[bool, typer.Option('--yes', help='Do not ask for confirmation.')] = False,
-    seed: Annotated[int, typer.Option(min=0, help='Seed of the emulated arm.')] = 0,
+    seed: Annotated[
+        int, typer.Option(min=0, max=LARGEST_SEED, help='Seed of the emulated arm.')
+    ] = 0,
     *,
     settings: SetOption,
 ) -> None:

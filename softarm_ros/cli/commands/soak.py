@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import command_app
+from softarm_ros.cli.options import LARGEST_SEED, command_app
 
 app = command_app()
 
@@ -28,7 +28,7 @@ def soak(
     whole: Annotated[
         bool, typer.Option('--whole', help='Run the whole path, not only its first 10 mm.')
     ] = False,
-    seed: Annotated[int, typer.Option(min=0, help='Seed of the first run.')] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help='Seed of the first run.')] = 0,
 ) -> None:
     """
     Run rigs over topics many times: completion, holds, missed cycles, latency, error.

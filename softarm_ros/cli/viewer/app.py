@@ -240,7 +240,7 @@ def view_bag(
             'time [s]', 0.0, max(round(states.duration_s, 2), 0.01), 0.01, 0.0, order=-1.0
         )
         console.print(f'{bag}: {viewer.address}  (Ctrl-C ends the viewer)')
-        shown, path = -1.0, None
+        shown, redraw_s, path = -1.0, 0.0, None
         place = Place(slider.max)
         looked_at = time.monotonic()
         while not stopped():
@@ -251,8 +251,10 @@ def view_bag(
             if playing.value:
                 slider.value = place.shown_s
             now_s = place.shown_s
-            if now_s == shown:
+            if now_s == shown and now < redraw_s:
                 continue
+            # At rest, too: plots are drawn later than the arm, and models may be chosen.
+            redraw_s = now + _PLOT_S
             if not shown <= now_s <= shown + 1.0:
                 viewer.scene.forget_trail()
             shown = now_s
