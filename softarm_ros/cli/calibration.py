@@ -72,6 +72,16 @@ class Images:
                 raise UsageError(f'--{side} {place}: expected one image file, with --markers')
         return Path(left), Path(right)
 
+    def require_apart(self, picture: Path) -> None:
+        """Raise UsageError if a picture would replace an image, or be read as one next time."""
+        for side, place in self.given.items():
+            pattern = Path(place, '*') if Path(place).is_dir() else Path(place)
+            if picture.resolve().match(str(pattern.resolve())):
+                raise UsageError(
+                    f'--{side} {place}: the picture of the result, {picture}, would be one of '
+                    'these images: choose another --picture'
+                )
+
     def collected(
         self, board: Board, places: Sequence[str], *, one_place: bool = False
     ) -> Collected:
@@ -130,6 +140,12 @@ def camera(
 
     if not images.given:
         raise UsageError('--left or --right is needed')
+    names = {
+        side: picture if len(images.given) == 1 else picture.with_stem(f'{picture.stem}_{side}')
+        for side in images.given
+    }
+    for name in names.values():
+        images.require_apart(name)
     known = read_calibration(output) if output.exists() else CalibrationFile()
     blocks, lines = dict(known.cameras), []
     for side, place in images.given.items():
@@ -140,8 +156,7 @@ def camera(
         )
         blocks[side] = _camera_block(fit)
         lines += _camera_lines(fit, found)
-        name = picture if len(images.given) == 1 else picture.with_stem(f'{picture.stem}_{side}')
-        lines.append(f'picture: {draw_camera(fit, name)}')
+        lines.append(f'picture: {draw_camera(fit, names[side])}')
     fresh = CalibrationFile(created=_now(), board=board_block(board), cameras=blocks)
     write_calibration(output, fresh)
     return [*lines, *_gone(known, fresh), f'calibration: {output}']
@@ -159,6 +174,7 @@ def stereo(
     """Calibrate both cameras from pairs of images; lenses from another file are not changed."""
     from softarm_ros.cli.calibration_picture import draw_stereo
 
+    images.require_apart(picture)
     before = read_calibration(output) if output.exists() else CalibrationFile()
     found = images.collected(board, images.both())
     known = None

@@ -1,6 +1,7 @@
 """`softarm calibrate` from files to files."""
 
 import re
+import shutil
 import sys
 import time
 from dataclasses import replace
@@ -203,6 +204,27 @@ def test_images_of_another_size_than_calibrated_are_refused(what, folder, tmp_pa
     assert code == 2
     assert 'left has images of (480, 360) px: these have (384, 288)' in err
     assert not out.exists()
+
+
+@pytest.mark.parametrize('name', ['left_00', 'left_camera'])
+def test_a_picture_that_would_be_one_of_the_images_is_refused(name, folder):
+    before = sorted(path.name for path in folder.iterdir())
+    image = (folder / 'left_00.png').read_bytes()
+    code, _, err = stereo(folder, folder / f'{name}.yaml')
+    assert code == 2
+    assert f'{name}.png, would be one of these images' in err
+    assert sorted(path.name for path in folder.iterdir()) == before
+    assert (folder / 'left_00.png').read_bytes() == image
+
+
+def test_an_image_without_a_number_among_numbered_ones_is_refused(folder, tmp_path):
+    for side in SIDES:
+        for n in (0, 3, 6):
+            shutil.copy(folder / f'{side}_{n:02d}.png', tmp_path)
+    shutil.copy(folder / 'base_left.png', tmp_path / 'left_camera.png')
+    code, _, err = stereo(tmp_path, tmp_path / 'cameras.yaml')
+    assert code == 2
+    assert 'left_camera.png: no number at the end of the name' in err
 
 
 def test_the_picture_of_a_board_to_print_is_detected_as_that_board(tmp_path):

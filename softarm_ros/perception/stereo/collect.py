@@ -71,14 +71,20 @@ def matched_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Path, ...]
     Raises
     ------
     CameraError
-        If no files match, or two files of a camera have the same number.
+        If no files match, two files of a camera have the same number, or only some have one.
 
     """
     keyed = []
     for place in places:
         files = image_files(place)
         keys = [_number(path.stem) for path in files]
-        if len(places) == 1 or None in keys:
+        without = [path for path, key in zip(files, keys) if key is None]
+        if len(places) > 1 and 0 < len(without) < len(files):
+            raise CameraError(
+                f'{without[0]}: no number at the end of the name, as the other files of {place} '
+                'have: leave it out'
+            )
+        if len(places) == 1 or without:
             keyed.append({f'{i:03d}': path for i, path in enumerate(files)})
             continue
         if len(set(keys)) < len(keys):
