@@ -56,7 +56,10 @@ def file_of(path: Path) -> Path:
 def require_new(option: str, output: Path, rig: Rig, recordings: Sequence[Path]) -> None:
     """Raise MeasurementError if an output file is the rig file or a recording that is read."""
     read = [(file_of(path), 'a recording') for path in recordings]
-    read += [] if rig.source is None else [(rig.source, 'the rig file')]
+    if rig.source is not None:
+        read.append((rig.source, 'the rig file'))
+        if rig.residual is not None:
+            read.append((rig.source.parent / rig.residual.file, 'the residual of the rig file'))
     for path, what in read:
         if path.exists() and output.exists() and path.samefile(output):
             raise MeasurementError(f'{option} {output}: it is {what}; expected a new file')

@@ -175,6 +175,18 @@ def test_an_output_that_is_the_rig_file_is_refused(tmp_path, capsys):
     assert rig.source.read_text() == text
 
 
+def test_an_output_whose_residual_is_that_of_the_rig_file_is_refused(tmp_path, capsys):
+    rig = written_rig(tmp_path, PAIRS + 'residual: {file: first.residual.json}\n')
+    (tmp_path / 'first.residual.json').write_text('{}')
+    first = tmp_path / 'first.yaml'
+    with pytest.raises(SystemExit) as stop:
+        app(['identify', str(rig.source), 'none.csv', '--output', str(first)])
+    assert stop.value.code == 2
+    error = ' '.join(capsys.readouterr().err.split())
+    assert 'first.residual.json: it is the residual of the rig file; expected a new file' in error
+    assert (tmp_path / 'first.residual.json').read_text() == '{}'
+
+
 def test_an_output_that_links_to_a_device_is_refused(tmp_path):
     rig, pipe = written_rig(tmp_path), tmp_path / 'device'
     pipe.symlink_to('/dev/null')
