@@ -164,6 +164,13 @@ def test_an_unwritable_output_is_refused_before_recordings_are_read(tmp_path):
         list(run(rig, asked))
 
 
+def test_an_output_without_a_name_is_refused(tmp_path, capsys):
+    with pytest.raises(SystemExit) as stop:
+        app(['identify', str(written_rig(tmp_path).source), 'none.csv', '--output', '/'])
+    assert stop.value.code == 2
+    assert '/: cannot be written' in capsys.readouterr().err
+
+
 def test_an_output_that_is_the_rig_file_is_refused(tmp_path, capsys):
     rig, link = written_rig(tmp_path), tmp_path / 'link.yaml'
     link.symlink_to(rig.source)

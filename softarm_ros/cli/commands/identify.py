@@ -105,7 +105,7 @@ def identify(
         return
     if output is not None:
         require_new('--output', output, arm, recordings or ())
-        beside = output.with_suffix('.residual.json')
+        beside = output.parent / f'{output.stem}.residual.json'
         require_new(f'--output {output}: its residual', beside, arm, recordings or ())
     asked = command.Asked(
         tuple(recordings or ()),
