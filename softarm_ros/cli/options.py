@@ -6,8 +6,6 @@ from typing import Annotated, Any
 
 import typer
 
-LARGEST_SEED = 2**31 - 1  # that the nodes take
-
 RigArgument = Annotated[
     str, typer.Argument(metavar='RIG', help='Name of a built-in rig, or a .yaml file.')
 ]

@@ -13,11 +13,11 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
-from softarm_ros.cli.options import LARGEST_SEED
 from softarm_ros.cli.run_view import run_bar
 from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.trajectory_config import MAX_LAPS
+from softarm_ros.nodes.process import LARGEST_SEED
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory

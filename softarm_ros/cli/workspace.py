@@ -50,16 +50,16 @@ def expected_s(rig: Rig, samples: int) -> float:
 
 
 def sample_workspace(
-    rig: Rig, samples: int, seed: int, progress: Callable[[int], None] | None = None
+    rig: Rig, samples: int, seed: int, progress: Callable[[float], None] | None = None
 ) -> Workspace:
     """
     Return tips of random configurations of a rig's default model within the arm's limits.
 
-    `progress` is called with the number of samples finished since its last call.
+    `progress` is called with the share (0 to 1) of the samples that are finished.
     """
     model, limits = rig.model(), rig.configuration_limits()
     rng = np.random.default_rng(seed)
-    tips, use, duration = [], [], 0.0
+    tips, use, duration, done = [], [], 0.0, 0
     model.tips_of(model.rest_configuration[None])  # loads compiled code before the timing
     for start in range(0, samples, _CHUNK):
         drawn = rig.arm.sample_configurations(model, rng, min(_CHUNK, samples - start))
@@ -69,8 +69,9 @@ def sample_workspace(
             tips.append(model.tips_of(configurations))
             duration += time.perf_counter() - began
             use.append(limits.use(configurations))
+            done += len(few)
             if progress is not None:
-                progress(len(few))
+                progress(done / samples)
     return Workspace(np.concatenate(tips), np.concatenate(use), duration, samples)
 
 

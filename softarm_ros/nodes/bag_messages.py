@@ -119,12 +119,13 @@ def _reader(bag: Path) -> Iterator[Any]:
         with AnyReader(
             [_BagFolder(folder)], default_typestore=get_typestore(Stores.LATEST)
         ) as reader:
-            names = [Path(name).name for name in _metadata(folder)['relative_file_paths']]
-            if bag.is_file() and names != [bag.name]:  # all files would be read as this one
-                repair = ''
-                raise ValueError(
-                    f'the bag has the files {", ".join(names)}; expected its folder, {folder}'
-                )
+            if bag.is_file():  # all files would be read as this one
+                names = [Path(name).name for name in _metadata(folder)['relative_file_paths']]
+                if names != [bag.name]:
+                    repair = ''
+                    raise ValueError(
+                        f'the bag has the files {", ".join(names)}; expected its folder, {folder}'
+                    )
             yield reader
     except Exception as error:  # damaged file: rosbags, YAML and decoders raise their own errors
         raise BagError(f'{bag}: cannot be read: {error}{repair}') from None

@@ -15,7 +15,7 @@ from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
-from softarm_ros.nodes.node_parameters import declare
+from softarm_ros.nodes.node_parameters import declare, declare_seed
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import listening
 from softarm_ros.nodes.run_nodes import run_node
@@ -54,9 +54,7 @@ class EmulatorNode(HardwareNode):
         self._pacer: Pacer | None = None
         self._report: dict[str, str] = {}
         self._injected = 'none'
-        self._seed = declare(
-            self, 'seed', 0, 'seed of all random numbers of the plant', low=0, high=2**31 - 1
-        )
+        self._seed = declare_seed(self)
         folder = declare(self, 'devices_folder', '', 'folder for the addresses of the devices')
         if not folder:
             raise RefusedError('parameter devices_folder is empty; expected a folder')

@@ -16,6 +16,7 @@ from rclpy.node import Node
 from rclpy.parameter import Parameter
 
 from softarm_ros.nodes.node_errors import RefusedError
+from softarm_ros.nodes.process import LARGEST_SEED
 from softarm_ros.rigs.arguments import settings_of
 from softarm_ros.rigs.errors import closest, listed
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
@@ -81,6 +82,12 @@ def declare_time_scale(node: Node) -> float:
             high=100.0,
         )
     )
+
+
+def declare_seed(node: Node) -> int:
+    """Declare `seed`, that of all random numbers of a simulated arm; return it."""
+    about = 'seed of all random numbers of the plant'
+    return int(declare(node, 'seed', 0, about, low=0, high=LARGEST_SEED))
 
 
 def declare_priority(node: Node) -> None:

@@ -22,6 +22,7 @@ from softarm_ros.nodes.node_parameters import (
     declare,
     declare_priority,
     declare_rig,
+    declare_seed,
     declare_time_scale,
 )
 from softarm_ros.nodes.other_nodes import other_clocks, refuse_twin
@@ -75,9 +76,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         if self._rate != 1.0 and (others := other_clocks(self)):
             raise RefusedError(others)
         declare_priority(self)
-        self._seed = declare(
-            self, 'seed', 0, 'seed of all random numbers of the plant', low=0, high=2**31 - 1
-        )
+        self._seed = declare_seed(self)
         declare(
             self, 'mocap_enabled', True, 'off: as if the cameras lost the arm', read_only=False
         )

@@ -17,6 +17,7 @@ EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
 PARENT_VARIABLE = 'SOFTARM_PARENT_PID'
 HELD_VARIABLE = 'SOFTARM_HELD'
+LARGEST_SEED = 2**31 - 1  # that nodes take as their parameter `seed`
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 # Time for a node to stop its device and close its bag after its parent process has died.
 ORPHAN_GRACE_S = 4.0

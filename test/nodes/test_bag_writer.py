@@ -304,18 +304,20 @@ sys.exit(main())
 """
 
 
+def repaired_by(script, bag):
+    """Write a bag of 1000 messages and let a script repair it; return the ended process."""
+    written(bag, 1000, flush_every=100)
+    return subprocess.run(
+        [sys.executable, '-c', script, str(bag)], capture_output=True, text=True, check=False
+    )
+
+
 def test_repair_without_disk_space_ends_with_one_error_and_leaves_no_output(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     pytest.importorskip('mcap', reason='needs mcap')
     from softarm_ros.nodes.bag_repair import repair
 
-    written(tmp_path / 'bag', 1000, flush_every=100)
-    done = subprocess.run(
-        [sys.executable, '-c', REPAIRED_WITHOUT_ROOM, str(tmp_path / 'bag')],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = repaired_by(REPAIRED_WITHOUT_ROOM, tmp_path / 'bag')
     assert done.returncode == 2
     said = ' '.join(done.stderr.split())
     assert 'bag_repaired cannot be written: File too large; the damaged bag' in said
@@ -341,13 +343,7 @@ sys.exit(main())
 def test_repair_ended_by_a_signal_leaves_no_output(tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
     pytest.importorskip('mcap', reason='needs mcap')
-    written(tmp_path / 'bag', 1000, flush_every=100)
-    done = subprocess.run(
-        [sys.executable, '-c', REPAIRED_WITH_SIGNAL, str(tmp_path / 'bag')],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+    done = repaired_by(REPAIRED_WITH_SIGNAL, tmp_path / 'bag')
     assert done.returncode != 0
     assert 'Traceback' not in done.stderr, done.stderr
     assert not (tmp_path / 'bag_repaired').exists()

@@ -7,7 +7,8 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import LARGEST_SEED, command_app
+from softarm_ros.cli.options import command_app
+from softarm_ros.nodes.process import LARGEST_SEED
 
 app = command_app()
 

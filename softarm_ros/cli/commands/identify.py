@@ -91,6 +91,7 @@ def identify(
     """
     from softarm_ros.cli.identification import command
     from softarm_ros.cli.identification.experiment import EXPERIMENTS
+    from softarm_ros.cli.identification.written import residual_path
     from softarm_ros.cli.read_run import require_new
     from softarm_ros.rigs.loader import load_rig
 
@@ -105,7 +106,7 @@ def identify(
         return
     if output is not None:
         require_new('--output', output, arm, recordings or ())
-        beside = output.parent / f'{output.stem}.residual.json'
+        beside = residual_path(output)
         require_new(f'--output {output}: its residual', beside, arm, recordings or ())
     asked = command.Asked(
         tuple(recordings or ()),

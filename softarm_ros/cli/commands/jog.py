@@ -6,7 +6,8 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import LARGEST_SEED, RigArgument, SetOption, command_app
+from softarm_ros.cli.options import RigArgument, SetOption, command_app
+from softarm_ros.nodes.process import LARGEST_SEED
 
 app = command_app()
 

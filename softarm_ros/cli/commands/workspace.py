@@ -25,11 +25,9 @@ def workspace(
     ] = None,
 ) -> None:
     """Show the workspace of an arm: tip positions within its limits."""
-    from rich.console import Console
-    from rich.progress import Progress
-
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.measured_excitation import require_writable
+    from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.cli.workspace import describe, draw_workspace, expected_s, sample_workspace
     from softarm_ros.rigs.loader import load_rig
 
@@ -41,10 +39,10 @@ def workspace(
     if (seconds := expected_s(arm, samples)) > _LONG_S:
         told = f'{samples} configurations take about {seconds:.0f} s; --samples draws fewer'
         typer.echo(f'{arm.name}: {told}', err=True)
-    errors = Console(stderr=True)
-    with Progress(console=errors, transient=True, disable=not errors.is_terminal) as shown:
-        task = shown.add_task(f'{arm.name}: configurations', total=samples)
-        found = sample_workspace(arm, samples, seed, partial(shown.advance, task))
+    with WorkBar() as bar:
+        found = sample_workspace(
+            arm, samples, seed, partial(bar.show, f'{arm.name}: configurations')
+        )
     for line in describe(arm, found):
         typer.echo(line)
     if image is not None:

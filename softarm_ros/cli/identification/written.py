@@ -89,7 +89,7 @@ def write(
     try:
         kept = None if rig.residual is None else rig.source.parent / rig.residual.file
         if learned is not None or kept is not None:
-            beside = output.with_suffix('.residual.json')
+            beside = residual_path(output)
             mark = note if learned is not None else '[I] learned with the previous values'
             block = f'residual: {{file: {beside.name}}}  # {mark}\n'
             text = _RESIDUAL.sub('', text).rstrip('\n') + '\n\n' + block
@@ -125,6 +125,11 @@ def _residual_text(learned: ResidualFile | None, kept: Path | None) -> str:
         raise UsageError(
             f'{kept}: the residual cannot be read any more ({error.strerror}); nothing was written'
         ) from None
+
+
+def residual_path(output: Path) -> Path:
+    """Return the path of the residual that is written with a rig file."""
+    return output.parent / f'{output.stem}.residual.json'
 
 
 def files_of(names: Sequence[str]) -> str:
