@@ -571,7 +571,8 @@ def test_wrong_arguments_of_identify_are_refused_with_one_line(trunk, changed, t
         (['--hold-out', 'sooner'], "--hold-out 'sooner': expected later, file, blocks, nothing"),
         (['--hold-out', 'file'], 'expected two files or more'),
         (['--parameters', 'colour'], 'no such group; there are lengths, rest_bends, bends'),
-        (['--parameters', 'a,,b'], 'expected names separated by commas'),
+        (['--parameters', 'a,,b'], "--parameters 'a,,b': expected names separated by commas"),
+        (['--residual', ''], "--residual '': expected names separated by commas"),
         # Refused before reading, which would refuse rows '9:8'.
         (['--rows', '9:8', '--residual', 'creep 2'], "feature 'creep 2': expected one of"),
         (['--rows', '5000:', '--parameters', 'delay'], 'none of the 1200 rows'),

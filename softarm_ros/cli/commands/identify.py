@@ -110,10 +110,10 @@ def identify(
         require_new(f'--output {output}: its residual', beside, arm, recordings or ())
     asked = command.Asked(
         tuple(recordings or ()),
-        command.names_of(parameters),
+        command.names_of('--parameters', parameters),
         hold_out,
         rows,
-        tuple(command.names_of(choice) for choice in residual or ()),
+        tuple(command.names_of('--residual', choice) for choice in residual or ()),
         most_rows,
         output,
         prior_factor,

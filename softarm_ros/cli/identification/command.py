@@ -329,11 +329,11 @@ def listed(rig: Rig) -> Iterator[str]:
     yield '* identified only if named with --parameters'
 
 
-def names_of(text: str | None) -> tuple[str, ...]:
-    """Return the names of `a,b`; UsageError if one is empty."""
+def names_of(option: str, text: str | None) -> tuple[str, ...]:
+    """Return the names of `a,b` of an option; UsageError if one is empty."""
     if text is None:
         return ()
     names = tuple(part.strip() for part in text.split(','))
     if not all(names):
-        raise UsageError(f'{text!r}: expected names separated by commas')
+        raise UsageError(f'{option} {text!r}: expected names separated by commas')
     return names
