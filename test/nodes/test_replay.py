@@ -113,6 +113,26 @@ def test_cycles_with_one_stamp_are_compared_with_their_own_commands():
     assert (replayed.lost, replayed.largest) == (0, 0.0), replayed
 
 
+def test_an_open_loop_misses_no_poses():
+    from softarm_ros.cli.replay_direct import Cycle, RecordedDay, compare
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.runtime.assembly import build_loop
+
+    loop = build_loop(load_rig('cable_arm'), 'circle', open_loop=True)
+    # A cycle of an open loop is stamped with its own time, not with that of its pose.
+    cycles = tuple(
+        Cycle(0.01 * i, 10_000_000 * i, 10_000_000 * i, frozenset({'held', 'pose'}))
+        for i in range(3)
+    )
+    rest = loop.tracker.configuration
+    commands = {cycle.stamp_ns: [rest] for cycle in cycles}
+    replayed = compare(loop, RecordedDay(cycles, {5_000_000: np.zeros(3)}, {}, (), commands))
+    assert (replayed.compared, replayed.unseen) == (3, 0)
+    assert len(list(describe(replayed))) == 2 and 'not in the bag' not in ' '.join(
+        describe(replayed)
+    )
+
+
 def test_section_poses_with_nan_do_not_change_the_number_of_replayed_cycles(recorded, tmp_path):
     from rosbags.typesys import Stores, get_typestore
 
