@@ -6,6 +6,8 @@ import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from softarm_ros.perception.natnet.config import FEWEST_MARKERS, MARKER
+
 SERVER_INFO, MODEL, FRAME = 1, 5, 7
 Version = tuple[int, int]
 
@@ -28,6 +30,7 @@ class SentMarker:
     body: int
     number: int
     position: Sequence[float]
+    occluded: bool = False
 
 
 def server_info(version: Version, ticks_per_s: int, data_port: int, name: str) -> bytes:
@@ -41,11 +44,13 @@ def server_info(version: Version, ticks_per_s: int, data_port: int, name: str) -
     )
 
 
-def model(version: Version, bodies: Sequence[tuple[int, str]], markers: int = 4) -> bytes:
+def model(
+    version: Version, bodies: Sequence[tuple[int, str]], markers: int = FEWEST_MARKERS
+) -> bytes:
     """Return the model description: bodies, a marker set for each, and a camera."""
     sets = [(0, _text('all') + _u32(0))]
     for identity, name in bodies:
-        names = b''.join(_text(f'Marker{k + 1}') for k in range(markers))
+        names = b''.join(_text(f'{MARKER}{k + 1}') for k in range(markers))
         sets.append((0, _text(name) + _u32(markers) + names))
         described = _text(name) + struct.pack('<ii3f', identity, -1, 0.0, 0.0, 0.0)
         if version >= (4, 2):
@@ -81,7 +86,12 @@ def frame(
     )
     labelled = b''.join(
         struct.pack(
-            '<I3ffHf', marker.body << 16 | marker.number, *marker.position, 0.014, 0x0A, 1.0e-4
+            '<I3ffHf',
+            marker.body << 16 | marker.number,
+            *marker.position,
+            0.014,
+            0x0A | int(marker.occluded),
+            1.0e-4,
         )
         for marker in markers
     )

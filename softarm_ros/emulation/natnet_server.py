@@ -18,7 +18,7 @@ from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import quaternion_from_matrix, rotation_x
-from softarm_ros.perception.natnet.config import NatNetConfig
+from softarm_ros.perception.natnet.config import FEWEST_MARKERS, NatNetConfig
 from softarm_ros.perception.natnet.packets import CONNECT, KEEP_ALIVE, REQUEST_MODEL
 from softarm_ros.plant.mocap import PoseMeasurement
 
@@ -59,6 +59,9 @@ class NatNetServer:
         self._second: socket.socket | None = None
         self._clients: dict[tuple[str, int], float] = {}
         self._names: list[str] = []
+        self._markers = {point.name: config.emulated_marker(point.name) for point in config.points}
+        of_bodies = [number for body, number in self._markers.values() if body]
+        self._markers_per_body = max([FEWEST_MARKERS, *of_bodies])
         self._sent = 0
         self._thread = PollingThread('natnet server', self._answer, lambda error: None)
 
@@ -130,7 +133,7 @@ class NatNetServer:
             sock.sendto(packets.server_info(self.version, TICKS_PER_S, port, name), client)
         elif kind == REQUEST_MODEL:
             bodies = list(enumerate(self.scene.names, start=1))
-            sock.sendto(packets.model(self.version, bodies), client)
+            sock.sendto(packets.model(self.version, bodies, self._markers_per_body), client)
         if kind in (CONNECT, REQUEST_MODEL, KEEP_ALIVE):
             self._clients[client] = MONOTONIC.now_s()
 
@@ -172,7 +175,7 @@ class NatNetServer:
             )
         for name, where in scene.points.items():
             placed = to_stream[:3, :3] @ where + to_stream[:3, 3]
-            markers.append(SentMarker(0, int(name), tuple(unit * placed)))
+            markers.append(SentMarker(*self._markers[name], tuple(unit * placed)))
         names = list(scene.bodies)
         changed, self._names = bool(self._names) and names != self._names, names
         return packets.frame(

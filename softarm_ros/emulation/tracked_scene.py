@@ -25,6 +25,7 @@ EPOCH_S = 5_000.0  # time since the device was switched on
 CLOCK_STEP_S = 0.7
 JITTER_S = 0.03
 FAULTS = ('blind', 'hide', 'swap', 'flip', 'jitter', 'clock', 'clock-back', 'rename', 'mend')
+FAULTS_OF_BODIES = ('hide', 'swap', 'flip', 'rename')
 
 
 @dataclass(frozen=True)
@@ -84,12 +85,8 @@ class TrackedScene:
         own_faults: Sequence[str] = (),
     ) -> None:
         self._places = config.places(tuple(sections))
-        between = [name for name, place in self._places.items() if place.fraction != 1.0]
-        if between:
-            raise EmulationError(
-                f'{", ".join(between)}: a place within a section is not emulated; the simulated '
-                'cameras see the tips of sections'
-            )
+        if lacking := config.not_emulated(tuple(sections)):
+            raise EmulationError(lacking)
         self._config = config
         self._sections = len(sections)
         self._body_names = [body.name for body in config.bodies]
@@ -132,7 +129,8 @@ class TrackedScene:
             If there is no such fault; the message lists the known ones.
 
         """
-        known = (*FAULTS, *self._own_faults)
+        of_scene = [f for f in FAULTS if self._body_names or f not in FAULTS_OF_BODIES]
+        known = (*of_scene, *self._own_faults)
         if fault not in known:
             raise ValueError(f'no fault {fault!r} here; known: {", ".join(known)}')
         if fault in ('clock', 'clock-back'):
@@ -215,6 +213,8 @@ class TrackedScene:
 
     def _broken(self, poses: dict[str, Array | None]) -> dict[str, Array | None]:
         """Return the poses with faults applied to the last body, or the last two."""
+        if not self._body_names:
+            return poses
         last = self._body_names[-1]
         seen = poses[last]
         if 'hide' in self._faults:

@@ -178,6 +178,23 @@ class PoseSensorConfig(ConfigBlock):
         """Return the place of each body and point by name; ValueError for an unknown section."""
         return {seen.name: seen.place(sections) for seen in (*self.bodies, *self.points)}
 
+    def not_emulated(self, sections: tuple[str, ...]) -> str:
+        """
+        Return field, value and limit of what no emulated device sees; '' if it sees everything.
+
+        Simulated cameras see section tips alone. A sensor whose emulated device looks at the arm
+        itself sees more.
+        """
+        for field, listed in (('bodies', self.bodies), ('points', self.points)):
+            for k, seen in enumerate(listed):
+                if seen.place(sections).fraction != 1.0:
+                    return (
+                        f'{field}[{k}].fraction = {seen.fraction:g} ({seen.name}, section '
+                        f'{seen.section}): expected 1: the simulated cameras see the tips of '
+                        'sections, and emulate no place within one'
+                    )
+        return ''
+
 
 def section_index(name: str, sections: tuple[str, ...]) -> int:
     """Return the index of a section, -1 for the base; raise ValueError if it does not exist."""

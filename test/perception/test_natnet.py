@@ -22,15 +22,20 @@ from tracked_arm import (
     check_that_a_late_server_is_found,
     check_that_a_set_clock_is_noticed,
     check_that_jitter_shifts_no_stamp,
+    check_that_points_need_no_body,
     check_that_single_markers_are_points,
     settle,
 )
 
 pytest.importorskip('natnet', reason="needs natnet: pip install 'softarm_ros[sensing]'")
 
+import natnet
+
+from softarm_ros.emulation import natnet_packets
 from softarm_ros.emulation.natnet_server import OWN_FAULTS, NatNetServer
 from softarm_ros.emulation.tracked_scene import TrackedScene
 from softarm_ros.perception.natnet.config import NatNetConfig
+from softarm_ros.perception.natnet.packets import Server, read_frame, read_model
 from softarm_ros.perception.natnet.sensor import NatNetSensor
 
 pytestmark = pytest.mark.packets
@@ -77,6 +82,52 @@ def test_poses_match_the_arm_at_the_exposure(version: tuple[int, int], fields: d
 
 def test_single_markers_are_delivered_as_points() -> None:
     check_that_single_markers_are_points(streaming)
+
+
+@pytest.mark.parametrize(
+    ('version', 'label'),
+    [((3, 1), 'tip:1'), ((4, 1), 'tip:1'), ((4, 2), 'tip:Marker2'), ((4, 1), 'tip:6')],
+)
+def test_a_marker_of_a_body_is_seen_by_its_label(version: tuple[int, int], label: str) -> None:
+    points = ({'name': label, 'section': 'distal', 'offset_m': (0.01, 0.0, 0.0)},)
+    with streaming(version, points=points) as running:
+        settle(running)
+        found = running.read(0.3)
+        assert running.sensor.health().seen == ('middle', 'tip', label)
+    tip = next(body for body in found[-1].bodies if body.name == 'tip')
+    assert np.linalg.norm(found[-1].points[0].position - tip.pose[:3, 3]) < 0.02
+
+
+def test_markers_are_streamed_without_any_body() -> None:
+    check_that_points_need_no_body(streaming)
+
+
+def test_a_marker_that_a_body_lacks_is_reported_with_the_labels_that_exist() -> None:
+    points = ({'name': 'tip:1', 'section': 'distal'},)
+    with streaming(points=points) as running:
+        settle(running)
+        running.device.inject('rename')  # of the body, and so of its labels
+        running.wait_for(
+            lambda: (
+                ('wrong-name', 'tip:1')
+                in {(p.code, p.subject) for p in running.sensor.health().problems}
+            )
+        )
+        problem = next(p for p in running.sensor.health().problems if p.subject == 'tip:1')
+    assert 'tip 2:1' in problem.text
+
+
+def test_a_hidden_labelled_marker_is_lost_and_not_unknown() -> None:
+    bodies = [(1, 'tip')]
+    version = natnet.Version(4, 1)
+    hidden = natnet_packets.SentMarker(1, 2, (0.0, 0.0, 0.0), occluded=True)
+    data = natnet_packets.frame(
+        (4, 1), 5, [], [hidden], exposed_ticks=5_000_000, sent_ticks=5_060_000, time_s=0.5
+    )
+    model = read_model(natnet_packets.model((4, 1), bodies), version)
+    read = read_frame(data, Server('Motive', version, 1e7), model, 1.0, 1.0, 'z')
+    assert read.frame.points == ()
+    assert 'tip:2' in read.frame.lost
 
 
 @pytest.mark.parametrize(

@@ -23,6 +23,7 @@ from tracked_arm import (
     check_that_a_late_server_is_found,
     check_that_a_set_clock_is_noticed,
     check_that_jitter_shifts_no_stamp,
+    check_that_points_need_no_body,
     check_that_poses_are_where_the_arm_was,
     check_that_single_markers_are_points,
 )
@@ -68,6 +69,10 @@ def test_poses_match_the_arm_at_the_exposure(fields: dict) -> None:
 
 def test_single_markers_are_delivered_as_points() -> None:
     check_that_single_markers_are_points(streaming)
+
+
+def test_markers_are_streamed_without_any_body() -> None:
+    check_that_points_need_no_body(streaming)
 
 
 def test_markers_of_other_number_than_their_names_are_not_named_in_order() -> None:

@@ -10,6 +10,7 @@ from softarm_ros.geometry.rotations import rotation_z
 from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.perception.natnet.config import NatNetConfig
 from softarm_ros.perception.qtm.config import QtmConfig
+from softarm_ros.perception.vrpn.config import VrpnConfig
 
 SECTIONS = ('proximal', 'distal')
 BASE = {'name': 'base plate', 'section': 'base'}
@@ -79,3 +80,45 @@ def test_qtm_host_may_be_an_ipv6_address_but_have_no_port() -> None:
     assert QtmConfig(rate_hz=100.0, bodies=(BASE, TIP), host='fe80::1').host == 'fe80::1'
     with pytest.raises(ValidationError, match='name or address alone'):
         QtmConfig(rate_hz=100.0, bodies=(BASE, TIP), host='qtm:22223')
+
+
+@pytest.mark.parametrize(
+    'label', ['0', '07', 'tip:0', 'tip:', ':1', 'loose', '65536', 'tip:65536']
+)
+def test_a_label_that_no_natnet_server_has_is_refused_by_name(label: str) -> None:
+    points = ({'name': '7', 'section': 'distal'}, {'name': label, 'section': 'distal'})
+    with pytest.raises(ValidationError, match=rf"points\[1\].name = '{label}': .* 1 to 65535"):
+        NatNetConfig(server='127.0.0.1', rate_hz=100.0, bodies=(BASE, TIP), points=points)
+
+
+@pytest.mark.parametrize('label', ['7', 'tip:1', 'tip:20', 'tip:Marker3', 'a:b:2', 'hand:thumb'])
+def test_a_label_that_a_natnet_server_may_have_is_taken(label: str) -> None:
+    points = ({'name': label, 'section': 'distal'},)
+    NatNetConfig(server='127.0.0.1', rate_hz=100.0, bodies=(), points=points, base_from='sensor')
+
+
+@pytest.mark.parametrize(
+    ('point', 'why'),
+    [
+        ({'name': 'tpi:1'}, "points[0].name = 'tpi:1': body 'tpi': expected one of `bodies`"),
+        ({'name': 'tip:21'}, "points[0].name = 'tip:21': marker '21': expected 1 to 20"),
+        ({'name': 'tip:thumb'}, "points[0].name = 'tip:thumb': marker 'thumb': expected 1 to 20"),
+        (
+            {'name': '7', 'fraction': 0.5},
+            'points[0].fraction = 0.5 (7, section distal): expected 1',
+        ),
+        ({'name': 'tip:20'}, ''),
+        ({'name': '7', 'fraction': 0.0}, ''),  # the tip of the previous section
+    ],
+)
+def test_what_no_emulated_server_sees_is_named(point: dict, why: str) -> None:
+    points = ({'section': 'distal', **point},)
+    config = NatNetConfig(server='127.0.0.1', rate_hz=100.0, bodies=(BASE, TIP), points=points)
+    found = config.not_emulated(SECTIONS)
+    assert found.startswith(why) and bool(found) == bool(why)
+
+
+def test_points_of_a_vrpn_server_are_refused() -> None:
+    points = ({'name': 'm1', 'section': 'distal'},)
+    with pytest.raises(ValidationError, match=r"points\[0\].name = 'm1': VRPN sends poses"):
+        VrpnConfig(host='127.0.0.1', rate_hz=100.0, bodies=(BASE, TIP), points=points)

@@ -161,6 +161,17 @@ def check_that_single_markers_are_points(streaming: Streaming) -> None:
     assert np.linalg.norm(found[-1].points[0].position - tip.pose[:3, 3]) < 0.02
 
 
+def check_that_points_need_no_body(streaming: Streaming) -> None:
+    """Check that single markers are streamed without any body, and have no faults of bodies."""
+    points = ({'name': '7', 'section': 'distal'}, {'name': '8', 'section': 'proximal'})
+    with streaming(bodies=(), points=points, base_from='sensor') as running:
+        settle(running)
+        found = running.read(0.3)
+        with pytest.raises(ValueError, match="no fault 'hide' here; known: blind, jitter"):
+            running.device.inject('hide')
+    assert found and all([p.name for p in s.points] == ['7', '8'] for s in found)
+
+
 # Faults of every server: name, reported code, its subject, and what is still delivered of the tip.
 FAULTS = (
     ('hide', 'body-lost', 'tip', 'nothing'),

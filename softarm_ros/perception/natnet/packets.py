@@ -47,10 +47,15 @@ class Server:
 
 @dataclass(frozen=True)
 class Model:
-    """Names of tracked bodies by id, and of markers by (id of the body, number)."""
+    """
+    Names of tracked bodies by id, and labels of markers by (id of the body, number).
+
+    A marker has the label `body:number`. If the server names its markers, as since NatNet 4.0, it
+    has `body:name` as well.
+    """
 
     bodies: Mapping[int, str] = field(default_factory=dict)
-    markers: Mapping[tuple[int, int], str] = field(default_factory=dict)
+    markers: Mapping[tuple[int, int], tuple[str, ...]] = field(default_factory=dict)
 
 
 class _Buffer(PacketBuffer):
@@ -100,13 +105,16 @@ def read_model(data: bytes, version: natnet.Version) -> Model:
     """Return the names of bodies and markers; raise CorruptFrameError for another packet."""
     described, _ = _parsed(natnet.DataDescriptions, data, version)
     bodies: dict[int, str] = {}
-    markers: dict[tuple[int, int], str] = {}
+    markers: dict[tuple[int, int], tuple[str, ...]] = {}
     for body in described.rigid_bodies:
         if body.id_num in bodies:
             raise CorruptFrameError(f'two bodies of id {body.id_num}')
         bodies[body.id_num] = body.name
         for number, marker in enumerate(body.markers, start=1):
-            markers[body.id_num, number] = f'{body.name}:{marker.name or number}'
+            # A name that is a number would be taken for another marker's.
+            names = [marker.name] if marker.name and not marker.name.isdecimal() else []
+            labels = (f'{body.name}:{label}' for label in (number, *names))
+            markers[body.id_num, number] = tuple(labels)
     return Model(bodies, markers)
 
 
@@ -161,10 +169,17 @@ def read_frame(
         else:
             lost.append(name)
     points = tuple(
-        CapturedPoint(_marker_name(marker, model), _upright(marker.pos, scale, up_axis))
+        CapturedPoint(label, _upright(marker.pos, scale, up_axis))
         for marker in seen.labeled_markers
         if not marker.param & _OCCLUDED
+        for label in _labels(marker, model)
     )
+    hidden = [
+        label
+        for marker in seen.labeled_markers
+        if marker.param & _OCCLUDED
+        for label in _labels(marker, model)
+    ]
     exposed = suffix.stamp_camera_mid_exposure or suffix.stamp_transmit
     frame = CapturedFrame(
         number=seen.prefix.frame_number,
@@ -173,7 +188,7 @@ def read_frame(
         arrived_s=arrived_s,
         bodies=tuple(bodies),
         points=points,
-        lost=tuple(lost),
+        lost=(*lost, *hidden),
     )
     names = [body.name for body in bodies] + lost
     if len(set(names)) < len(names):
@@ -198,10 +213,10 @@ def _parsed(kind: Any, data: bytes, version: natnet.Version) -> tuple[Any, int]:
         raise CorruptFrameError(f'{kind.__name__}: {error}') from error
 
 
-def _marker_name(marker: natnet.LabeledMarker, model: Model) -> str:
-    """Return `body:marker` for a marker of a body, else its number."""
+def _labels(marker: natnet.LabeledMarker, model: Model) -> tuple[str, ...]:
+    """Return the labels of a marker of a body, else its number."""
     own = model.markers.get((marker.model_id, marker.marker_id))
-    return str(marker.marker_id) if own is None else own
+    return (str(marker.marker_id),) if own is None else own
 
 
 def _upright(position: Vector, scale: float, up_axis: str) -> Vector:

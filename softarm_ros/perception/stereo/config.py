@@ -105,6 +105,10 @@ class StereoCamerasConfig(PoseSensorConfig):
         """Sources of both cameras, as text for people."""
         return f'{self.left}, {self.right}'
 
+    def not_emulated(self, sections: tuple[str, ...]) -> str:
+        """See `PoseSensorConfig`: the emulated cameras look at the whole arm."""
+        return ''
+
     def markers_seen(self) -> tuple[str, ...]:
         """Return the names of single markers, then of those of bodies, in publishing order."""
         of_bodies = (name for body in self.bodies for name in body.marker_names())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from softarm_ros.geometry.configs import Ipv4Host, NonNegative
 from softarm_ros.perception.config import PoseSensorConfig
@@ -31,6 +31,15 @@ class VrpnConfig(PoseSensorConfig):
         le=1.0,
         description="delay from the exposure to the server's stamp, which VRPN does not report",
     )
+
+    @model_validator(mode='after')
+    def _poses_only(self) -> VrpnConfig:
+        if self.points:
+            raise ValueError(
+                f'points[0].name = {self.points[0].name!r}: VRPN sends poses of bodies, and no '
+                'single markers: expected bodies only'
+            )
+        return self
 
     @property
     def address(self) -> str:
