@@ -7,9 +7,11 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 from urllib.parse import urlencode
 
 from softarm_ros.control.trajectory_config import MAX_LAPS
+from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.part_registry import find_part
 from softarm_ros.rigs.rig_files import is_path
@@ -313,6 +315,19 @@ def check_backend(rig: Rig, backend: str) -> None:
                 f'device {driving!r} is not emulated: part {part.name} has no role {role!r}; it '
                 f'has: {listed(part.builders)}',
             )
+        for name, sensor in rig.sensors.devices().items():
+            _check_emulated_sensor(name, sensor, rig.section_names)
+
+
+def _check_emulated_sensor(name: str, sensor: Any, sections: tuple[str, ...]) -> None:
+    part = find_part('sensors', name)
+    if 'emulated' not in part.builders:
+        raise RigError(
+            '', f'sensor {name!r} is not emulated: part {part.name} has no role {"emulated"!r}'
+        )
+    lacking = sensor.not_emulated(sections) if isinstance(sensor, PoseSensorConfig) else ''
+    if lacking:
+        raise RigError('', f"backend 'emulated': sensors.{name}.{lacking}")
 
 
 def _check_devices(

@@ -1,3 +1,4 @@
+import copy
 import importlib
 import json
 from pathlib import Path
@@ -12,15 +13,18 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import (
     REAL_TIME_PRIORITY,
     SUPERVISED_NODES,
+    check_backend,
     graph_plan,
     parameter_file,
     process_command,
     processes_of,
 )
-from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.loader import list_rigs, load_rig, validate_rig
+from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
 
 REPOSITORY = Path(__file__).parents[2]
 RIGS = [info.name for info in list_rigs()]
+WITHIN = {'name': '7', 'section': 'distal', 'fraction': 0.5}
 
 
 @pytest.fixture(scope='module')
@@ -42,6 +46,31 @@ def test_sim_plan_has_every_node_once_in_the_namespace_of_the_rig(name):
         assert spec.executable == f'{spec.name}_node'
         assert spec.module == f'softarm_ros.nodes.{spec.name}_node'
         assert load_rig(spec.parameters['rig']).name == name
+
+
+@pytest.mark.parametrize(
+    ('sensor', 'why'),
+    [
+        (
+            {'natnet': {'server': '127.0.0.1', 'points': (WITHIN,)}},
+            "backend 'emulated': sensors.natnet.points[0].fraction = 0.5 (7, section distal): "
+            'expected 1',
+        ),
+        ({'tf': {'frame': 'map'}}, "sensor 'tf' is not emulated"),
+    ],
+)
+def test_a_sensor_that_is_not_emulated_leaves_the_other_backends(sensor, why):
+    bodies = ({'name': 'base', 'section': 'base'}, {'name': 'tip', 'section': 'distal'})
+    ((kind, fields),) = sensor.items()
+    given = {'rate_hz': 100.0, 'bodies': bodies, **fields}
+    data = copy.deepcopy(read_yaml(REPOSITORY / 'config/rigs/cable_arm.yaml').data)
+    data['sensors'] = {'pose_topic': data['sensors']['pose_topic'], kind: given}
+    other = validate_rig(YamlDocument('rig.yaml', data, {}))
+    for backend in ('sim', 'hardware'):
+        check_backend(other, backend)
+    with pytest.raises(RigError) as refused:
+        check_backend(other, 'emulated')
+    assert why in str(refused.value)
 
 
 def test_executables_and_modules_of_the_plan_are_installed(rig, tmp_path):
