@@ -7,7 +7,6 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 from urllib.parse import urlencode
 
 from softarm_ros.control.trajectory_config import MAX_LAPS
@@ -315,17 +314,20 @@ def check_backend(rig: Rig, backend: str) -> None:
                 f'device {driving!r} is not emulated: part {part.name} has no role {role!r}; it '
                 f'has: {listed(part.builders)}',
             )
-        for name, sensor in rig.sensors.devices().items():
-            _check_emulated_sensor(name, sensor, rig.section_names)
+        for name in rig.sensors.devices():
+            check_emulated_sensor(rig, name)
 
 
-def _check_emulated_sensor(name: str, sensor: Any, sections: tuple[str, ...]) -> None:
-    part = find_part('sensors', name)
+def check_emulated_sensor(rig: Rig, name: str) -> None:
+    """Raise RigError, naming field, value and limit, if a sensor of a rig is not emulated."""
+    sensor, part = rig.sensors.devices()[name], find_part('sensors', name)
     if 'emulated' not in part.builders:
         raise RigError(
             '', f'sensor {name!r} is not emulated: part {part.name} has no role {"emulated"!r}'
         )
-    lacking = sensor.not_emulated(sections) if isinstance(sensor, PoseSensorConfig) else ''
+    lacking = (
+        sensor.not_emulated(rig.section_names) if isinstance(sensor, PoseSensorConfig) else ''
+    )
     if lacking:
         raise RigError('', f"backend 'emulated': sensors.{name}.{lacking}")
 

@@ -15,6 +15,7 @@ from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.world import World
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import Problem, RigError, listed
+from softarm_ros.rigs.graph import check_emulated_sensor
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import built_part, find_part
 from softarm_ros.rigs.rig_files import find_rig
@@ -136,8 +137,7 @@ def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> 
 def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
     """Return the emulated device of a sensor; raise RigError if the sensor has none."""
     config, part = sensor_config(rig, name), find_part('sensors', name)
-    if 'emulated' not in part.builders:
-        raise RigError('', f'sensor {name!r} is not emulated: part {part.name} has no such role')
+    check_emulated_sensor(rig, name)
     built: EmulatedSensor = part.builder('emulated')(config, rig.section_names, seed)
     return built
 

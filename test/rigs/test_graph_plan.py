@@ -21,6 +21,7 @@ from softarm_ros.rigs.graph import (
 )
 from softarm_ros.rigs.loader import list_rigs, load_rig, validate_rig
 from softarm_ros.rigs.yaml_document import YamlDocument, read_yaml
+from softarm_ros.runtime.arm_assembly import build_emulated_sensor
 
 REPOSITORY = Path(__file__).parents[2]
 RIGS = [info.name for info in list_rigs()]
@@ -68,9 +69,13 @@ def test_a_sensor_that_is_not_emulated_leaves_the_other_backends(sensor, why):
     other = validate_rig(YamlDocument('rig.yaml', data, {}))
     for backend in ('sim', 'hardware'):
         check_backend(other, backend)
-    with pytest.raises(RigError) as refused:
-        check_backend(other, 'emulated')
-    assert why in str(refused.value)
+    for refuse in (
+        lambda: check_backend(other, 'emulated'),
+        lambda: build_emulated_sensor(other, kind, 0),
+    ):
+        with pytest.raises(RigError) as refused:
+            refuse()
+        assert why in str(refused.value)
 
 
 def test_executables_and_modules_of_the_plan_are_installed(rig, tmp_path):
