@@ -11,6 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patches import Patch
 from matplotlib.ticker import MultipleLocator
 
+from softarm_ros.cli.coordinates import bending_sections, not_bending
 from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.report_paths import path_figure
 from softarm_ros.cli.report_plotting import (
@@ -144,17 +145,6 @@ def _time_limits(axes: Sequence[Any], samples: Samples) -> None:
 # -- configuration ----------------------------------------------------------------------------
 
 
-def bending_sections(names: Sequence[str]) -> list[tuple[str, int, int]]:
-    """Return (section, column of bend_x, column of bend_y) of configuration names."""
-    columns = {name: i for i, name in enumerate(names)}
-    found = []
-    for name, i in columns.items():
-        section = name.removesuffix('_bend_x')
-        if section != name and f'{section}_bend_y' in columns:
-            found.append((section, i, columns[f'{section}_bend_y']))
-    return found
-
-
 def angle_and_direction(bend_x: Array, bend_y: Array) -> tuple[Array, Array]:
     """
     Return bending angle theta (n,) and direction phi (n,) [rad] of bending vectors.
@@ -177,24 +167,24 @@ def _beside(phi: Array, other: Array) -> Array:
 
 
 def configuration_figure(record: RunRecord, file: Path) -> Path:
-    """Draw the commanded bending angle and direction of each section over time."""
+    """Draw the commanded bending of each section, and the other coordinates, over time."""
     samples, names = record.samples, record.info.configuration_names
-    sections = bending_sections(names)
-    paired = 2 * len(sections) == len(names) > 0
-    figure = new_figure(CONFIGURATION_HEIGHT_IN)
-    axes = list(figure.subplots(2 if paired else 1, 1, sharex=True, squeeze=False)[:, 0])
+    sections, others = bending_sections(names), not_bending(names)
+    count = 2 * bool(sections) + bool(others)
+    figure = new_figure(0.5 * CONFIGURATION_HEIGHT_IN * max(count, 2))
+    axes = list(figure.subplots(max(count, 1), 1, sharex=True, squeeze=False)[:, 0])
     handles: list[Any] = []
     phases = shade_phases(axes, samples)
     for k, ax in enumerate(axes):
         mark_laps(ax, samples, named=k == 0)
-    if paired:
+    if sections:
         handles = _draw_bending(axes, samples, sections)
-    else:
-        for k, name in enumerate(names):
-            style: Style = {**series_style(k), 'linewidth': 1.2, 'label': plain(name)}
-            axes[0].plot(samples.time_s, np.rad2deg(samples.configuration[:, k]), **style)
-            handles.append(Line2D([], [], **style))
-        label_axes(axes[0], '', 'configuration [deg]')
+    for order, k in enumerate(others, start=len(sections)):
+        style: Style = {**series_style(order), 'linewidth': 1.2, 'label': plain(names[k])}
+        axes[-1].plot(samples.time_s, samples.configuration[:, k], **style)
+        handles.append(Line2D([], [], **style))
+    if others:
+        label_axes(axes[-1], '', 'coordinates [SI unit]')
     if len(samples.time_s) == 0:
         say_empty(axes[0], 'no samples')
     axes[-1].set_xlabel('time [s]', fontsize=FONT_SIZE)
@@ -270,11 +260,12 @@ def actuators_figure(record: RunRecord, file: Path) -> Path:
         ax.set_title(title, fontsize=SMALL_SIZE, loc='left')
         ax.tick_params(labelbottom=k + _COLUMNS >= len(names), labelleft=k % _COLUMNS == 0)
     effort = figure.add_subplot(grid[rows, :], sharex=panels[0] if panels else None)
+    effort_unit, effort_factor = edge_unit(record.info.effort_unit)
     for k, name in enumerate(names):
         style: Style = {**series_style(k), 'linewidth': 1.0, 'label': plain(name)}
-        effort.plot(samples.time_s, samples.effort[:, k], **style)
+        effort.plot(samples.time_s, effort_factor * samples.effort[:, k], **style)
         handles.append(Line2D([], [], **style))
-    label_axes(effort, 'time [s]', 'effort [N]')
+    label_axes(effort, 'time [s]', f'effort [{effort_unit}]')
     if not np.any(np.isfinite(samples.effort)):
         say_empty(effort, 'no effort measured')
     shade_phases([*panels, effort], samples)
@@ -291,7 +282,9 @@ def _largest(values: Array) -> float | None:
 
 def run_figures(record: RunRecord, folder: Path) -> list[tuple[str, Path]]:
     """Draw all figures of a run into a folder; return (caption, file) for each."""
-    unit = edge_unit(record.info.actuator_unit)[0]
+    unit, effort_unit = (
+        edge_unit(si)[0] for si in (record.info.actuator_unit, record.info.effort_unit)
+    )
     return [
         (
             'Reference, measured and true path of the tip in the base frame (the true one is '
@@ -306,16 +299,25 @@ def run_figures(record: RunRecord, folder: Path) -> list[tuple[str, Path]]:
             error_figure(record, folder / 'error.png'),
         ),
         (
-            'Commanded configuration: bending angle theta of each section and its direction phi, '
-            'which is left out below 1 deg of bending, where it means nothing.'
-            if bending_sections(record.info.configuration_names)
-            else 'Commanded configuration.',
+            _configuration_caption(record.info.configuration_names),
             configuration_figure(record, folder / 'configuration.png'),
         ),
         (
             f'Position (coloured) and command (dashed) of each actuator [{unit}], all panels at '
             'the same scale, with the largest difference between the two; below, the effort of '
-            'all actuators [N] in the same colours.',
+            f'all actuators [{effort_unit}] in the same colours.',
             actuators_figure(record, folder / 'actuators.png'),
         ),
     ]
+
+
+def _configuration_caption(names: Sequence[str]) -> str:
+    parts = []
+    if bending_sections(names):
+        parts.append(
+            'bending angle theta of each section and its direction phi, which is left out below '
+            '1 deg of bending, where it means nothing'
+        )
+    if not_bending(names):
+        parts.append('coordinates that are no bending, each in its SI unit (m, N)')
+    return f'Commanded configuration: {"; ".join(parts)}.' if parts else 'Commanded configuration.'

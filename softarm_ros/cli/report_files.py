@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.coordinates import not_bending
 from softarm_ros.runtime.run_record import RunRecord
 
 PAGE, SUMMARY, DATA = 'index.html', 'summary.json', 'data.csv'
@@ -77,9 +78,14 @@ def _finite(value: Any) -> Any:
 
 
 def write_samples(record: RunRecord, file: Path) -> None:
-    """Write one row per control cycle; column names state units, empty cells: no measurement."""
+    """
+    Write one row per control cycle; column names state units, empty cells: no measurement.
+
+    A configuration coordinate that is no bending has its SI unit; the model names it.
+    """
     s, info = record.samples, record.info
-    unit = info.actuator_unit
+    unit, effort_unit = info.actuator_unit, info.effort_unit.replace(' ', '_')
+    other = {info.configuration_names[k] for k in not_bending(info.configuration_names)}
     header = [
         'time_s',
         'phase',
@@ -89,10 +95,13 @@ def write_samples(record: RunRecord, file: Path) -> None:
         *[f'true_tip_{a}_m' for a in 'xyz'],
         'error_m',
         'measured_error_m',
-        *[f'{name}_rad' for name in info.configuration_names],
+        *[
+            f'configuration_{name}' if name in other else f'{name}_rad'
+            for name in info.configuration_names
+        ],
         *[f'{name}_command_{unit}' for name in info.actuator_names],
         *[f'{name}_position_{unit}' for name in info.actuator_names],
-        *[f'{name}_effort_N' for name in info.actuator_names],
+        *[f'{name}_effort_{effort_unit}' for name in info.actuator_names],
     ]
     numbers = np.column_stack(
         [

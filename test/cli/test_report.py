@@ -105,6 +105,19 @@ def test_samples_file_has_every_row_with_units_and_gaps(report):
         np.testing.assert_allclose(found, values, rtol=1e-8, atol=1e-12)
 
 
+def test_columns_of_other_arms_state_their_units(tmp_path):
+    record = circle_record()
+    names = ('near_bend_x', 'near_bend_y', 'near_elongation', 'far_tension')
+    info = replace(record.info, configuration_names=names, effort_unit='N m')
+    page = write_report(replace(record, info=info), tmp_path)
+    columns = (tmp_path / 'data.csv').read_text(encoding='utf-8').splitlines()[0].split(',')
+    assert {'near_bend_x_rad', 'configuration_near_elongation', 'configuration_far_tension'} < {
+        *columns
+    }
+    assert 'distal_240_effort_N_m' in columns
+    assert 'all actuators [N m]' in page.read_text(encoding='utf-8')
+
+
 @pytest.mark.parametrize(
     ('name', 'colours'),
     [

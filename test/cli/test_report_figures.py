@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import sys
+from dataclasses import replace
 from pathlib import Path
 
 import matplotlib
@@ -16,10 +17,12 @@ from report_cases import (
     circle_record,
 )
 
+from softarm_ros.cli import report_figures
 from softarm_ros.cli.report_comparison_figures import (
     mean_error_figure,
 )
 from softarm_ros.cli.report_figures import (
+    actuators_figure,
     angle_and_direction,
     configuration_figure,
     lap_starts,
@@ -52,6 +55,49 @@ def test_direction_is_unwrapped_and_blank_when_nearly_straight():
     shown_rows = np.isfinite(direction)
     assert np.count_nonzero(shown_rows) == 179
     np.testing.assert_allclose(direction[shown_rows], phi[shown_rows], atol=1e-9)
+
+
+def of_an_arm_with(configuration_names, effort_unit):
+    record = circle_record((0.001,))
+    names = dict(configuration_names=configuration_names, effort_unit=effort_unit)
+    return replace(record, info=replace(record.info, **names))
+
+
+@pytest.fixture
+def saved(monkeypatch, tmp_path):
+    """Figures, before they are written."""
+    figures = []
+    kept = report_figures.save
+    monkeypatch.setattr(
+        report_figures, 'save', lambda figure, file: figures.append(figure) or kept(figure, file)
+    )
+    return figures
+
+
+def test_coordinates_that_are_no_bending_are_not_drawn_in_degrees(saved, tmp_path):
+    mixed = ('near_bend_x', 'near_bend_y', 'near_elongation', 'far_tension')
+    for names in (mixed, ('a_tension', 'b_tension', 'c_tension', 'd_tension')):
+        record = of_an_arm_with(names, 'N')
+        configuration_figure(record, tmp_path / 'figure.png')
+        *bending, other = saved[-1].axes
+        assert [ax.get_ylabel().split()[-1] for ax in bending] == ['[deg]', '[deg]'][
+            : len(bending)
+        ]
+        assert len(bending) == (2 if names is mixed else 0)
+        assert other.get_ylabel() == 'coordinates [SI unit]'
+        drawn = [line.get_ydata() for line in other.lines]
+        first = 2 if names is mixed else 0
+        np.testing.assert_array_equal(np.transpose(drawn), record.samples.configuration[:, first:])
+
+
+@pytest.mark.parametrize(('unit', 'shown', 'factor'), [('Pa', 'kPa', 1e-3), ('N m', 'N m', 1.0)])
+def test_efforts_are_drawn_in_their_unit(saved, tmp_path, unit, shown, factor):
+    record = of_an_arm_with(circle_record().info.configuration_names, unit)
+    actuators_figure(record, tmp_path / 'figure.png')
+    effort = saved[-1].axes[-1]
+    assert effort.get_ylabel() == f'effort [{shown}]'
+    drawn = np.transpose([line.get_ydata() for line in effort.lines])
+    np.testing.assert_allclose(drawn, factor * record.samples.effort)
 
 
 def test_measured_lines_cross_empty_rows_and_break_at_drop_outs():
