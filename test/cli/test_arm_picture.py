@@ -259,3 +259,13 @@ def test_a_name_that_is_neither_a_rig_nor_a_bag_is_refused(command, tmp_path, mo
     assert refused.exit_code != 0
     said = f'{refused.stderr}{refused.exception}'
     assert "unknown rig 'mondai'" in said and 'or the folder of a recording' in said
+
+
+def test_options_without_effect_on_a_picture_are_refused(tmp_path):
+    output = str(tmp_path / 'arm.png')
+    refused = CliRunner().invoke(
+        app, ['render', 'cable_arm', '--output', output, '--seconds', '4']
+    )
+    assert refused.exit_code != 0
+    said = f'{refused.stderr}{refused.exception}'
+    assert '--seconds 4: a picture has no duration' in said

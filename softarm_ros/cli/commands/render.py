@@ -11,6 +11,8 @@ from softarm_ros.cli.options import SetOption, command_app
 
 app = command_app()
 
+_ANIMATION_S = 6.0
+
 
 @app.command(
     epilog='Examples:  softarm render pam_arm --output pam.png   |   '
@@ -33,9 +35,13 @@ def render(
         typer.Option(metavar='NAME|FILE', help='Trajectory of the rig, or a YAML file.'),
     ] = None,
     seconds: Annotated[
-        float, typer.Option(min=0.2, max=600.0, help='Duration of an animation.')
-    ] = 6.0,
-    seed: Annotated[int, typer.Option(min=0, help='Seed of every random number.')] = 0,
+        float | None,
+        typer.Option(min=0.2, max=600.0, help='Duration of an animation; 6 s by default.'),
+    ] = None,
+    seed: Annotated[
+        int | None,
+        typer.Option(min=0, help='Seed of every random number of a simulated run; 0 by default.'),
+    ] = None,
     rig: Annotated[
         str | None,
         typer.Option(metavar='RIG', help='Rig for the bag, instead of the recorded one.'),
@@ -54,10 +60,14 @@ def render(
 
     check_output(output)
     require_writable(output)
+    if seconds is not None and output.suffix.lower() == '.png':
+        raise UsageError(f'--seconds {seconds:g}: a picture has no duration; drop --seconds')
     folder = Path(what).expanduser()
     if is_bag(folder):
         if trajectory is not None:
             raise UsageError(f'--trajectory {trajectory}: a bag already holds its trajectory')
+        if seed is not None:
+            raise UsageError(f'--seed {seed}: a bag already holds its run; drop --seed')
         arm, which = rig_of_bag(folder, rig, settings)
         typer.echo(f'rig: {which}')
         motion = film_of_bag(folder, arm)
@@ -65,5 +75,5 @@ def render(
             typer.echo(f'{folder}: {note}')
     else:
         arm = rig_without_bag(what, rig, settings)
-        motion = film(arm, trajectory, seed)
-    typer.echo(f'picture: {write(arm, motion, output, seconds)}')
+        motion = film(arm, trajectory, seed or 0)
+    typer.echo(f'picture: {write(arm, motion, output, seconds or _ANIMATION_S)}')

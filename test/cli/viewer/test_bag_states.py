@@ -9,8 +9,10 @@ import pytest
 pytest.importorskip('rosbags', reason='needs rosbags')
 
 from rosbags.typesys import Stores, get_typestore
+from typer.testing import CliRunner
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.main import app
 from softarm_ros.cli.recorded_rig import rig_of_bag
 from softarm_ros.cli.viewer.bag_states import BagStates
 from softarm_ros.models.led_to_tip import configuration_at_tip
@@ -141,6 +143,16 @@ def test_a_bag_without_tips_or_configurations_names_the_missing_topic(tmp_path, 
     for topic, what in (('tip/pose', 'tips'), ('configuration/command', 'configurations')):
         with pytest.raises(UsageError, match=f'{what} on .*{topic} to draw'):
             film_of_bag(without(topic), rig)
+
+
+@pytest.mark.parametrize('option', [('--seed', '0'), ('--trajectory', 'line')])
+def test_render_refuses_options_of_a_simulated_run_for_a_bag(tmp_path, rig, option):
+    bag = write(tmp_path / 'bag', rig)
+    refused = CliRunner().invoke(
+        app, ['render', str(bag), '--output', str(tmp_path / 'a.png'), *option]
+    )
+    assert refused.exit_code != 0
+    assert f'{" ".join(option)}: a bag' in f'{refused.stderr}{refused.exception}'
 
 
 def test_a_bag_is_read_as_a_motion_and_rendered(tmp_path, rig):
