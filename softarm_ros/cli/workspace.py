@@ -23,6 +23,7 @@ _REPORTED = 2_000  # samples between two reports of the progress
 _DRAWN = 60_000
 _CELL_M = 0.004
 _TRIED = 20
+_DOTS_AREA = 10_000.0  # of all dots of a picture together [pt^2]
 
 
 @dataclass(frozen=True)
@@ -114,12 +115,17 @@ def draw_workspace(rig: Rig, workspace: Workspace, path: Path) -> Path:
 
     tips = 1e3 * workspace.tips[:_DRAWN]
     use = workspace.use[:_DRAWN]
+    length = 1e3 * rig.model().rest_length_m
     figure = new_figure(3.8)
     side, above = figure.subplots(1, 2)
     slab = np.abs(tips[:, 1]) < 0.25 * np.abs(tips[:, 0]) + 1e3 * _CELL_M
     _scatter(side, np.stack([tips[slab, 0], tips[slab, 2]]), use[slab], ('x', 'z'))
     shown = _scatter(above, tips[:, :2].T, use, ('x', 'y'))
-    side.plot([0.0, 0.0], [0.0, 1e3 * rig.model().rest_length_m], color='black', linewidth=2.0)
+    side.plot([0.0, 0.0], [0.0, length], color='black', linewidth=2.0)
+    # Few tips span little: the axes contain the arm, bent to any side.
+    wide = 1.05 * max(float(np.abs(tips[:, :2]).max()), 0.5 * length)
+    side.set_xlim(-wide, wide)
+    above.set(xlim=(-wide, wide), ylim=(-wide, wide))
     figure.colorbar(shown, ax=above, label='largest share of a limit used', shrink=0.8)
     side.set_title('side, tips near y = 0\nblack: the arm at rest', fontsize=8.0)
     above.set_title('from above', fontsize=8.0)
@@ -133,4 +139,7 @@ def _scatter(axes: Axes, points: Array, use: Array, names: tuple[str, str]) -> P
     axes.set_aspect('equal')
     axes.set_xlabel(f'{names[0]} [mm]')
     axes.set_ylabel(f'{names[1]} [mm]')
-    return axes.scatter(points[0], points[1], c=use, s=1.0, cmap='viridis', linewidths=0.0)
+    area = float(np.clip(_DOTS_AREA / max(len(use), 1), 1.0, 20.0))  # few dots must be visible
+    return axes.scatter(
+        points[0], points[1], c=use, s=area, cmap='viridis', vmin=0.0, vmax=1.0, linewidths=0.0
+    )

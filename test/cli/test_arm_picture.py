@@ -10,12 +10,14 @@ import pytest
 from PIL import Image
 from typer.testing import CliRunner
 
+from softarm_ros.cli import report_plotting
 from softarm_ros.cli.arm_picture import SNAPSHOTS, draw_moment, draw_moments, sections_of, set_axes
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.main import app
 from softarm_ros.cli.motion import Motion, film, film_of_bag
 from softarm_ros.cli.render import frames, render
 from softarm_ros.cli.report_plotting import PALETTE, new_figure
+from softarm_ros.cli.workspace import draw_workspace, sample_workspace
 from softarm_ros.nodes.bag_writer import BagError
 from softarm_ros.rigs.loader import load_rig
 
@@ -259,6 +261,24 @@ def test_a_name_that_is_neither_a_rig_nor_a_bag_is_refused(command, tmp_path, mo
     assert refused.exit_code != 0
     said = f'{refused.stderr}{refused.exception}'
     assert "unknown rig 'mondai'" in said and 'or the folder of a recording' in said
+
+
+def test_a_workspace_of_one_tip_is_a_picture_of_the_arm_and_no_strip(tmp_path, rig, monkeypatch):
+    figures = []
+    kept = report_plotting.save
+    monkeypatch.setattr(
+        report_plotting, 'save', lambda figure, file: figures.append(figure) or kept(figure, file)
+    )
+    few = sample_workspace(rig, 1, seed=0)
+    draw_workspace(rig, few, tmp_path / 'few.png')
+    side, above, _ = figures[0].axes
+    length_mm = 1e3 * rig.model().rest_length_m
+    for ax in (side, above):
+        assert np.ptp(ax.get_xlim()) >= length_mm and np.ptp(ax.get_ylim()) >= length_mm
+        for (low, high), values in zip(
+            (ax.get_xlim(), ax.get_ylim()), ax.collections[0].get_offsets().T
+        ):
+            assert np.all((low < values) & (values < high))
 
 
 def test_options_without_effect_on_a_picture_are_refused(tmp_path):
