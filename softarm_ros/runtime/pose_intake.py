@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
+from types import NoneType
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from softarm_ros.control.controller import AnswerError
-from softarm_ros.control.estimator import SECTION, TIP, Estimate, Estimator
+from softarm_ros.control.estimator import (
+    SECTION,
+    TIP,
+    Estimate,
+    Estimator,
+    Health,
+    Innovations,
+    TipLoad,
+)
 from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.measurement_frame import FramePairing, MeasurementFrame
-from softarm_ros.geometry.answers import described, has_floats, misfit
+from softarm_ros.geometry.answers import described, has_finite_floats, has_floats, misfit
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.sightings import BodySighting, PointSighting, Sighting
 from softarm_ros.runtime.loop import PoseSample
@@ -21,6 +31,15 @@ if TYPE_CHECKING:
     from softarm_ros.plant.plant import Plant
 
 _BASE = 'base'
+_ROUNDING_S = 1e-6  # of a stamp that an estimator has computed in another way
+# Fields of an estimate that are reported; a wrong one would end the process of the loop.
+_KINDS: dict[str, tuple[type, ...]] = {
+    'measured_s': (float, int),
+    'health': (Health,),
+    'reason': (str,),
+    'innovations': (Innovations, NoneType),
+    'tip_load': (TipLoad, NoneType),
+}
 
 
 class PoseIntake:
@@ -46,6 +65,7 @@ class PoseIntake:
     def __init__(self, watch: FeedbackWatch, frames: FramePairing, estimator: Estimator) -> None:
         self.watch, self.frames, self.estimator = watch, frames, estimator
         self.newest: Estimate | None = None
+        self._first_s = math.inf  # oldest stamp that the estimator has received
 
     def on_tip(self, now_s: float, stamp_ns: int, frame_id: str, position: Array) -> str | None:
         """
@@ -98,7 +118,7 @@ class PoseIntake:
                 refused.append(wrong)
         if not points:
             return '; '.join(refused) or 'no point along the arm'
-        return self.estimator.observe(Sighting(seen.stamp_ns, _BASE, (), tuple(points)))
+        return self._observe(Sighting(seen.stamp_ns, _BASE, (), tuple(points)))
 
     def on_actuators(self, now_s: float, actuation: Array) -> None:
         """Take the measured actuation (m,), without pretension."""
@@ -115,13 +135,13 @@ class PoseIntake:
         frame = self.frames.take(now_s, wait=wait)
         for other in self.frames.take_others(now_s):
             if self.estimator.predicts:  # older poses tell it how the arm moves
-                self.estimator.observe(sighting_of(other))
+                self._observe(sighting_of(other))
         if frame is not None:
-            self.estimator.observe(sighting_of(frame))
+            self._observe(sighting_of(frame))
         estimate = self.estimator.estimate(now_s)
         if estimate is None:
             return None
-        self._check(estimate)
+        self._check(now_s, estimate)
         self.newest = estimate
         if self.frames.counts.handed_out == 0:
             return None  # known from the actuators alone: reported, but not used to drive
@@ -148,18 +168,47 @@ class PoseIntake:
     def _named(self) -> str:
         return f'estimator {type(self.estimator).__name__}'
 
-    def _check(self, estimate: object) -> None:
-        """Raise AnswerError for an invalid estimate; the loop rejects one that is not finite."""
+    def _observe(self, sighting: Sighting) -> str | None:
+        self._first_s = min(self._first_s, 1e-9 * sighting.stamp_ns)
+        return self.estimator.observe(sighting)
+
+    def _check(self, now_s: float, estimate: object) -> None:
+        """Raise AnswerError for an invalid estimate."""
         if not isinstance(estimate, Estimate):
             found = type(estimate).__name__
             raise AnswerError(f'{self._named} returned {found}; expected an Estimate or None')
-        if not has_floats(estimate.tip, (4, 4)):
-            raise AnswerError(misfit(self._named, 'tip', estimate.tip, '4 x 4'))
+        tip = estimate.tip
+        if not (has_floats(tip, (4, 4)) and np.isfinite(tip[:3, 3]).all()):
+            raise AnswerError(misfit(self._named, 'tip', tip, '4 x 4, with a finite position,'))
         seen = estimate.configuration
         if seen is not None and not has_floats(seen, np.shape(seen)[:1]):
             raise AnswerError(
                 f'{self._named} returned configuration {described(seen)}; expected as many '
                 'numbers, float64, as the model has, or None'
+            )
+        covariance = estimate.tip_covariance
+        if covariance is not None and not has_finite_floats(covariance, (6, 6)):
+            raise AnswerError(misfit(self._named, 'tip_covariance', covariance, '6 x 6 finite'))
+        for name, kind in _KINDS.items():
+            value = getattr(estimate, name)
+            if not isinstance(value, kind):
+                expected = ' or '.join(one.__name__.removesuffix('Type') for one in kind)
+                raise AnswerError(
+                    f'{self._named} returned {name} {described(value)}; expected {expected}'
+                )
+        stamp_s = estimate.stamp_s
+        first_s = min(self._first_s, now_s) - _ROUNDING_S  # the first stamp may lie ahead a little
+        last_s = now_s + self.watch.max_ahead_s
+        # The tip is compared with the reference at this time: a wrong one moves the arm elsewhere.
+        if not (isinstance(stamp_s, (float, int)) and math.isfinite(stamp_s)):
+            raise AnswerError(
+                f'{self._named} returned stamp_s {described(stamp_s)}; expected a time [s]'
+            )
+        if not first_s <= stamp_s <= last_s:
+            raise AnswerError(
+                f'{self._named} returned stamp_s {stamp_s:.6f} s; expected the present time, '
+                f'{now_s:.6f} s, or that of a measurement, none of which is older than '
+                f'{first_s + _ROUNDING_S:.6f} s'
             )
 
     def _follow_clock(self, now_s: float) -> None:
@@ -173,6 +222,7 @@ class PoseIntake:
             self.watch.forget_stamps()
             self.frames.forget()
             self.estimator.reset()
+            self._first_s = math.inf
 
 
 def sighting_of(frame: MeasurementFrame) -> Sighting:

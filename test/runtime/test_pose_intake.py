@@ -1,10 +1,14 @@
 """From measured frames to the sightings that estimators get: every pose once."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
+from softarm_ros.control.controller import AnswerError
 from softarm_ros.control.estimator import Health
 from softarm_ros.control.estimators import direct
+from softarm_ros.control.estimators.direct import Direct
 from softarm_ros.control.measurement_frame import MeasurementFrame
 from softarm_ros.geometry.sightings import PointSighting, Sighting
 from softarm_ros.rigs.loader import load_rig
@@ -250,3 +254,72 @@ def test_invalid_sections_do_not_block_later_ones(wrong):
         intake.take(now)
     assert intake.frames.counts.complete == 100
     assert intake.frames.problem() is None
+
+
+class Wrong(Direct):
+    """An estimator whose estimates differ from those of `direct` in some fields."""
+
+    def __init__(self, model, **fields):
+        super().__init__(model)
+        self._fields = fields
+
+    def estimate(self, now_s):
+        right = super().estimate(now_s)
+        return right and replace(right, **self._fields)
+
+
+@pytest.mark.parametrize(
+    ('fields', 'message'),
+    [
+        ({'stamp_s': np.nan}, r'stamp_s nan \(float\); expected a time'),
+        ({'stamp_s': None}, 'stamp_s None; expected a time'),
+        ({'stamp_s': 0.0}, 'stamp_s 0.000000 s; expected the present time, 100.010000 s, or that'),
+        ({'stamp_s': 200.0}, 'stamp_s 200.000000 s; .* none of which is older than 100.000000 s'),
+        ({'health': 'ok'}, r"health 'ok' \(str\); expected Health"),
+        ({'innovations': 3.0}, r'innovations 3.0 \(float\); expected Innovations or None'),
+        ({'tip_load': 3.0}, r'tip_load 3.0 \(float\); expected TipLoad or None'),
+        (
+            {'tip_covariance': np.eye(3)},
+            r'tip_covariance \[\[1.0, .* 6 x 6 finite numbers, float64',
+        ),
+        ({'tip': np.full((4, 4), np.nan)}, r'tip \[\[nan.* 4 x 4, with a finite position'),
+    ],
+)
+def test_estimate_with_a_wrong_field_is_refused(fields, message):
+    rig = load_rig('cable_arm')
+    frame, model = frame_of(rig)
+    intake = build_pose_intake(rig, model)
+    intake.estimator = Wrong(model, **fields)
+    intake.on_sections(100.01, 100_000_000_000, 'base', frame.section_tips)
+    intake.on_tip(100.01, 100_000_000_000, 'base', frame.position)
+    with pytest.raises(AnswerError, match=f'estimator Wrong returned {message}'):
+        intake.take(100.01)
+
+
+@pytest.mark.parametrize('stamp_s', [100.0, 100.01, np.float64(100.0)])
+def test_estimate_of_now_or_of_a_measurement_is_used(stamp_s):
+    rig = load_rig('cable_arm')
+    frame, model = frame_of(rig)
+    intake = build_pose_intake(rig, model)
+    intake.estimator = Wrong(model, stamp_s=stamp_s)
+    intake.on_sections(100.01, 100_000_000_000, 'base', frame.section_tips)
+    intake.on_tip(100.01, 100_000_000_000, 'base', frame.position)
+    assert intake.take(100.01)[0].stamp_s == stamp_s
+
+
+@pytest.mark.parametrize('kind', ['direct', 'filter', 'window'])
+@pytest.mark.parametrize('ahead_s', [-0.15, 0.0, 0.04])
+def test_first_pose_is_used_if_its_stamp_is_a_little_late_or_ahead(kind, ahead_s):
+    rig = load_rig('cable_arm_single', [f'estimator.kind={kind}'])
+    model = rig.model()
+    posture = model.posture_of(model.rest_configuration)
+    tips = np.array(posture.section_tips)
+    intake = build_pose_intake(rig, model)
+    for k in range(3):
+        now = 100.0 + 0.01 * k
+        stamp_ns = round(1e9 * (now + ahead_s))
+        intake.estimator.command(now, posture)
+        intake.on_sections(now, stamp_ns, 'base', tips)
+        intake.on_tip(now, stamp_ns, 'base', tips[-1, :3, 3])
+        pose, _ = intake.take(now)
+        np.testing.assert_allclose(pose.position, tips[-1, :3, 3], atol=1e-6)
