@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import wraps
 from importlib import import_module
+from inspect import signature
 from typing import Any
 
 from softarm_ros.geometry.configs import ConfigBlock
@@ -89,6 +91,8 @@ class Part:
         """
         Import and return the builder of this part for a role.
 
+        The builder raises PartError if its function does not take the arguments of the role.
+
         Raises
         ------
         PartError
@@ -104,5 +108,19 @@ class Part:
         found = getattr(import_module(module), function, None)
         if not callable(found):
             raise PartError(f'part {self.name}: {module} has no function {function!r}')
-        build: Callable[..., Any] = found
+
+        # Otherwise, the TypeError would come from the caller, and not name the part.
+        @wraps(found)
+        def build(*arguments: Any, **named: Any) -> Any:
+            taken = signature(found)
+            try:
+                taken.bind(*arguments, **named)
+            except TypeError as error:
+                raise PartError(
+                    f'part {self.name}: {module}:{function}{taken}, builder of the role {role!r}, '
+                    f'does not take the {len(arguments) + len(named)} arguments of this role: '
+                    f'{error}; docs/parts.md lists them'
+                ) from None
+            return found(*arguments, **named)
+
         return build

@@ -129,6 +129,22 @@ def test_missing_builder_function_is_named():
         part.builder('cables')
 
 
+def takes_two(config, model):
+    return config, model
+
+
+def test_builder_that_does_not_take_the_arguments_of_its_role_is_named():
+    part = Part('estimator', 'x', Empty, {'estimator': f'{__name__}:takes_two'}, 'summary')
+    build = part.builder('estimator')
+    assert build(1, model=2) == (1, 2)
+    message = (
+        rf"estimator\.x: {__name__}:takes_two\(config, model\), builder of the role 'estimator', "
+        'does not take the 3 arguments of this role: too many positional arguments'
+    )
+    with pytest.raises(PartError, match=message):
+        build(1, 2, 3)
+
+
 def test_fields_of_a_part_have_type_default_and_unit():
     rows = {row.name: row for row in fields_of(find_part('model', 'cosserat').config)}
     steps = rows['steps']

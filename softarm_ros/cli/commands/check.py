@@ -52,6 +52,7 @@ def check(
 
 def _build_model(name: str, rig: Rig) -> None:
     """Raise RigError if the default model refuses the arm, or a part of another package fails."""
+    from softarm_ros.geometry.parts import PartError
     from softarm_ros.models.arm_model import ModelError
     from softarm_ros.rigs.loader import RigError
     from softarm_ros.runtime.part_failure import failure_text, part_at_fault
@@ -61,6 +62,8 @@ def _build_model(name: str, rig: Rig) -> None:
         rig.model()
     except ModelError as error:
         raise RigError(name, f'model = {rig.default_model!r}: {error}') from error
+    except PartError as error:
+        raise RigError(name, str(error)) from error
     except Exception as error:
         if isinstance(error, RigError) or not part_at_fault(error):
             raise
