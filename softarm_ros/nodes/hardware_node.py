@@ -22,6 +22,7 @@ from softarm_ros.nodes.node_parameters import (
 from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.runtime.addresses import NoDevicesYetError
+from softarm_ros.runtime.part_failure import failure_text, part_at_fault
 
 RETRY_S = 0.25
 LOOK_S = 1.0  # between two looks at the addresses of the devices
@@ -171,9 +172,12 @@ class HardwareNode(SelfPaced, LifecycleNode):
         self._release()
 
     def _failed(self, error: Exception) -> TransitionCallbackReturn:
-        """Log the traceback of a defect, which rclpy does not do; `on_error` follows."""
-        self.get_logger().error(''.join(traceback.format_exception(error)))
-        self._failure = f'failed: {error!r}'
+        """Log the traceback of a defect of ours, which rclpy does not do; `on_error` follows."""
+        if part_at_fault(error):
+            self._failure = failure_text(error)
+        else:
+            self.get_logger().error(''.join(traceback.format_exception(error)))
+            self._failure = f'failed: {error!r}'
         return TransitionCallbackReturn.ERROR
 
     def _release(self) -> None:

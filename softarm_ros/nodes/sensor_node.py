@@ -30,6 +30,7 @@ from softarm_ros.runtime.arm_assembly import (
     sensor_config,
 )
 from softarm_ros.runtime.marker_expectation import MarkerExpectation
+from softarm_ros.runtime.part_failure import failure_text, part_at_fault
 
 TICK_S = 0.1
 READ_S = 0.05
@@ -150,7 +151,14 @@ class SensorNode(HardwareNode):
             sensor = self._sensor
             if sensor is None:
                 return
-            for sighting in sensor.read(READ_S):
+            try:
+                seen = sensor.read(READ_S)
+            except Exception as error:
+                if not part_at_fault(error):
+                    raise
+                self._reading_failed = failure_text(error)
+                return
+            for sighting in seen:
                 if self.active:
                     self._publish(sighting)
 
@@ -186,7 +194,8 @@ class SensorNode(HardwareNode):
         return found
 
     def _on_failure(self, error: Exception) -> None:
-        self._reading_failed = f'{type(error).__name__}: {error}'
+        whose = f'sensor {type(self._sensor).__name__}'
+        self._reading_failed = f'{whose}: {type(error).__name__}: {error}'
 
     def turn(self, now_s: float) -> None:
         """Report the health of the sensor; end the process if reading has failed."""

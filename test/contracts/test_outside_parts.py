@@ -238,6 +238,35 @@ with NodeProcesses([alone]):
     assert heard == '? stop'
 
 
+@pytest.mark.parametrize(
+    ('fails', 'message'),
+    [
+        (
+            'open',
+            'sensor: part sensors.lab_peephole (Peephole.open, '
+            "peephole.py:25) failed: KeyError: 'lens' (traceback: ",
+        ),
+        (
+            'read',
+            'sensor: lab_peephole: reading failed: part sensors.lab_peephole (Peephole.read, '
+            "peephole.py:29) failed: KeyError: 'frame' (traceback: ",
+        ),
+        ('poses', 'sensor: lab_peephole: reading failed: sensor Peephole: ValueError: transforms'),
+    ],
+)
+def test_the_node_of_an_outside_sensor_that_fails_names_it_in_its_last_line(lab, fails, message):
+    pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+    run, rig = lab
+    block = 'rate_hz: 100, base_from: sensor, bodies: [{name: tip, section: only}]'
+    settings = json.dumps(f'sensors={{lab_peephole: {{fails: {fails}, {block}}}}}')
+    parameters = {'rig': rig, 'sensor': 'lab_peephole', 'settings': settings, 'twin_check_s': 0.0}
+    given = [word for name, value in parameters.items() for word in ('-p', f'{name}:={value}')]
+    done = run('-m', 'softarm_ros.nodes.sensor_node', '--ros-args', *given)
+    assert done.returncode == 1
+    assert message in done.stderr.splitlines()[-1]
+    assert ('Traceback' in done.stderr) == (fails == 'poses')
+
+
 def test_the_outside_driver_moves_the_arm_through_emulated_winches(lab):
     code = """
 import tempfile
