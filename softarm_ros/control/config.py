@@ -10,6 +10,8 @@ from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PartBlock, Po
 
 # A longer one would stop no arm; most likely it was given in milliseconds.
 Timeout = Annotated[float, Field(gt=0.0, le=60.0)]
+# Likewise in millimetres.
+WatchedDistance = Annotated[float, Field(gt=0.0, le=10.0)]
 
 
 class EstimatorConfig(PartBlock):
@@ -42,34 +44,34 @@ class TrackerConfig(PartBlock):
 class FeedbackWatchConfig(ConfigBlock):
     """Limits beyond which measured poses are not trusted."""
 
-    max_age_s: Positive = Field(
+    max_age_s: Timeout = Field(
         default=0.2, description='largest age of a time stamp when its pose arrives'
     )
-    max_ahead_s: Positive = Field(
+    max_ahead_s: Timeout = Field(
         default=0.05, description='largest time by which a time stamp may lie in the future'
     )
-    max_refused_s: Positive = Field(
+    max_refused_s: Timeout = Field(
         default=0.1, description='longest time for which consecutive poses may be refused'
     )
-    sections_timeout_s: Positive = Field(
+    sections_timeout_s: Timeout = Field(
         default=1.0, description='longest time for which tips may arrive without their sections'
     )
-    frozen_s: Positive = Field(
+    frozen_s: Timeout = Field(
         default=0.05,
         description='longest time for which poses may repeat while the command moves the tip',
     )
     frozen_resolution_m: NonNegative = Field(
         default=1e-6, description='poses that differ by less count as repeated'
     )
-    frozen_motion_m: Positive = Field(
+    frozen_motion_m: WatchedDistance = Field(
         default=0.001,
         description='smallest commanded motion of the tip for which poses must change',
     )
     response_s: NonNegative = Field(
-        default=0.05, description='response time of the arm to a command'
+        default=0.05, le=60.0, description='response time of the arm to a command'
     )
-    window_s: Positive = Field(default=0.5, description='time over which drift is measured')
-    max_drift_m: Positive = Field(
+    window_s: Timeout = Field(default=0.5, description='time over which drift is measured')
+    max_drift_m: WatchedDistance = Field(
         default=0.02, description='largest change of measured less model tip within the window'
     )
     drift_share: float = Field(
@@ -78,15 +80,15 @@ class FeedbackWatchConfig(ConfigBlock):
         lt=1.0,
         description="share of the model's motion that is added to the allowed drift",
     )
-    max_model_error_m: Positive = Field(
+    max_model_error_m: WatchedDistance = Field(
         default=0.1, description='largest distance between measured and model tip'
     )
-    max_rest_error_m: Positive | None = Field(
+    max_rest_error_m: WatchedDistance | None = Field(
         default=None,
         description="the same limit at the model's rest position; it grows by a metre for each "
         'metre away from there, up to max_model_error_m',
     )
-    max_tracking_error_m: Positive = Field(
+    max_tracking_error_m: WatchedDistance = Field(
         default=0.05, description='largest distance between tip and reference while tracking'
     )
 
@@ -94,11 +96,11 @@ class FeedbackWatchConfig(ConfigBlock):
 class PressureWatchConfig(ConfigBlock):
     """Limits beyond which a chamber does not follow its commanded pressure."""
 
-    response_s: Positive = Field(description='response time of the drives to a command')
+    response_s: Timeout = Field(description='response time of the drives to a command')
     max_error_Pa: Positive = Field(
         description='largest difference between measured and expected pressure'
     )
-    lasting_s: Positive = Field(
+    lasting_s: Timeout = Field(
         default=0.2,
         description='time for which the error of every reading must exceed max_error_Pa',
     )
@@ -121,7 +123,7 @@ class SupervisorConfig(ConfigBlock):
     hold_timeout_s: Timeout = Field(
         default=5.0, description='wall clock; a simulation that is held for longer is a fault'
     )
-    max_pose_jump_m: Positive = Field(
+    max_pose_jump_m: WatchedDistance = Field(
         default=0.05, description='largest distance between consecutive poses'
     )
     feedback_watch: FeedbackWatchConfig = FeedbackWatchConfig()

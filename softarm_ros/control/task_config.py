@@ -7,7 +7,7 @@ from typing import Literal
 from pydantic import Field, model_validator
 
 from softarm_ros.control.trajectory_config import Point
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, ConfigBlock, NonNegative, Positive
 
 GripperAction = Literal['open', 'close', 'hold']
 _KINDS = ('position_m', 'attitude_deg', 'dwell_s', 'gripper')
@@ -19,7 +19,7 @@ class TaskStep(ConfigBlock):
     position_m: Point | None = Field(
         default=None, description='position of the tip, base frame; reached along a straight line'
     )
-    attitude_deg: tuple[Finite, ...] | None = Field(
+    attitude_deg: tuple[Angle, ...] | None = Field(
         default=None, description='phi and theta of every section, from base to tip'
     )
     dwell_s: NonNegative | None = Field(default=None, description='duration of a stop')

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite
+from softarm_ros.geometry.configs import Angle, ConfigBlock, Finite
 
 MAX_DISTANCE_M = 100.0  # of a target from the base; a larger one is a wrong unit
 MIN_SPACING_M = 1e-6
@@ -68,7 +68,7 @@ class CircleConfig(TrajectoryBase):
     center: Point
     radius: Size
     normal: Normal = (0.0, 0.0, 1.0)
-    start_angle_deg: Finite = 0.0
+    start_angle_deg: Angle = 0.0
     closed: Literal[True] = True
 
 
@@ -94,7 +94,7 @@ class SquareConfig(TrajectoryBase):
     center: Point
     side: Size
     normal: Normal = (0.0, 0.0, 1.0)
-    start_angle_deg: Finite = Field(default=45.0, description='direction of the first corner')
+    start_angle_deg: Angle = Field(default=45.0, description='direction of the first corner')
     closed: Literal[True] = True
 
 
@@ -105,7 +105,7 @@ class CardioidConfig(TrajectoryBase):
     center: Point
     size: Size
     normal: Normal = (0.0, 0.0, 1.0)
-    start_angle_deg: Finite = 0.0
+    start_angle_deg: Angle = 0.0
     closed: Literal[True] = True
 
 

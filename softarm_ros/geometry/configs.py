@@ -19,6 +19,8 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 PoseRate = Annotated[float, Field(ge=0.1, le=1e4)]  # poses per second
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+# In degrees, of a direction or a turn; more than two revolutions are a mistake.
+Angle = Annotated[float, Field(ge=-720.0, le=720.0)]
 TOPIC_NAME = r'^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$'
 _LABEL = re.compile(r'[a-z0-9_]([a-z0-9_-]{0,61}[a-z0-9_])?', re.IGNORECASE)
 _LONGEST_NAME = 253

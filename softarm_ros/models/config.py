@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, ConfigBlock, Finite, NonNegative, Positive
 
 ModelName = Literal['constant_curvature', 'cable_statics']
 MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature', 'cable_statics')
@@ -36,7 +36,7 @@ class SectionConfig(ConfigBlock):
         default=0.0,
         description='distance from the backbone at which cables of later sections pass through',
     )
-    rest_bend_deg: tuple[Finite, Finite] = Field(
+    rest_bend_deg: tuple[Angle, Angle] = Field(
         default=(0.0, 0.0), description='bending vector with all contractions zero'
     )
     bend_per_moment_rad_N_m: NonNegative = Field(
@@ -54,7 +54,7 @@ class BendConfig(ConfigBlock):
 
     section: str
     gain_rad_m: NonNegative = Field(description='bending per contraction')
-    angle_deg: Finite = Field(description='direction in which it bends, from the x axis')
+    angle_deg: Angle = Field(description='direction in which it bends, from the x axis')
 
 
 class CableConfig(ConfigBlock):

@@ -8,7 +8,14 @@ import numpy as np
 from pydantic import Field, model_validator
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PoseRate, Positive
+from softarm_ros.geometry.configs import (
+    Angle,
+    ConfigBlock,
+    Finite,
+    NonNegative,
+    PoseRate,
+    Positive,
+)
 from softarm_ros.geometry.sightings import Place
 
 BASE = 'base'
@@ -58,7 +65,7 @@ class SeenPoint(ConfigBlock):
 class SeenBody(SeenPoint):
     """A rigid body of markers, or a coil, that a sensor reports as a pose."""
 
-    turn_deg: Vector = Field(
+    turn_deg: tuple[Angle, Angle, Angle] = Field(
         default=(0.0, 0.0, 0.0),
         description='rotation vector from the frame of the cross-section to that of the body',
     )

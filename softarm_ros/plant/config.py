@@ -13,7 +13,14 @@ from pydantic import (
     field_validator,
 )
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PartBlock, Positive
+from softarm_ros.geometry.configs import (
+    Angle,
+    ConfigBlock,
+    Finite,
+    NonNegative,
+    PartBlock,
+    Positive,
+)
 from softarm_ros.plant.machine import Draw, MachineConfig, as_drawn, draws
 
 Three = tuple[Finite, Finite, Finite]
@@ -88,7 +95,7 @@ class MocapConfig(ConfigBlock):
     delay_s: NonNegative = Field(description='delay from measurement to arrival')
     dropout_probability: float = Field(ge=0.0, lt=1.0)
     dropout_duration_s: NonNegative = Field(default=0.015, description='mean length of a drop-out')
-    frame_turn_deg: Three = Field(
+    frame_turn_deg: tuple[Angle, Angle, Angle] = Field(
         default=NONE,
         description='rotation error of the calibrated base frame as a rotation vector, base axes',
     )
@@ -184,7 +191,7 @@ class PlantConfig(PlantBase):
         default=3.0e4,
         description="stiffness of the thread's surroundings along it before it slides",
     )
-    base_tilt_deg: tuple[Finite, Finite] = Field(
+    base_tilt_deg: tuple[Angle, Angle] = Field(
         default=(0.0, 0.0), description='mounting error about base x and y'
     )
     pair_pretension_m: NonNegative = Field(

@@ -65,7 +65,7 @@ def test_missing_controller_field_is_named_with_its_description():
     rig = load_rig('cable_arm')
     text = rig.source.read_text().replace('  damping: 1.0e-4 ', '  # ')
     with pytest.raises(
-        RigError, match=r'controller\.damping: missing; expected a number > 0 .eps'
+        RigError, match=r'controller\.damping: missing; expected a number > 0 and <= 1 .eps'
     ):
         _load_text(text)
 

@@ -25,7 +25,7 @@ class DampedInverseConfig(ConfigBlock):
 
     feedback_gain_1_s: NonNegative = Field(description='gain on the error of the tip')
     damping: Positive = Field(
-        description='damping of the inverse, relative to the arm length squared'
+        le=1.0, description='damping of the inverse, relative to the arm length squared'
     )
     max_correction_speed_m_s: Positive = Field(
         description='bound on the velocity that the feedback commands'

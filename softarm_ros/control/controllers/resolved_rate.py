@@ -31,7 +31,9 @@ class ResolvedRateConfig(ConfigBlock):
     integral_gain_1_s2: NonNegative = Field(
         default=0.0, description='removes a constant error; frozen while a limit is active'
     )
-    damping: Positive = Field(description='epsilon of eq. 35, relative to the arm length squared')
+    damping: Positive = Field(
+        le=1.0, description='epsilon of eq. 35, relative to the arm length squared'
+    )
     straightening_gain_1_s: NonNegative = Field(
         default=0.0, description='null-space term of eq. 36: pull towards equal bending'
     )

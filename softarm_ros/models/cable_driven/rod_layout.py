@@ -121,7 +121,8 @@ def rod_of(
     for cable in cables:
         own = names.index(cable.section)
         for side, turn in (('', 0.0), ('_back', 180.0)) if cable.pair else (('', 0.0),):
-            angle = cable.angle_deg + turn
+            # Whole turns are taken off only where the field of a route would refuse the angle.
+            angle = math.remainder(cable.angle_deg + turn, 1440.0)
             routes = [
                 CableRoute(
                     segment=s.name,

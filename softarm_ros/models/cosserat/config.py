@@ -9,7 +9,7 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, ConfigBlock, Finite, NonNegative, Positive
 
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 FiniteVector = tuple[Finite, Finite, Finite]
@@ -157,7 +157,7 @@ class RigidConnector(ConfigBlock):
     centre_of_mass_m: Finite | None = Field(
         default=None, description='along the length, from the proximal face; default halfway'
     )
-    rotation_vector_deg: FiniteVector = (0.0, 0.0, 0.0)
+    rotation_vector_deg: tuple[Angle, Angle, Angle] = (0.0, 0.0, 0.0)
 
     @model_validator(mode='after')
     def _centre_is_on_it(self) -> RigidConnector:
@@ -189,7 +189,7 @@ class CableRoute(ConfigBlock):
 
     segment: Name
     radius_m: Finite
-    angle_deg: Finite
+    angle_deg: Angle
     end_radius_m: Finite | None = None
     turns: Finite = 0.0
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from pydantic import Field, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.models.dynamics.config import RigidBodyConfig
 
 WATER_DENSITY_KG_M3 = 998.0
@@ -54,7 +54,7 @@ class HydraulicSectionConfig(ChamberedSection):
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=120.0)
-    rest_bend_deg: tuple[Finite, Finite] = Field(
+    rest_bend_deg: tuple[Angle, Angle] = Field(
         default=(0.0, 0.0), description='bend without pressure and weight, towards x and y'
     )
 

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, ConfigBlock, NonNegative, Positive
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 from softarm_ros.models.hydraulics.section_config import ChamberedSection, Damping
 from softarm_ros.plant.config import PlantBase
@@ -81,7 +81,7 @@ class HydraulicPlantConfig(PlantBase):
     IMMERSIBLE: ClassVar[bool] = True
 
     segments_per_section: int = Field(ge=2, le=20, default=5)
-    base_tilt_deg: tuple[Finite, Finite] = Field(
+    base_tilt_deg: tuple[Angle, Angle] = Field(
         default=(0.0, 0.0), description='mounting error about base x and y'
     )
     sections: tuple[PlantHydraulicSection, ...] = Field(min_length=1)

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, ConfigBlock, Finite, NonNegative, Positive
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.hysteresis import CreepConfig
 
@@ -52,7 +52,7 @@ class PneumaticPlantSectionConfig(ConfigBlock):
     )
     extension_m: Three = Field(description='free extension of each chamber at full pressure')
     full_pressure_Pa: Positive = Field(description='pressure at which extension_m is reached')
-    turn_deg: Finite = Field(
+    turn_deg: Angle = Field(
         default=0.0, description='rotation of the chambers about the axis of the arm'
     )
     linear_share: float = Field(

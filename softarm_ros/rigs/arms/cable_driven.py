@@ -12,7 +12,7 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import CableRun, WoundCables
-from softarm_ros.geometry.configs import Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, Finite, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.cable_driven.mechanics import CableMechanics
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
@@ -29,7 +29,7 @@ class ActuatorConfig(ActuatorBase):
     """One motor with its cable (or pair): the route of the cable and the limits of the motor."""
 
     section: str = Field(description='name of the section the cable bends')
-    angle_deg: Finite = Field(description='around the backbone, from the section x axis')
+    angle_deg: Angle = Field(description='around the backbone, from the section x axis')
     unit: Literal['m'] = Field(default='m', description='of the command: cable contraction')
     position_min_m: Finite = Field(description='largest length paid out, negative')
     position_max_m: Finite = Field(description='largest length pulled in')

@@ -14,7 +14,7 @@ from softarm_ros.drivers.attachments import WaterCylinders
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes
-from softarm_ros.geometry.configs import Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, NonNegative, Positive
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.hydraulics.mechanics import WaterChambers
 from softarm_ros.models.hydraulics.section_config import (
@@ -38,7 +38,7 @@ class HydraulicActuatorConfig(ActuatorBase):
     """One chamber with its servo cylinder."""
 
     section: str = Field(description='name of the section the chamber is in')
-    angle_deg: Finite = Field(description='of the chamber around the centreline, from base x')
+    angle_deg: Angle = Field(description='of the chamber around the centreline, from base x')
     unit: Literal['Pa'] = Field(default='Pa', description='of the command: chamber pressure')
     pressure_min_Pa: NonNegative = Field(description='gauge')
     pressure_max_Pa: Positive = Field(description='gauge; safe for the chamber')
@@ -72,7 +72,7 @@ class HydraulicArm(ArmBase):
     tip_load_density_kg_m3: Positive = Field(
         default=7850.0, description='density of the payload, for its buoyancy in water'
     )
-    base_tilt_deg: tuple[Finite, Finite] = Field(
+    base_tilt_deg: tuple[Angle, Angle] = Field(
         default=(0.0, 0.0), description='of the mount in the base frame, about its x and y'
     )
     actuators: tuple[HydraulicActuatorConfig, ...] = Field(
