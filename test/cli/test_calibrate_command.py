@@ -246,6 +246,9 @@ def test_the_picture_of_a_board_to_print_is_detected_as_that_board(tmp_path):
         (('base', '--left', 'x', '--right', 'y', '--output', 'none.yaml'), 'none.yaml'),
         (('base', '--left', 'l*.png', '--right', 'y', '--markers', 'm.yaml'), 'one image file'),
         (('board', '--output', 'board.pdf'), 'ends in .png'),
+        (('camera', '--left', 'x', '--picture', 'a.txt'), '--picture a.txt: expected a name that'),
+        (('base', '--board-at', '0,0,1e9,0,0,0'), '1e+09; expected mm within +-10000'),
+        (('base', '--board-at', '0,0,0,0,0,361'), '361; expected mm within +-10000 and degrees'),
         (('camera', '--left', 'x', '--output', '/proc/c.yaml'), '/proc/c.yaml: cannot be written'),
     ],
 )

@@ -30,6 +30,7 @@ class BoardKind(str, Enum):
     charuco = 'charuco'
 
 
+_FARTHEST_MM, _LARGEST_DEG = 10_000.0, 360.0  # of a board, from the base of the arm
 SOURCE = 'FOLDER|GLOB|SOURCE'
 
 
@@ -133,6 +134,8 @@ def calibrate(
     if output.suffix not in ('.yaml', '.yml'):
         raise UsageError(f'--output {output}: expected a name that ends in .yaml')
     images = work.Images(left, right, count, wait_s)
+    if picture is not None and picture.suffix.lower() != '.png':
+        raise UsageError(f'--picture {picture}: expected a name that ends in .png')
     drawn = picture or output.with_suffix('.png')
     for path in (output, drawn):
         require_writable(path)
@@ -142,6 +145,12 @@ def calibrate(
         lines = work.stereo(shown, images, output, drawn, rational, drop_outliers, calibration)
     elif what is What.base:
         at = parse_numbers(board_at, '--board-at', 'expected x,y,z,rx,ry,rz', 6)
+        for value, limit in zip(at, (_FARTHEST_MM,) * 3 + (_LARGEST_DEG,) * 3):
+            if abs(value) > limit:
+                raise UsageError(
+                    f'--board-at {board_at!r}: {value:g}; expected mm within +-{_FARTHEST_MM:g} '
+                    f'and degrees within +-{_LARGEST_DEG:g}'
+                )
         known = calibration or output
         lines = work.base(shown, images, known, output, at, markers, threshold)
     else:

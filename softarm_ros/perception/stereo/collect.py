@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -65,36 +66,61 @@ def matched_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Path, ...]
     """
     Yield a name and the files of each image, one file per camera, matched by number.
 
-    The number is that at the end of the file name; if a file has none, the index in the list.
+    The number is that at the end of the file name. Without numbers, files of the same name match;
+    if there are none, equally many files match in their order, and the pair's name shows both.
     Incomplete pairs are omitted.
 
     Raises
     ------
     CameraError
-        If no files match, two files of a camera have the same number, or only some have one.
+        If no files match, two files of a camera match alike, or only some have a number.
 
     """
-    keyed = []
-    for place in places:
-        files = image_files(place)
-        keys = [_number(path.stem) for path in files]
-        without = [path for path, key in zip(files, keys) if key is None]
-        if len(places) > 1 and 0 < len(without) < len(files):
-            raise CameraError(
-                f'{without[0]}: no number at the end of the name, as the other files of {place} '
-                'have: leave it out'
-            )
-        if len(places) == 1 or without:
-            keyed.append({f'{i:03d}': path for i, path in enumerate(files)})
-            continue
-        if len(set(keys)) < len(keys):
-            raise CameraError(f'{place}: two files end in the same number: expected one per pair')
-        keyed.append({str(key).zfill(3): path for key, path in zip(keys, files)})
+    files = [image_files(place) for place in places]
+    if len(places) == 1:
+        yield from zip(_names(files[0]), ((path,) for path in files[0]))
+        return
+    each = [_all_numbered(place, own) for place, own in zip(places, files)]
+    numbered = all(each)
+    keyed = [_keyed(place, own, numbered) for place, own in zip(places, files)]
     common = set(keyed[0]).intersection(*keyed[1:])
-    if not common:
-        raise CameraError(f'{" and ".join(places)}: no files of the same number')
-    for key in sorted(common, key=int):
-        yield (keyed[0][key].stem if len(places) == 1 else key), tuple(k[key] for k in keyed)
+    if common:
+        for key in sorted(common, key=lambda key: (len(key), key) if numbered else (0, key)):
+            yield key, tuple(own[key] for own in keyed)
+    elif not numbered and len(files[0]) == len(files[1]):
+        for paths in zip(*files):
+            yield ' with '.join(path.stem for path in paths), paths
+    else:
+        alike = 'number' if numbered else 'name, and not all names end in a number'
+        raise CameraError(f'{" and ".join(places)}: no files of the same {alike}')
+
+
+def _keyed(place: str, files: Sequence[Path], numbered: bool) -> dict[str, Path]:
+    keys = [str(_number(path.stem)).zfill(3) if numbered else path.stem for path in files]
+    if len(set(keys)) < len(keys):
+        alike = 'end in the same number' if numbered else 'have the same name'
+        raise CameraError(f'{place}: two files {alike}: expected one per pair')
+    return dict(zip(keys, files))
+
+
+def _names(files: Sequence[Path]) -> list[str]:
+    """Return the stems of files, or paths from their common folder if stems repeat."""
+    stems = [path.stem for path in files]
+    if len(set(stems)) == len(stems):
+        return stems
+    folder = os.path.commonpath([path.parent for path in files])
+    return [str(path.relative_to(folder)) for path in files]
+
+
+def _all_numbered(place: str, files: Sequence[Path]) -> bool:
+    """Return whether the names end in numbers; raise CameraError if only some of them do."""
+    without = [path for path in files if _number(path.stem) is None]
+    if 0 < len(without) < len(files):
+        raise CameraError(
+            f'{without[0]}: no number at the end of the name, as the other files of {place} '
+            'have: leave it out'
+        )
+    return not without
 
 
 def collect(board: Board, images: Iterable[tuple[str, Sequence[Image]]]) -> Collected:
