@@ -116,7 +116,7 @@ setup(
     },
     entry_points={
         'console_scripts': [
-            'softarm = softarm_ros.cli.main:main',
+            'softarm = softarm_ros.cli.__main__:main',
             'tracker_node = softarm_ros.nodes.executables:tracker_node',
             'inverse_kinematics_node = softarm_ros.nodes.executables:inverse_kinematics_node',
             'node_group = softarm_ros.nodes.executables:node_group',

@@ -1,6 +1,26 @@
-"""`python -m softarm_ros.cli` is `softarm`."""
+"""Starts `softarm`, also as `python -m softarm_ros.cli`."""
 
-from softarm_ros.cli.main import main
+from __future__ import annotations
+
+import signal
+import sys
+
+
+def main() -> None:
+    """Import and run the command line; until then Ctrl-C ends the process without a traceback."""
+    # A shell that starts a job in the background has the signal ignored, which stays so.
+    catches = signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    if catches:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+    from softarm_ros.cli.main import main as run
+
+    if catches:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        run()
+    except KeyboardInterrupt:  # before or after a command, which handles it
+        sys.exit(128 + signal.SIGINT)
+
 
 if __name__ == '__main__':
     main()

@@ -14,6 +14,7 @@ from softarm_ros.cli.work_bar import Show, show_nothing
 from softarm_ros.cli.workspace import sample_workspace
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError
+from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
 from softarm_ros.rigs.schema import Rig
@@ -27,6 +28,9 @@ from softarm_ros.runtime.path_reach import path_reach
 
 _REACH_POSES = 4000
 _RANDOM_POSES, _REFUSED_OF = 500, 200
+_LEAST_LEVER = (
+    0.1  # two pairs 11 degrees apart; errors of cables bend the section ten times as far
+)
 
 
 def summary(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
@@ -93,7 +97,8 @@ def _actuators(rig: Rig) -> Iterator[str]:
 
 
 def warnings(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
-    """Yield warnings about poses that the model refuses and trajectories out of reach."""
+    """Yield warnings about weak directions, refused poses and trajectories out of reach."""
+    yield from _weak_directions(rig)
     model = rig.model()
     show('random poses', None)
     yield from _refused(rig, model)
@@ -105,6 +110,27 @@ def warnings(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
         line = describe_reach(reach)
         if line is not None:
             yield f'trajectory {name!r}: {line}'
+
+
+def _weak_directions(rig: Rig) -> Iterator[str]:
+    """Yield a warning about sections whose cables lie nearly in one plane with the backbone."""
+    arm = rig.arm
+    # Identified bends replace those that follow from the angles.
+    if not isinstance(arm, CableArm) or any(a.bends for a in arm.actuators):
+        return
+    for section in arm.section_names:
+        degrees = [a.angle_deg for a in arm.actuators if a.section == section]
+        angles = np.radians(degrees)
+        _, levers, axes = np.linalg.svd(np.stack([np.cos(angles), np.sin(angles)], axis=1))
+        share = levers[1] / levers[0]
+        if share < _LEAST_LEVER:
+            towards = math.degrees(math.atan2(axes[1, 1], axes[1, 0])) % 180.0
+            yield (
+                f'section {section!r}: cables at {", ".join(f"{d:g}" for d in degrees)} deg '
+                f'hardly control the bend towards {towards:.0f} deg: their lever there is '
+                f'{100.0 * share:.1f} % of that across; expected at least '
+                f'{100.0 * _LEAST_LEVER:g} %'
+            )
 
 
 def _refused(rig: Rig, model: ArmModel) -> Iterator[str]:

@@ -45,6 +45,8 @@ def _slice(run: MeasuredRun, piece: str) -> slice:
 
 
 def _row(run: MeasuredRun, text: str) -> int:
+    if '_' in text:  # Python reads 1_0 as 10
+        raise ValueError(text)
     if not text.endswith('s'):
         return int(text)
     if run.time_s is None:

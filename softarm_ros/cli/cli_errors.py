@@ -50,6 +50,8 @@ def parse_numbers(text: str, option: str, expected: str, count: int | None = Non
     values = []
     for part in parts:
         try:
+            if '_' in part:  # Python reads 1_0 as 10
+                raise ValueError(part)
             value = float(part)
         except ValueError:
             raise UsageError(f'{option} {text!r}: {part!r} is not a number; {expected}') from None

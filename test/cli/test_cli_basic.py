@@ -5,9 +5,11 @@ import os
 import pwd
 import re
 import shutil
+import signal
 import subprocess
 import sys
 from importlib import import_module
+from itertools import islice
 from pathlib import Path
 
 import numpy as np
@@ -120,6 +122,22 @@ def test_help_imports_no_heavy_modules_and_no_other_command(arguments):
     last = done.stdout.splitlines()[-1]
     ours = [f'softarm_ros.cli.commands.{name}' for name in arguments if name in SUMMARIES]
     assert last == f'{ours} []'
+
+
+def test_ctrl_c_while_the_command_line_is_imported_prints_nothing():
+    code = (
+        'import os, signal, sys\n'
+        'class Interrupt:\n'
+        '    def find_spec(self, name, *_):\n'
+        '        if name == "typer": os.kill(os.getpid(), signal.SIGINT)\n'
+        'sys.meta_path.insert(0, Interrupt())\n'
+        'from softarm_ros.cli.__main__ import main\n'
+        'main()'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, '', '')
 
 
 def test_a_run_without_report_does_not_import_matplotlib(tmp_path):
@@ -264,6 +282,23 @@ def test_check_warns_that_a_heavy_arm_has_two_rest_positions():
     )
 
 
+def test_check_warns_of_pairs_that_hardly_bend_a_section_across():
+    rig = load_rig('trunk')
+    arm = rig.arm.model_copy(
+        update={
+            'actuators': tuple(
+                a.model_copy(update={'bends': (), 'angle_deg': 2.0 * (k % 2)})
+                for k, a in enumerate(rig.arm.actuators)
+            )
+        }
+    )
+    assert list(islice(warnings(rig.model_copy(update={'arm': arm})), 3)) == [
+        f'section {name!r}: cables at 0, 2 deg hardly control the bend towards 91 deg: their '
+        'lever there is 1.7 % of that across; expected at least 10 %'
+        for name in rig.section_names
+    ]
+
+
 # -- model ------------------------------------------------------------------------------------
 
 
@@ -326,6 +361,10 @@ def test_model_inverse_beyond_the_actuators_names_the_actuator_and_its_limits(tm
         (
             ['cable_arm_single', 'forward', '--actuation', '1,nan,2'],
             "'nan' is not finite",
+        ),
+        (
+            ['cable_arm_single', 'forward', '--actuation', '1,1_0,2'],
+            "'1_0' is not a number",
         ),
         (
             ['cable_arm_single', 'forward', '--actuation', '0,-60,0'],

@@ -376,7 +376,7 @@ def test_the_rows_option_selects_rows(rig, tmp_path, rows, count):
     assert len(chosen_rows(run, rows, 1)) == count
 
 
-@pytest.mark.parametrize('rows', ['a', '1:2:3', '70:', '5x:'])
+@pytest.mark.parametrize('rows', ['a', '1:2:3', '70:', '5x:', '1_0:20', '1_0s:'])
 def test_invalid_values_of_the_rows_option_are_refused(rig, tmp_path, rows):
     run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig)))
     with pytest.raises(UsageError, match='--rows'):
