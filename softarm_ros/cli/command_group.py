@@ -106,7 +106,7 @@ class SoftarmGroup(TyperGroup):
         """Run the chosen command."""
         try:
             return super().invoke(ctx)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not is_user_error(error):
                 if isinstance(error, (typer.Exit, typer.Abort)) or not _of_another(error):
                     raise
@@ -118,7 +118,7 @@ class SoftarmGroup(TyperGroup):
             raise typer.Exit(EXIT_BAD_INPUT) from None
 
 
-def _of_another(error: Exception) -> bool:
+def _of_another(error: BaseException) -> bool:
     """Return whether a part of another package has failed; the message then names this part."""
     if 'softarm_ros.rigs.part_registry' not in sys.modules:
         return False  # no part has been loaded

@@ -86,7 +86,7 @@ class InverseKinematicsNode(Node):
         try:
             configuration = conversions.positions_of(command, self._names)
             actuation = self._stage.actuation_of(configuration, moving=self._moving)
-        except Exception as error:  # a model of another package may raise anything
+        except (Exception, SystemExit) as error:  # a model of another package may raise anything
             self._refused += 1
             self._heartbeat.error(f'configuration refused: {self._failure.of(error)}')
             return

@@ -113,7 +113,7 @@ def run_direct(
                 completed = True
                 break
             body.step(command, loop.period_s)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if not refuses_or_fails(error):
             raise  # a bug of this package
         source = 'plant' if isinstance(error, PlantError) else 'tracker'

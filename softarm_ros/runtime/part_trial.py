@@ -52,7 +52,7 @@ def try_parts(rig: Rig, name: str) -> None:
     for trial in trials:
         try:
             trial(rig)
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             if not (isinstance(error, OURS) or part_at_fault(error)):
                 raise  # a bug of this package
             raise RigError(name, failure_text(error)) from error

@@ -61,13 +61,13 @@ class PermittedLoop:
             if not (self.allowed or self._refused_now):
                 self.refusal = ''  # the refusal ended before motion was allowed
             self._refused_now = False
-        except Exception as error:  # code of other packages may raise anything
+        except (Exception, SystemExit) as error:  # code of other packages may raise anything
             self.refuse(error, now_s)
             last = self._standing() if self._output is None else self._output
             self._output = replace(last, stamp_s=now_s, phase=self.loop.phase, events=())
         return self._output
 
-    def refuse(self, error: Exception, now_s: float) -> None:
+    def refuse(self, error: BaseException, now_s: float) -> None:
         """Stand because a part has refused or failed; keep the reason in `refusal`."""
         self.refusal = self.refusal or f'cannot go on: {self._failure.of(error)}'
         self._refused_now = True
@@ -78,7 +78,7 @@ class PermittedLoop:
         """Refuse on any exception in a block that calls parts outside the cycle."""
         try:
             yield
-        except Exception as error:  # as in the cycle
+        except (Exception, SystemExit) as error:  # as in the cycle
             self.refuse(error, now_s)
 
     def _standing(self) -> CycleOutput:

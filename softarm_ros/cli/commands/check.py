@@ -64,7 +64,7 @@ def _build_model(name: str, rig: Rig) -> None:
         raise RigError(name, f'model = {rig.default_model!r}: {error}') from error
     except PartError as error:
         raise RigError(name, str(error)) from error
-    except Exception as error:
+    except (Exception, SystemExit) as error:
         if isinstance(error, RigError) or not part_at_fault(error):
             raise
         raise RigError(name, failure_text(error)) from error
