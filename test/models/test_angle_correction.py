@@ -394,5 +394,6 @@ def test_limits_and_bad_input_are_reported():
         ChamberSectionConfig(name='two', curves=2 * (placeholder_curve(),))
     far = model.inverse([0.19, 0.0, -0.05])
     assert not far.converged and 'mm left' in far.message
+    assert far.message.endswith('; with at most two chambers of a section under pressure')
     solution = model.inverse(exp_so3([0.0, 0.5, 0.0]) @ [0.0, 0.0, 0.205])
     assert solution.converged

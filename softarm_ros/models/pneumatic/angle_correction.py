@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -20,7 +21,7 @@ from softarm_ros.models.pneumatic.chambers import (
 from softarm_ros.models.pneumatic.common_softening import curves_of
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.sagging_chain import SaggedPose, SaggingChain
-from softarm_ros.models.pneumatic.two_chamber_problem import TwoChamberProblem
+from softarm_ros.models.pneumatic.two_chamber_problem import TWO_CHAMBERS, TwoChamberProblem
 
 _STEP = 1e-5  # of finite differences: rad, and for lengths a share of the arm's length
 
@@ -256,7 +257,10 @@ class PneumaticArm:
         if guess is not None:
             start = self.configuration_of(guess).reshape(-1, 3)[:, :2].ravel()
         problem = TwoChamberProblem(self, finite_array(tip_force, (3,), 'tip_force'))
-        return find_pose(problem, target, start)
+        solution = find_pose(problem, target, start)
+        if solution.converged:
+            return solution
+        return replace(solution, message=f'{solution.message}; {TWO_CHAMBERS}')
 
     def extensions(self, k: int, configuration: Array) -> Array:
         """Return the extensions (3,) [m] of the chambers of section k."""

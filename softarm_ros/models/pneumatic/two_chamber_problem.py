@@ -20,6 +20,7 @@ from softarm_ros.models.stepped_search import Place, SteppedProblem
 if TYPE_CHECKING:
     from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 
+TWO_CHAMBERS = 'with at most two chambers of a section under pressure'
 _LEAST_WIDTH, _MOST_WIDTH = 1e-6, 1e-3  # of finite differences [rad]
 _MAX_STEP_RAD = 0.5
 
