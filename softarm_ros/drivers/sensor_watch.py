@@ -41,7 +41,7 @@ class SensorWatch:
         return -np.inf if low is None else low, np.inf if high is None else high
 
     def look(self, volts: Array, duration_s: float) -> Iterator[tuple[str, str]]:
-        """Yield the code and text of each problem in a block of voltages (k,)."""
+        """Yield code and text, read as one phrase, of each problem in a block of volts (k,)."""
         config = self._config
         low, high = self._limits
         below, above = bool((volts < low).all()), bool((volts > high).all())
@@ -50,7 +50,7 @@ class SensorWatch:
             # If the circuit may be open, the value cannot be checked against limits.
             if self._open_s >= self._open_after_s:
                 side = f'below {low:.4g} V' if below else f'above {high:.4g} V'
-                yield 'open', f'open circuit: {volts.mean():.4g} V, {side}'
+                yield 'open', f'circuit: {volts.mean():.4g} V, {side}'
             return
         still = volts.min() == volts.max() and (self._last_V in (volts[0],))
         self._still_s = self._still_s + duration_s if still else 0.0

@@ -210,7 +210,7 @@ def test_open_circuit_makes_the_outputs_safe_until_mended_and_reset(rig):
     rig.daq.faults.open_V['Dev1/ai2'] = -0.02
     assert rig.reported('pressure_3', 'open') < REPORT_S
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
-    assert 'open circuit: -0.0' in rig.driver.state().problems[0].text
+    assert str(rig.driver.state().problems[0]).startswith('pressure_3: open circuit: -0.0')
     rig.driver.reset()
     rig.clock.until(lambda: rig.driver.state().problems, REPORT_S, 'report again')
     rig.daq.faults.open_V.clear()

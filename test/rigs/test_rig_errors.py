@@ -69,6 +69,17 @@ def test_section_with_too_few_cables_is_refused(tmp_path):
     ]
 
 
+def test_section_without_cables_is_refused(tmp_path):
+    text = edited('{<<: *cable, name: distal_1, section: distal}', '{<<: *cable, name: distal_1}')
+    for k in (2, 3):
+        text = text.replace(f'name: distal_{k}, section: distal', f'name: distal_{k}')
+    messages = [message for _, message in problems_of(text, tmp_path)]
+    assert (
+        "arm.sections[1].name = 'distal': has no cables in actuators; expected at least 3, not "
+        'all on one side'
+    ) in messages
+
+
 def test_cable_radius_too_large_for_the_bending_angle_is_refused(tmp_path):
     text = edited('cable_radius_m: 0.0125', 'cable_radius_m: 0.06')
     assert problems_of(text, tmp_path)[0] == (

@@ -102,12 +102,12 @@ def _cable_angles(rig: Any) -> Iterator[Problem]:
             for (low, j), (high, k) in zip(angles, angles[1:] + angles[:1])
         ]
         path = ('arm', 'sections', i, 'name')
-        placed = ', '.join(f'{angle:g}' for angle, _ in angles) or 'none'
+        placed = ', '.join(f'{angle:g}' for angle, _ in angles)
         if len(angles) < 3:
-            message = (
-                f'has {len(angles)} cables (at {placed} deg) in actuators; expected at least 3'
-            )
-            yield Problem(path, f'{message}, not all on one side', repr(section.name))
+            cables = 'cable' if len(angles) == 1 else 'cables'
+            found = f'{len(angles)} {cables} (at {placed} deg)' if angles else 'no cables'
+            message = f'has {found} in actuators; expected at least 3, not all on one side'
+            yield Problem(path, message, repr(section.name))
             continue
         close = [g for g in gaps if g[1] < MIN_CABLE_SEPARATION_DEG]
         for _, gap, first, second in close:
