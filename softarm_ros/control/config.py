@@ -6,11 +6,9 @@ from typing import Annotated
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PartBlock, Positive
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PartBlock, Positive, Timeout
 
-# A longer one would stop no arm; most likely it was given in milliseconds.
-Timeout = Annotated[float, Field(gt=0.0, le=60.0)]
-# Likewise in millimetres.
+# A larger one would stop no arm; most likely it was given in millimetres.
 WatchedDistance = Annotated[float, Field(gt=0.0, le=10.0)]
 
 

@@ -9,7 +9,14 @@ from numpy.typing import ArrayLike
 from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, Finite, Ipv4Host, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    ConfigBlock,
+    Finite,
+    Ipv4Host,
+    NonNegative,
+    Positive,
+    Timeout,
+)
 
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 Channel = Annotated[str, Field(pattern=r'^[A-Za-z0-9_\-]+/(ai|ao)\d+$')]
@@ -195,7 +202,7 @@ class DaqConfig(ConfigBlock):
     read_margin_s: Positive = Field(
         default=0.08, description='largest delay of a block before it is reported'
     )
-    call_timeout_s: Positive = Field(
+    call_timeout_s: Timeout = Field(
         default=0.1, description='time for the host to answer, in addition to its wait for samples'
     )
     open_after_s: NonNegative = Field(
@@ -204,7 +211,7 @@ class DaqConfig(ConfigBlock):
     output_rate_hz: Positive = Field(
         default=50.0, description='minimum rate at which outputs are written'
     )
-    command_timeout_s: Positive = Field(
+    command_timeout_s: Timeout = Field(
         default=0.1, description='older streamed outputs count as stale'
     )
     tare_s: Positive = Field(default=0.5, description='duration of the bias measurement')

@@ -9,13 +9,13 @@ from pydantic import Field, model_validator
 from softarm_ros.drivers.command_check import checked_command
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import Finite, Positive
+from softarm_ros.geometry.configs import Finite, Positive, Timeout
 
 
 class PressureServoConfig(ServoConfig):
     """Servo drives, one axis per chamber, and limits of the measured pressures."""
 
-    pressure_timeout_s: Positive = Field(
+    pressure_timeout_s: Timeout = Field(
         default=0.1, description='measured pressures older than this are a problem'
     )
     sensor_low_Pa: Finite = Field(

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from softarm_ros.drivers.cia402 import FAULT_NAMES, ControlWords, StatusWords
 from softarm_ros.drivers.modbus_registers import LAST_ADDRESS, Address, Register
-from softarm_ros.geometry.configs import ConfigBlock, Finite, Host, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, Host, Positive, Timeout
 
 COMMANDS = ('control_word', 'torque_command')  # registers that are written in every exchange
 AxisName = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
@@ -99,13 +99,13 @@ class ServoConfig(ConfigBlock):
         description='unused registers that a read may cross; some drives refuse any',
     )
     rate_hz: Positive = Field(default=100.0, description='rate of exchanges with all axes')
-    response_timeout_s: Positive = Field(
+    response_timeout_s: Timeout = Field(
         default=0.06, description='time for the answer to one request'
     )
-    link_timeout_s: Positive = Field(
+    link_timeout_s: Timeout = Field(
         default=0.15, description='time without an answer after which an axis counts as lost'
     )
-    command_timeout_s: Positive = Field(
+    command_timeout_s: Timeout = Field(
         default=0.1, description='an older torque command stops all axes'
     )
     transition_timeout_s: Positive = Field(

@@ -19,6 +19,8 @@ Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 PoseRate = Annotated[float, Field(ge=0.1, le=1e4)]  # poses per second
 Finite = Annotated[float, Field(allow_inf_nan=False)]
+# A longer one would stop no arm; most likely it was given in milliseconds.
+Timeout = Annotated[float, Field(gt=0.0, le=60.0)]
 # In degrees, of a direction or a turn; more than two revolutions are a mistake.
 Angle = Annotated[float, Field(ge=-720.0, le=720.0)]
 TOPIC_NAME = r'^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$'

@@ -3,6 +3,8 @@
 import pytest
 from rig_mistakes import SINGLE, TEXT, edited, line_of, problems_of
 
+from softarm_ros.rigs.loader import RigError, load_rig
+
 
 @pytest.mark.parametrize(
     ('old', 'new', 'place', 'message'),
@@ -67,6 +69,18 @@ def test_section_with_too_few_cables_is_refused(tmp_path):
             'least 3, not all on one side',
         )
     ]
+
+
+@pytest.mark.parametrize(
+    ('rig', 'field'),
+    [
+        ('pneumatic_arm', 'drives.daq.command_timeout_s'),
+        ('hydraulic_arm', 'drives.servo.command_timeout_s'),
+    ],
+)
+def test_driver_timeout_in_milliseconds_is_refused(rig, field):
+    with pytest.raises(RigError, match=rf'{field} = 200: expected a number > 0 and <= 60'):
+        load_rig(rig, [f'{field}=200'])
 
 
 def test_section_without_cables_is_refused(tmp_path):
