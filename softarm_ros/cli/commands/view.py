@@ -31,12 +31,16 @@ def view(
         bool, typer.Option('--open', help='Open the page in a browser, if there is a desktop.')
     ] = False,
     runs: Annotated[
-        bool, typer.Option('--runs/--no-runs', help='Offer controls to start simulated runs.')
-    ] = True,
+        bool | None,
+        typer.Option(
+            '--runs/--no-runs', help='Offer controls to start simulated runs; by default yes.'
+        ),
+    ] = None,
     *,
     settings: SetOption,
 ) -> None:
     """Show a running arm or a recorded run in a browser."""
+    from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.consoles import stdout_console
     from softarm_ros.cli.recorded_rig import rig_of_bag, rig_without_bag
     from softarm_ros.cli.stop_request import stop_on_signals
@@ -46,9 +50,12 @@ def view(
     console, folder = stdout_console(), Path(what).expanduser()
     with stop_on_signals() as stopped:
         if is_bag(folder):
+            if runs is not None:
+                option = '--runs' if runs else '--no-runs'
+                raise UsageError(f'{option}: a bag has no controls to start runs; drop {option}')
             arm, which = rig_of_bag(folder, rig, settings)
             console.print(f'rig: {which}', markup=False)
-            view_bag(folder, arm, port, console, stopped)
+            view_bag(folder, arm, port, console, stopped, opened=opened)
         else:
             arm = rig_without_bag(what, rig, settings)
-            view_graph(arm, port, console, stopped, opened=opened, runs=runs)
+            view_graph(arm, port, console, stopped, opened=opened, runs=runs is not False)

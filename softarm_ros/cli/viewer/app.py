@@ -226,9 +226,19 @@ class Place:
 
 
 def view_bag(
-    bag: Path, rig: Rig, port: int, console: Console, stopped: Callable[[], bool]
+    bag: Path,
+    rig: Rig,
+    port: int,
+    console: Console,
+    stopped: Callable[[], bool],
+    *,
+    opened: bool = False,
 ) -> None:
-    """Show a recorded run, with a slider for the time, until `stopped`."""
+    """
+    Show a recorded run, with a slider for the time, until `stopped`.
+
+    With `opened`, open the page in a browser if there is a desktop.
+    """
     from softarm_ros.cli.viewer.bag_states import BagStates
 
     states = BagStates.read(bag, rig)
@@ -240,6 +250,8 @@ def view_bag(
             'time [s]', 0.0, max(round(states.duration_s, 2), 0.01), 0.01, 0.0, order=-1.0
         )
         console.print(f'{bag}: {viewer.address}  (Ctrl-C ends the viewer)')
+        if opened:
+            open_page(viewer.address)
         shown, redraw_s, path = -1.0, 0.0, None
         place = Place(slider.max)
         looked_at = time.monotonic()

@@ -1,6 +1,9 @@
 """Bags, written here topic by topic, read back as states of the arm."""
 
 import gc
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -359,3 +362,28 @@ def test_a_bag_of_goals_has_the_path_of_each_goal(rig):
     assert [len(states.path_at(at)) for at in (-1.0, 0.5, 1.5)] == [1, 1, 2]
     moments = [ViewState(reference=np.array([0.01 * k, 0.0, 0.2])) for k in range(4)]
     assert len(_reference(states, [*moments, ViewState()])) == 4
+
+
+def test_view_opens_a_bag_in_the_browser(tmp_path, rig):
+    pytest.importorskip('viser', reason='needs viser')
+    bag = write(tmp_path / 'bag', rig, about=about_run(rig, {}))
+    with subprocess.Popen(
+        [sys.executable, '-m', 'softarm_ros.cli', 'view', str(bag), '--open'],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, 'DISPLAY': ':9', 'BROWSER': 'echo opened %s'},
+    ) as viewer:
+        shown = next((line for line in viewer.stdout if ': http://127' in line), '')
+        viewer.terminate()  # the viewer opens the page before it ends
+        rest = viewer.stdout.read()
+    address = shown.split(': ', 1)[1].split()[0]
+    assert f'opened {address}\n' in rest
+
+
+@pytest.mark.parametrize('option', ['--runs', '--no-runs'])
+def test_view_refuses_controls_of_runs_for_a_bag(tmp_path, rig, option):
+    bag = write(tmp_path / 'bag', rig, about=about_run(rig, {}))
+    refused = CliRunner().invoke(app, ['view', str(bag), option])
+    assert refused.exit_code != 0
+    reason = f'{option}: a bag has no controls to start runs'
+    assert reason in f'{refused.stderr}{refused.exception}'
