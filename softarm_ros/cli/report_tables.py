@@ -16,7 +16,7 @@ from softarm_ros.runtime.run_record import ErrorStatistics, RunRecord
 NONE = '–'
 NO_TRACKING = 'no tracking samples'
 ERROR_COLUMNS = ('', 'mean, mm', 'rms, mm', 'max, mm', 'mean, % of length', 'max, % of length')
-_TERMINAL_LAPS = 10  # with more laps, only the report shows each
+_TERMINAL_LAPS = 10  # with more laps or steps, only the report shows each
 
 
 @dataclass(frozen=True)
@@ -206,8 +206,8 @@ def run_table(record: RunRecord) -> Table:
     rows = error_rows(record)
     if record.error() is None:
         rows = [(NO_TRACKING, *[NONE] * 4)]
-    elif len(rows) > 2 + _TERMINAL_LAPS:
-        rows = rows[: 3 if record.samples.true_tip_known else 2]
+    elif (each := len(lap_statistics(record))) > _TERMINAL_LAPS:
+        rows = rows[:-each]
     for row in rows:
         table.add_row(*[Text(cell) for cell in row[:5]])
     table.add_section()

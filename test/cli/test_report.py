@@ -188,6 +188,20 @@ def test_reports_of_odd_records_state_missing_tracking_and_early_stops(name, tmp
         assert page.row('all laps')[1:] == ['–'] * 5
 
 
+@pytest.mark.parametrize('name', ['lap', 'step'])
+def test_more_than_ten_laps_or_steps_are_only_in_the_report(tmp_path, name):
+    def of(count):
+        record = circle_record(0.001 * np.arange(1, count + 1))
+        task = 'sort' if name == 'step' else None
+        return replace(record, info=replace(record.info, task=task))
+
+    assert f'│ {name} 10 ' in shown(run_table(of(10)))
+    terminal = shown(run_table(of(11)))
+    assert f'│ {name} ' not in terminal
+    assert f'all {name}s' in terminal
+    assert Page(write_report(of(11), tmp_path)).row(f'{name} 11')
+
+
 def test_names_with_markup_are_shown_literally_everywhere(tmp_path):
     """Markup of HTML, of matplotlib's formulas and of the terminal is text in names."""
     nasty = '<script>alert("1")</script> $x_{ & [red]'
