@@ -112,7 +112,10 @@ class Part:
         # Otherwise, the TypeError would come from the caller, and not name the part.
         @wraps(found)
         def build(*arguments: Any, **named: Any) -> Any:
-            taken = signature(found)
+            try:
+                taken = signature(found)
+            except (ValueError, TypeError):  # compiled code may not state its arguments
+                return found(*arguments, **named)
             try:
                 taken.bind(*arguments, **named)
             except TypeError as error:

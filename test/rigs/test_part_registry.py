@@ -145,6 +145,11 @@ def test_builder_that_does_not_take_the_arguments_of_its_role_is_named():
         build(1, 2, 3)
 
 
+def test_compiled_builder_that_does_not_state_its_arguments_is_called():
+    part = Part('estimator', 'x', Empty, {'estimator': 'builtins:max'}, 'summary')
+    assert part.builder('estimator')(1, 2) == 2
+
+
 def test_fields_of_a_part_have_type_default_and_unit():
     rows = {row.name: row for row in fields_of(find_part('model', 'cosserat').config)}
     steps = rows['steps']
