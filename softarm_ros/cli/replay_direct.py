@@ -5,8 +5,9 @@ from __future__ import annotations
 import contextlib
 import tempfile
 from collections import defaultdict
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +69,8 @@ class Replayed:
     Comparison of a replay with its recording.
 
     `lost` counts commands in the bag without their cycles, and `unseen` counts cycles without
-    their poses; after either, the replay may deviate. `notes` report poses left out. `difference`
+    their poses. `gaps` are pauses between cycles: time since the first cycle, and length [s].
+    After each of these, the replay may deviate. `notes` report poses left out. `difference`
     (dof,) is the largest difference of each coordinate of the configuration over all cycles.
     `first_s` is the time since the first cycle at which a difference first exceeds `TOLERANCE`;
     None if never.
@@ -84,6 +86,7 @@ class Replayed:
     scale: Array
     first_s: float | None
     notes: tuple[str, ...] = ()
+    gaps: tuple[tuple[float, float], ...] = ()
 
     @property
     def largest(self) -> float:
@@ -92,6 +95,7 @@ class Replayed:
 
 
 TOLERANCE = 1e-9  # of a coordinate's scale
+GAP = 5.0  # periods; a longer time between two cycles is no jitter
 
 
 def replay_direct(bag: Path) -> Replayed:
@@ -194,8 +198,11 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
             found = message.decoded(JOINTS)
             commands[stamp_ns(found)].append(np.asarray(found.position, dtype=float))
     if not cycles or not commands:
+        found_none = {'tracker/cycle': not cycles, 'configuration/command': not commands}
+        topics = ' and '.join(prefix + topic for topic, none in found_none.items() if none)
         raise UsageError(
-            f'{bag}: nothing on {prefix}tracker/cycle or {prefix}configuration/command'
+            f'{bag}: nothing on {topics}; the recording may have ended before the tracker ran, '
+            'or without these topics'
         )
     notes = tuple(in_base.notes())
     return RecordedDay(tuple(cycles), tips, sections, tuple(actuators), commands, notes)
@@ -234,7 +241,8 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
     needed = () if loop.open_loop else day.cycles
     unseen = sum(POSE in c.knew and c.stamp_ns not in day.tips for c in needed)
     counts = len(day.cycles), compared, moving, lost, unseen
-    return Replayed(*counts, names, difference, scale, first_s, day.notes)
+    gaps = _gaps(day.cycles, GAP * loop.period_s)
+    return Replayed(*counts, names, difference, scale, first_s, day.notes, gaps)
 
 
 def describe(replayed: Replayed) -> Iterator[str]:
@@ -245,6 +253,7 @@ def describe(replayed: Replayed) -> Iterator[str]:
         f'{replayed.moving} in motion'
         + (f'; {replayed.lost} cycles are not in the bag' if replayed.lost else '')
         + (f'; the poses of {replayed.unseen} are not in the bag' if replayed.unseen else '')
+        + _described_gaps(replayed.gaps)
     )
     worst = int(np.argmax(replayed.difference / replayed.scale))
     yield (
@@ -252,6 +261,25 @@ def describe(replayed: Replayed) -> Iterator[str]:
         f'{replayed.names[worst]}, {replayed.largest:.3g} of its scale'
         + ('' if replayed.first_s is None else f'; from {replayed.first_s:.2f} s on')
     )
+
+
+def _gaps(cycles: Sequence[Cycle], longest_s: float) -> tuple[tuple[float, float], ...]:
+    """Return begin, since the first cycle, and length [s] of each longer time between cycles."""
+    apart = (
+        (before.now_s - cycles[0].now_s, after.now_s - before.now_s)
+        for before, after in pairwise(cycles)
+    )
+    return tuple((begin_s, length_s) for begin_s, length_s in apart if length_s > longest_s)
+
+
+def _described_gaps(gaps: Sequence[tuple[float, float]]) -> str:
+    if not gaps:
+        return ''
+    begin_s, length_s = max(gaps, key=lambda gap: gap[1])
+    which = f'no cycle for {length_s:.2f} s from {begin_s:.2f} s on'
+    if len(gaps) > 1:
+        which = f'{len(gaps)} pauses between cycles, the longest: {which}'
+    return f'; {which}: if the tracker ran then, its cycles are missing, and the replay deviates'
 
 
 def _sample(loop: Loop, day: RecordedDay, cycle: Cycle) -> PoseSample | None:

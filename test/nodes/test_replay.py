@@ -1,6 +1,7 @@
 """A recorded run over topics, and its replay from the bag with the same commands."""
 
 import os
+import re
 import subprocess
 import sys
 import time
@@ -13,6 +14,7 @@ pytest.importorskip('rosbags', reason='needs rosbags')
 pytest.importorskip('mcap', reason='needs mcap')
 from test_topic_run import environment, nodes_of, run
 
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.replay_direct import describe, replay_direct
 
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
@@ -133,26 +135,58 @@ def test_an_open_loop_misses_no_poses():
     )
 
 
-def test_section_poses_with_nan_do_not_change_the_number_of_replayed_cycles(recorded, tmp_path):
-    from rosbags.typesys import Stores, get_typestore
-
+def recorded_messages(bag):
+    """Return the messages of a bag: topic, type, time of receipt [ns], data."""
     from softarm_ros.nodes.bag_messages import messages_of
+
+    return [(m.topic, m.type_name, m.received_ns, m.data) for m in messages_of(bag)]
+
+
+def write_again(bag, folder, messages):
+    """Write a bag of the same run with these messages."""
     from softarm_ros.nodes.bag_repair import about_of
     from softarm_ros.nodes.bag_writer import BagWriter
 
-    store = get_typestore(Stores.LATEST)
-    messages = [(m.topic, m.type_name, m.received_ns, m.data) for m in messages_of(recorded)]
-    writer = BagWriter(tmp_path / 'bag', about_of(recorded))
+    writer = BagWriter(folder, about_of(bag))
     for topic, kind in sorted({message[:2] for message in messages}):
         writer.add_topic(topic, kind)
-    for topic, kind, received_ns, data in messages:
+    for topic, _, received_ns, data in messages:
+        writer.write(topic, received_ns, data)
+    writer.close()
+
+
+def test_section_poses_with_nan_do_not_change_the_number_of_replayed_cycles(recorded, tmp_path):
+    from rosbags.typesys import Stores, get_typestore
+
+    store = get_typestore(Stores.LATEST)
+    messages = []
+    for topic, kind, received_ns, data in recorded_messages(recorded):
         if topic == '/cable_arm/sections/poses':
             found = store.deserialize_cdr(data, kind)
             found.poses[0].position.x = float('nan')
             data = bytes(store.serialize_cdr(found, kind))
-        writer.write(topic, received_ns, data)
-    writer.close()
+        messages.append((topic, kind, received_ns, data))
+    write_again(recorded, tmp_path / 'bag', messages)
     assert replay_direct(tmp_path / 'bag').cycles == replay_direct(recorded).cycles
+
+
+def test_missing_half_second_of_a_bag_is_reported(recorded, tmp_path):
+    day = recorded_messages(recorded)
+    middle_ns = (day[0][2] + day[-1][2]) // 2
+    kept = [message for message in day if not 0 <= message[2] - middle_ns < 500_000_000]
+    write_again(recorded, tmp_path / 'bag', kept)
+    replayed = replay_direct(tmp_path / 'bag')
+    assert max(length_s for _, length_s in replayed.gaps) == pytest.approx(0.5, abs=0.1)
+    assert re.search(r'no cycle for 0\.\d+ s from \d+\.\d+ s on', ' '.join(describe(replayed)))
+
+
+@pytest.mark.parametrize('topic', ['tracker/cycle', 'configuration/command'])
+def test_topic_that_a_direct_replay_misses_is_named(recorded, tmp_path, topic):
+    day = recorded_messages(recorded)
+    kept = [message for message in day if message[0] != f'/cable_arm/{topic}']
+    write_again(recorded, tmp_path / 'bag', kept)
+    with pytest.raises(UsageError, match=f'nothing on /cable_arm/{topic}; the recording may have'):
+        replay_direct(tmp_path / 'bag')
 
 
 def test_every_message_is_decoded_by_other_readers(recorded):
@@ -389,7 +423,6 @@ def test_bag_without_repeatable_cycles_is_played_but_not_replayed_directly(about
 
 
 def test_a_residual_that_is_gone_is_told_with_the_file_it_lay_beside(tmp_path):
-    from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.replay_command import replay
     from softarm_ros.nodes.bag_about import about_run
     from softarm_ros.nodes.bag_writer import BagWriter
