@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -33,10 +34,11 @@ import natnet
 
 from softarm_ros.emulation import natnet_packets
 from softarm_ros.emulation.natnet_server import OWN_FAULTS, NatNetServer
-from softarm_ros.emulation.tracked_scene import TrackedScene
+from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
 from softarm_ros.perception.natnet.config import NatNetConfig
 from softarm_ros.perception.natnet.packets import Server, read_frame, read_model
 from softarm_ros.perception.natnet.sensor import NatNetSensor
+from softarm_ros.plant.mocap import PoseMeasurement
 
 pytestmark = pytest.mark.packets
 
@@ -128,6 +130,25 @@ def test_a_hidden_labelled_marker_is_lost_and_not_unknown() -> None:
     read = read_frame(data, Server('Motive', version, 1e7), model, 1.0, 1.0, 'z')
     assert read.frame.points == ()
     assert 'tip:2' in read.frame.lost
+
+
+def test_a_hidden_lone_marker_that_was_seen_before_is_lost_and_not_unknown() -> None:
+    points = ({'name': '7', 'section': 'distal'}, {'name': '8', 'section': 'distal'})
+    with streaming(points=points) as running:
+        scenes = running.device.scene.passing
+        sent = {'7'}  # 8 is never seen
+
+        def passing(measured: Sequence[PoseMeasurement], now_s: float) -> Iterator[Scene]:
+            for scene in scenes(measured, now_s):
+                points = {name: at for name, at in scene.points.items() if name in sent}
+                yield replace(scene, points=points)
+
+        running.device.scene.passing = passing
+        settle(running)
+        sent.clear()
+        running.wait_for(lambda: {'body-lost', 'wrong-name'} <= running.codes())
+        found = {(p.code, p.subject) for p in running.sensor.health().problems}
+    assert found == {('body-lost', '7'), ('wrong-name', '8')}
 
 
 @pytest.mark.parametrize(

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.sightings import Sighting
-from softarm_ros.perception.captured import CorruptFrameError
+from softarm_ros.perception.captured import CapturedFrame, CorruptFrameError
 from softarm_ros.perception.config import UNITS_M
 from softarm_ros.perception.frame_sensor import FrameSensor
 from softarm_ros.perception.natnet.config import NatNetConfig
@@ -52,6 +53,9 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         self._number: int | None = None  # of the last frame
         self._missing = False  # frames or names since the model was requested
         self._next_model_s = 0.0
+        self._lone = {point.name for point in config.points}
+        self._seen_lone: set[str] = set()  # while the server's model was `_last_model`
+        self._last_model: Model | None = None
 
     def close(self) -> None:
         """See `PoseSensor`."""
@@ -62,6 +66,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
 
     def _listen(self) -> None:
         self._server, self._model, self._number = None, None, None
+        self._last_model = None
         self._open, self._next_try_s, self._trouble = True, 0.0, ''
 
     def _listening(self) -> bool:
@@ -121,8 +126,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
             elif kind == SERVER_INFO:
                 self._take_server(read_server(data), arrived_s)
             elif kind == MODEL and self._server is not None:
-                self._model = read_model(data, self._server.version)
-                self._model_s = arrived_s
+                self._take_model(read_model(data, self._server.version), arrived_s)
         except CorruptFrameError as error:
             self._report_corrupt(
                 arrived_s,
@@ -137,6 +141,12 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         if server != self._server:
             self._model = None
         self._server = server
+
+    def _take_model(self, model: Model, arrived_s: float) -> None:
+        if model != self._last_model:
+            self._seen_lone.clear()
+        self._model = self._last_model = model
+        self._model_s = arrived_s
 
     def _take_frame(
         self, receiver: Receiver, data: bytes, sender: Sender, arrived_s: float
@@ -163,7 +173,19 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
             receiver.ask(REQUEST_MODEL)
         self._missing |= bool(read.unnamed)
         self._request_model_after_loss(receiver, read.frame.number, arrived_s)
-        return self._intake.take(read.frame)
+        return self._intake.take(self._with_lost_markers(read.frame))
+
+    def _with_lost_markers(self, frame: CapturedFrame) -> CapturedFrame:
+        """
+        Count lone markers as lost that were seen before.
+
+        The server leaves out a hidden marker that belongs to no body, and the model has no name
+        for it.
+        """
+        seen = {point.name for point in frame.points} & self._lone
+        lost = self._seen_lone - seen - set(frame.lost)
+        self._seen_lone |= seen
+        return replace(frame, lost=(*frame.lost, *lost)) if lost else frame
 
     def _request_model_after_loss(self, receiver: Receiver, number: int, arrived_s: float) -> None:
         """Request the model if frames are missing, or a name: it may have changed."""
