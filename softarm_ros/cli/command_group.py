@@ -110,6 +110,8 @@ class SoftarmGroup(TyperGroup):
             if not is_user_error(error):
                 if isinstance(error, (typer.Exit, typer.Abort)) or not _of_another(error):
                     raise
+                if isinstance(error, SystemExit) and ctx.invoked_subcommand not in self.commands:
+                    raise  # a command of another package may end itself
                 from softarm_ros.runtime.part_failure import failure_text
 
                 print(f'softarm: {failure_text(error)}', file=sys.stderr)

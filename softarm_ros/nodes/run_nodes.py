@@ -25,7 +25,7 @@ from softarm_ros.nodes.process import (
 from softarm_ros.nodes.qos import make_executor, set_up_dds
 from softarm_ros.nodes.scheduling import drop_priority, keep_in_memory, raise_priority
 from softarm_ros.nodes.self_paced import Turns
-from softarm_ros.runtime.part_failure import failure_text, part_at_fault
+from softarm_ros.runtime.part_failure import FAILURES, failure_text, part_at_fault
 
 
 def run_node(build: Callable[[], Node], name: str, args: list[str] | None = None) -> NoReturn:
@@ -102,8 +102,8 @@ def _run(
         refusing = error.node if isinstance(error, RefusedError) else ''
         print(f'{refusing or name}: {error}', file=sys.stderr, flush=True)
         return EXIT_BAD_INPUT
-    except Exception as error:  # a part of another package may raise anything
-        if not part_at_fault(error):
+    except FAILURES as error:
+        if stop.seen or not part_at_fault(error):  # a signal raises SystemExit wherever code runs
             raise
         return _part_failed(name, error, running=len(nodes) == len(builders))
 
@@ -114,7 +114,7 @@ def _close(nodes: Mapping[str, Node]) -> int:
     for name, node in nodes.items():
         try:
             getattr(node, 'close', lambda: None)()
-        except Exception as error:
+        except FAILURES as error:
             whole = isinstance(error, NodeFailedError)
             text = str(error) if whole else f'closing failed: {failure_text(error)}'
             print(f'{name}: {text}', file=sys.stderr, flush=True)
@@ -122,7 +122,7 @@ def _close(nodes: Mapping[str, Node]) -> int:
     return status
 
 
-def _part_failed(name: str, error: Exception, *, running: bool) -> int:
+def _part_failed(name: str, error: BaseException, *, running: bool) -> int:
     print(f'{name}: {failure_text(error)}', file=sys.stderr, flush=True)
     return EXIT_FAILED if running else EXIT_BAD_INPUT
 

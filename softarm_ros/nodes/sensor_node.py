@@ -30,7 +30,7 @@ from softarm_ros.runtime.arm_assembly import (
     sensor_config,
 )
 from softarm_ros.runtime.marker_expectation import MarkerExpectation
-from softarm_ros.runtime.part_failure import failure_text, part_at_fault
+from softarm_ros.runtime.part_failure import FAILURES, failure_text, part_at_fault
 
 TICK_S = 0.1
 READ_S = 0.05
@@ -153,7 +153,7 @@ class SensorNode(HardwareNode):
                 return
             try:
                 seen = sensor.read(READ_S)
-            except Exception as error:
+            except FAILURES as error:
                 if not part_at_fault(error):
                     raise
                 self._reading_failed = failure_text(error)

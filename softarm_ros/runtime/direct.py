@@ -15,7 +15,7 @@ from softarm_ros.runtime.arm_assembly import build_plant, machine_facts
 from softarm_ros.runtime.assembly import bridge_s, build_loop, build_pose_intake, describe_reach
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
-from softarm_ros.runtime.part_failure import failure_text, refuses_or_fails
+from softarm_ros.runtime.part_failure import FAILURES, failure_text, refuses_or_fails
 from softarm_ros.runtime.pose_intake import measure
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
 from softarm_ros.runtime.true_tips import TrueTips
@@ -113,7 +113,7 @@ def run_direct(
                 completed = True
                 break
             body.step(command, loop.period_s)
-    except (Exception, SystemExit) as error:
+    except FAILURES as error:
         if not refuses_or_fails(error):
             raise  # a bug of this package
         source = 'plant' if isinstance(error, PlantError) else 'tracker'

@@ -17,6 +17,8 @@ from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.part_registry import registrations
 
+# What code of other packages may raise. `sys.exit` in it would end a program without a message.
+FAILURES = (Exception, SystemExit)
 # REFUSALS: a part refuses, but has not failed. OURS: likewise, if raised by this package.
 REFUSALS = (ModelError, AnswerError, PlantError, LimitError, RigError)
 OURS = (ValueError, RuntimeError, OSError)

@@ -14,7 +14,7 @@ from softarm_ros.rigs.part_registry import registrations
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_pose_intake, build_tracker
 from softarm_ros.runtime.direct import finite_state
-from softarm_ros.runtime.part_failure import OURS, failure_text, part_at_fault
+from softarm_ros.runtime.part_failure import FAILURES, OURS, failure_text, part_at_fault
 from softarm_ros.runtime.pose_intake import measure
 
 if TYPE_CHECKING:
@@ -52,7 +52,7 @@ def try_parts(rig: Rig, name: str) -> None:
     for trial in trials:
         try:
             trial(rig)
-        except (Exception, SystemExit) as error:
+        except FAILURES as error:
             if not (isinstance(error, OURS) or part_at_fault(error)):
                 raise  # a bug of this package
             raise RigError(name, failure_text(error)) from error

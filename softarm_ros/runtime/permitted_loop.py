@@ -10,7 +10,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
-from softarm_ros.runtime.part_failure import FailureWords
+from softarm_ros.runtime.part_failure import FAILURES, FailureWords
 
 # Shares of an actuator's range. Error of a measurement: this close to a position, it stands there.
 STANDING = 0.02
@@ -61,7 +61,7 @@ class PermittedLoop:
             if not (self.allowed or self._refused_now):
                 self.refusal = ''  # the refusal ended before motion was allowed
             self._refused_now = False
-        except (Exception, SystemExit) as error:  # code of other packages may raise anything
+        except FAILURES as error:
             self.refuse(error, now_s)
             last = self._standing() if self._output is None else self._output
             self._output = replace(last, stamp_s=now_s, phase=self.loop.phase, events=())
@@ -78,7 +78,7 @@ class PermittedLoop:
         """Refuse on any exception in a block that calls parts outside the cycle."""
         try:
             yield
-        except (Exception, SystemExit) as error:  # as in the cycle
+        except FAILURES as error:
             self.refuse(error, now_s)
 
     def _standing(self) -> CycleOutput:

@@ -118,6 +118,41 @@ for owner, method, wrong in (
     assert told[4].endswith('failed: SystemExit: no licence')
 
 
+def test_an_outside_controller_that_exits_is_named_and_the_arm_stands(lab, short):
+    code = f"""
+import sys
+from lab_arm import transposed_jacobian
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.assembly import build_loop
+from softarm_ros.runtime.direct import run_direct
+from softarm_ros.runtime.part_trial import try_parts
+from softarm_ros.runtime.permitted_loop import PermittedLoop
+
+def velocity(self, *given):
+    sys.exit('no licence')
+
+velocity.__globals__['__name__'] = transposed_jacobian.__name__
+transposed_jacobian.Transposed.velocity = velocity
+rig = load_rig(rig.source, ['controller.kind=transposed_jacobian'])
+run = run_direct(rig, {str(short)!r})
+print(run.completed, run.events[-1].message)
+motion = PermittedLoop(build_loop(rig, {str(short)!r}))
+motion.follow(True, 0.0)
+for k in range(1000):  # the approach ends before
+    motion.cycle(0.01 * k, None)
+print(motion.refusal)
+try:
+    try_parts(rig, 'rig')
+except ValueError as error:
+    print(error)
+"""
+    told = said_by(lab, code).splitlines()
+    assert [line.partition('part ')[0] for line in told] == ['False ', 'cannot go on: ', 'rig: ']
+    for line in told:
+        assert 'part controller.transposed_jacobian (Transposed.velocity, ' in line
+        assert 'failed: SystemExit: no licence (traceback: ' in line
+
+
 def test_an_outside_model_that_fails_does_not_affect_rigs_with_other_models(lab):
     code = """
 from lab_arm import thick_cables
@@ -248,12 +283,17 @@ with NodeProcesses([alone]):
         (
             'open',
             'sensor: part sensors.lab_peephole (Peephole.open, '
-            "peephole.py:25) failed: KeyError: 'lens' (traceback: ",
+            "peephole.py:26) failed: KeyError: 'lens' (traceback: ",
         ),
         (
             'read',
             'sensor: lab_peephole: reading failed: part sensors.lab_peephole (Peephole.read, '
-            "peephole.py:29) failed: KeyError: 'frame' (traceback: ",
+            "peephole.py:30) failed: KeyError: 'frame' (traceback: ",
+        ),
+        (
+            'exit',
+            'sensor: lab_peephole: reading failed: part sensors.lab_peephole (Peephole.read, '
+            'peephole.py:32) failed: SystemExit: 3 (traceback: ',
         ),
         ('poses', 'sensor: lab_peephole: reading failed: sensor Peephole: ValueError: transforms'),
     ],

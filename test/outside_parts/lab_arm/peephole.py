@@ -1,5 +1,6 @@
 """A sensor driver without a device, which fails as its field `fails` states."""
 
+import sys
 import time
 from typing import Literal
 
@@ -13,7 +14,7 @@ from softarm_ros.perception.sensor import SensorHealth
 
 
 class PeepholeConfig(PoseSensorConfig):
-    fails: Literal['open', 'read', 'poses'] = Field(description='what fails')
+    fails: Literal['open', 'read', 'exit', 'poses'] = Field(description='what fails')
 
 
 class Peephole:
@@ -27,6 +28,8 @@ class Peephole:
     def read(self, timeout_s):
         if self._config.fails == 'read':
             raise KeyError('frame')
+        if self._config.fails == 'exit':
+            sys.exit(3)
         pose = np.full((4, 4), np.nan)
         bodies = [BodySighting(body.name, pose) for body in self._config.bodies]
         return [Sighting(time.time_ns(), self._frame_id, tuple(bodies))]
