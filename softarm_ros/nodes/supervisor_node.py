@@ -52,6 +52,8 @@ from softarm_ros.runtime.machine_load import MachineLoad
 
 UPDATE_S = 0.01
 COMMANDS = ('configuration/command', 'actuators/command')
+# Their errors are failures or refusals of a part, never lateness, which a device may report.
+CALCULATING = ('inverse_kinematics', 'plant', 'emulator')
 LATE_WORDS_S = 1.0  # after a fault; longer than a sensor takes to notice a lost device
 LEVELS = {
     SafetyState.WAITING: WARN,
@@ -358,7 +360,16 @@ class SupervisorNode(SelfPaced, Node):
         own = {f'{self.get_namespace().rstrip("/")}/{name}' for name in ours}
         return sorted([name for name in found if name not in own] + list(own & set(found)))
 
+    def _gave_up(self) -> bool:
+        """Return whether a node of the loop has said that a part refuses or has failed."""
+        tracker = self._healths.get(self._tracker)
+        return (tracker is not None and tracker.values.get('ready') == 'false') or any(
+            self._healths[name].level == ERROR for name in CALCULATING if name in self._healths
+        )
+
     def _slowness(self) -> str:
+        if self._gave_up():  # handling a failure takes time, which makes a node late
+            return ''
         late_s = {
             name: 1e-3 * conversions.number_of(health.values, 'late_ms', 0.0)
             for name, health in self._healths.items()

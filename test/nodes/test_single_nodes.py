@@ -449,6 +449,32 @@ def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(context
     supervisor.destroy_node()
 
 
+@pytest.mark.parametrize(
+    ('health', 'blames'),
+    [
+        (('tracker', 0, 'tracking', {'ready': 'true'}), True),
+        (('steppers', 2, 'watchdog: no message', {'ready': 'false'}), True),
+        (('tracker', 0, 'tracking', {'ready': 'false', 'not_ready': 'cannot go on: x'}), False),
+        (('plant', 2, 'plant: part body.x failed', {}), False),
+    ],
+)
+def test_a_late_computer_is_not_blamed_if_a_part_has_failed(context, health, blames):
+    from rclpy.parameter import Parameter
+
+    from softarm_ros.nodes.supervisor_node import SupervisorNode
+
+    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0}
+    overrides = [Parameter(name, value=value) for name, value in wants.items()]
+    supervisor = SupervisorNode(
+        context=context, namespace='/late_arm', parameter_overrides=overrides
+    )
+    name, level, message, values = health
+    supervisor._on_heartbeat(conversions.Health('tracker', 0, '', {'late_ms': '90'}))
+    supervisor._on_heartbeat(conversions.Health(name, level, message, {**values, 'late_ms': '90'}))
+    assert ('the computer is too slow: tracker was late' in supervisor._slowness()) == blames
+    supervisor.destroy_node()
+
+
 def test_fault_names_all_publishers_of_the_tip_and_a_later_sensor_error(context):
     from diagnostic_msgs.msg import DiagnosticStatus
     from geometry_msgs.msg import PoseStamped
