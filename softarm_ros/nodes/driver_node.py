@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from abc import abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import DeviceDriver
+from softarm_ros.drivers.problems import Problem
+from softarm_ros.geometry.answers import described
 from softarm_ros.nodes.hardware_node import HardwareNode
+from softarm_ros.nodes.node_errors import NodeFailedError
 from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
 from softarm_ros.rigs.devices import Devices
@@ -100,7 +104,7 @@ class DriverNode(HardwareNode):
         self._tell(self.driver)
 
     def _tell(self, driver: DeviceDriver) -> None:
-        problems, not_ready = driver.problems(), driver.not_ready()
+        problems, not_ready = _problems_of(driver), _not_ready_of(driver)
         if problems:
             self.heartbeat.error('; '.join(map(str, problems)))
         elif not_ready:
@@ -128,12 +132,41 @@ class DriverNode(HardwareNode):
             not_ready = self.heartbeat.message
             return {'ready': 'false', 'not_ready': not_ready, **self._touch.values()}
         inactive = '' if self.active else 'inactive'
-        not_ready = driver.not_ready() or inactive or self.waits_for()
+        not_ready = _not_ready_of(driver) or inactive or self.waits_for()
         return {
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,
             **self._touch.values(),
-            **{f'problem {i + 1}': str(p) for i, p in enumerate(driver.problems())},
+            **{f'problem {i + 1}': str(p) for i, p in enumerate(_problems_of(driver))},
             **self.values(),
-            **driver.values(),
+            **_values_of(driver),
         }
+
+
+# Drivers of other packages may answer anything; a wrong answer would fail far from its cause.
+
+
+def _problems_of(driver: DeviceDriver) -> Sequence[Problem]:
+    found: object = driver.problems()
+    if isinstance(found, (tuple, list)) and all(isinstance(one, Problem) for one in found):
+        return found
+    raise _wrong(driver, 'problems', found, 'a tuple of Problem (softarm_ros.drivers.problems)')
+
+
+def _not_ready_of(driver: DeviceDriver) -> str:
+    found: object = driver.not_ready()
+    if isinstance(found, str):
+        return found
+    raise _wrong(driver, 'not_ready', found, "a text, '' if it is ready")
+
+
+def _values_of(driver: DeviceDriver) -> dict[str, str]:
+    found: object = driver.values()
+    if isinstance(found, dict) and all(isinstance(one, str) for one in (*found, *found.values())):
+        return found
+    raise _wrong(driver, 'values', found, 'a dict of texts')
+
+
+def _wrong(driver: DeviceDriver, name: str, found: object, expected: str) -> NodeFailedError:
+    whose = f'driver {type(driver).__name__}'
+    return NodeFailedError(f'{whose} returned {name} {described(found)}; expected {expected}')

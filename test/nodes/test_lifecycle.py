@@ -77,6 +77,35 @@ def test_a_reading_of_wrong_shape_ends_the_node_and_names_the_driver(
         node.tick(2.0)
 
 
+@pytest.mark.parametrize(
+    ('asked', 'answer', 'message'),
+    [
+        (
+            'problems',
+            ('cable lost',),
+            r"problems \('cable lost',\) \(tuple\); expected a tuple of P",
+        ),
+        ('problems', 'cable lost', r"problems 'cable lost' \(str\); expected a tuple of Problem"),
+        ('not_ready', None, "not_ready None; expected a text, '' if it is ready"),
+        (
+            'values',
+            {'voltage': 12.1},
+            r"values {'voltage': 12.1} \(dict\); expected a dict of texts",
+        ),
+    ],
+)
+def test_a_wrong_report_ends_the_node_and_names_the_driver(
+    made, monkeypatch, tmp_path, asked, answer, message
+):
+    for device in ('servo', 'daq'):
+        (tmp_path / f'{device}.port').write_text('9')  # a port where nobody answers
+    node = made(ActuatorNode, 'servo')
+    assert node.trigger_configure() is SUCCESS
+    monkeypatch.setattr(node.driver, asked, lambda: answer)
+    with pytest.raises(NodeFailedError, match=rf'driver \w+ returned {message}'):
+        node.heartbeat_values() if asked == 'values' else node.turn(1.0)
+
+
 def topics(node):
     """Return the numbers of a node's subscriptions and publishers, by topic."""
     listens = Counter(subscription.topic_name for subscription in node.subscriptions)
