@@ -176,8 +176,10 @@ def test_missing_half_second_of_a_bag_is_reported(recorded, tmp_path):
     kept = [message for message in day if not 0 <= message[2] - middle_ns < 500_000_000]
     write_again(recorded, tmp_path / 'bag', kept)
     replayed = replay_direct(tmp_path / 'bag')
-    assert max(length_s for _, length_s in replayed.gaps) == pytest.approx(0.5, abs=0.1)
-    assert re.search(r'no cycle for 0\.\d+ s from \d+\.\d+ s on', ' '.join(describe(replayed)))
+    # On a busy computer the run may have paused by itself.
+    ((_, length_s),) = set(replayed.gaps) - set(replay_direct(recorded).gaps)
+    assert length_s > 0.4
+    assert re.search(r'no cycle for \d+\.\d+ s from \d+\.\d+ s on', ' '.join(describe(replayed)))
 
 
 @pytest.mark.parametrize('topic', ['tracker/cycle', 'configuration/command'])
