@@ -31,7 +31,7 @@ from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.timing import DurationHistogram
 from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, read_joints
 from softarm_ros.runtime.assembly import build_inverse_kinematics
-from softarm_ros.runtime.part_failure import FailureWords
+from softarm_ros.runtime.part_failure import FAILURES, FailureWords
 
 
 class InverseKinematicsNode(Node):
@@ -86,7 +86,7 @@ class InverseKinematicsNode(Node):
         try:
             configuration = conversions.positions_of(command, self._names)
             actuation = self._stage.actuation_of(configuration, moving=self._moving)
-        except (Exception, SystemExit) as error:  # a model of another package may raise anything
+        except FAILURES as error:
             self._refused += 1
             self._heartbeat.error(f'configuration refused: {self._failure.of(error)}')
             return

@@ -55,7 +55,7 @@ def _build_model(name: str, rig: Rig) -> None:
     from softarm_ros.geometry.parts import PartError
     from softarm_ros.models.arm_model import ModelError
     from softarm_ros.rigs.loader import RigError
-    from softarm_ros.runtime.part_failure import failure_text, part_at_fault
+    from softarm_ros.runtime.part_failure import FAILURES, failure_text, part_at_fault
     from softarm_ros.runtime.part_trial import try_parts
 
     try:
@@ -64,7 +64,7 @@ def _build_model(name: str, rig: Rig) -> None:
         raise RigError(name, f'model = {rig.default_model!r}: {error}') from error
     except PartError as error:
         raise RigError(name, str(error)) from error
-    except (Exception, SystemExit) as error:
+    except FAILURES as error:
         if isinstance(error, RigError) or not part_at_fault(error):
             raise
         raise RigError(name, failure_text(error)) from error
