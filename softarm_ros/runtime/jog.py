@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.clock import MONOTONIC, Clock, Rhythm
-from softarm_ros.control.limits import ActuatorLimits
+from softarm_ros.control.limits import ActuatorLimits, LimitError
 from softarm_ros.control.slowness import describe_slowness
 from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading
 from softarm_ros.drivers.problems import DriverError
@@ -24,6 +24,7 @@ _REFUSED_S = 2.0  # drives are switched on by the first commands
 _ARRIVED = 0.02  # share of the move
 _SETTLE_S = 1.0
 _NOT_THERE = 0.5  # share of the move; beyond: stuck, reversed, or another one moved
+_BEYOND = 0.02  # share of the range; a length further beyond its limits has a wrong zero
 
 
 class JogError(RuntimeError):
@@ -150,6 +151,7 @@ class Jog:
         LimitError
             If the end lies beyond the actuator's limits; nothing has moved.
         JogError
+            If a length is measured beyond its limits: nothing has moved.
             If the driver does not follow, or `stopped`; the driver holds. The message also says if
             the computer was too slow, since a device stops when its messages are late.
 
@@ -165,7 +167,7 @@ class Jog:
 
     def _move(self, move: JogMove, progress: Callable[[JogStep], None], beat: _Beat) -> JogStep:
         limits, i = self._limits, move.actuator
-        begin = np.clip(self._reading().position, limits.position_min, limits.position_max)
+        begin = self._begin()
         end = begin.copy()
         end[i] += move.amount
         limits.check(end)
@@ -197,6 +199,24 @@ class Jog:
                 return step
             self._clock.sleep(rhythm.due_s - self._clock.now_s())
             now = self._clock.now_s()
+
+    def _begin(self) -> Array:
+        """Return the measured positions within the limits; raise JogError if one would jump."""
+        limits, measured = self._limits, self._reading().position
+        begin = np.clip(measured, limits.position_min, limits.position_max)
+        # Pressures and tensions may lie beyond by the offset of their sensors: nothing jumps.
+        most = np.inf if limits.unit != 'm' else _BEYOND
+        jumping = np.abs(measured - begin) > most * (limits.position_max - limits.position_min)
+        if jumping.any():
+            k = int(np.argmax(jumping))
+            low, high = float(limits.position_min[k]), float(limits.position_max[k])
+            error = LimitError(limits.names[k], float(measured[k]), low, high, limits.unit)
+            raise JogError(
+                f'not moved: {error}, as measured: the first command would make it jump. '
+                'Bring it inside by hand, or correct its zero: home the arm at rest (--home), or '
+                'change the rig file'
+            )
+        return begin
 
     def _take_over(self, command: Array) -> None:
         """Command the present positions until the driver follows."""

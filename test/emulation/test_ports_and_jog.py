@@ -155,6 +155,30 @@ def test_jog_beyond_the_limit_is_refused_and_moves_nothing(bench):
         jog.close()
 
 
+@pytest.mark.parametrize('bench', ['trunk'], indirect=True)
+def test_jog_moves_nothing_if_another_actuator_would_jump_to_its_limit(bench):
+    servos = bench.rig.devices.dynamixel.servos
+    wrong = servos[1].model_copy(update={'zero_deg': servos[1].zero_deg + 100.0})
+    servos = (servos[0], wrong, *servos[2:])
+    block = bench.rig.devices.dynamixel.model_copy(update={'servos': servos})
+    devices = bench.rig.devices.model_copy(update={'dynamixel': block})
+    bench.rig = bench.rig.model_copy(update={'devices': devices})
+    before = bench.arm.plant.actuator_state().position
+    _, jog = jogging(bench)
+    steps = []
+    try:
+        jog.start()
+        jog.make_ready(home=False)
+        refused = rf'^not moved: {wrong.name} = -0\.0174.* m outside \[.*--home'
+        with pytest.raises(JogError, match=refused):
+            jog.move(move_of(bench.rig), steps.append)
+    finally:
+        jog.close()
+    bench.clock.sleep(0.5)
+    assert steps == []
+    assert bench.arm.plant.actuator_state().position == pytest.approx(before, abs=1e-5)
+
+
 def test_jog_is_not_ready_without_homing_unless_none_is_needed(bench):
     began, limit_s = bench.clock.now_s(), 1.0
     driver, jog = jogging(bench, lambda: bench.clock.now_s() - began > limit_s)
