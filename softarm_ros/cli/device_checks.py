@@ -114,7 +114,13 @@ def _board(name: str, kind: Kind, config: Any, connections: Connections) -> Iter
     report = probe_board(where, [config.baud], connections)
     if report.identity.kind is not kind:
         found = report.identity.kind.name.lower()
-        yield Finding(False, name, where, f'a board of kind {found} answers here')
+        yield Finding(
+            False,
+            name,
+            where,
+            f'a board of {found} is there, expected {name}: correct port in the rig file, or '
+            'flash the board',
+        )
         return
     trouble = board_trouble(report)
     text = board_text(report)

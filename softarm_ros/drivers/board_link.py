@@ -227,7 +227,8 @@ class BoardLink:
                 )
             if reply.kind is not kind:
                 raise RefusedError(
-                    f'a board of {reply.kind.name.lower()} is there, expected {kind.name.lower()}'
+                    f'a board of {reply.kind.name.lower()} is there, expected '
+                    f'{kind.name.lower()}: correct port in the rig file, or flash the board'
                 )
             self._hello = reply
             # Damage so far is normal: the port was opened within a frame, or the board started.

@@ -103,11 +103,15 @@ class _Conversation:
         self._receiver = FrameReceiver()
         self._sequence = 0
         self._bytes = 0
+        self._unknown = ''  # a frame that this version of the protocol does not have
+        self._known = False  # the board has told this version
         self._state: StepperState | ValveState | None = None
 
     @property
     def heard(self) -> str:
         """Text on the bytes received, for a message; '' if none came."""
+        if self._unknown:
+            return f' (frames came that this driver does not know: {self._unknown})'
         return f' ({self._bytes} bytes came, no frame among them)' if self._bytes else ''
 
     def handshake(self) -> HelloReply | None:
@@ -129,6 +133,7 @@ class _Conversation:
                             f'{self._name}: the board speaks protocol {message.version}, '
                             f'this driver {messages.PROTOCOL_VERSION}: flash its firmware'
                         )
+                    self._known = True
                     return message
         return None
 
@@ -167,7 +172,11 @@ class _Conversation:
                 try:
                     message = messages.parse(frame)
                 except MessageError as error:
-                    raise DriverError(f'{self._name}: unknown message: {error}') from error
+                    if self._known:
+                        raise DriverError(f'{self._name}: unknown message: {error}') from error
+                    # Another version may have other states; its answer to HELLO tells it.
+                    self._unknown = self._unknown or str(error)
+                    continue
                 if isinstance(message, StepperState | ValveState):
                     self._state = message
                 yield message

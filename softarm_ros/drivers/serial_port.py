@@ -146,7 +146,7 @@ def _why_not_open(port: str, error: Exception) -> str:
     if code in (errno.EACCES, errno.EPERM):
         return 'this user may not open it; softarm ports says what to do'
     if code == errno.EBUSY or 'exclusively lock' in str(error):
-        return 'in use by another program'
+        return 'in use by another program; end it, or correct the port'
     if code == errno.EISDIR or 'onfigure port' in str(error):
         what = 'is a directory' if code == errno.EISDIR else 'is no serial port'
         return f'{what}; softarm ports lists those there are'

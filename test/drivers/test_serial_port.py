@@ -65,7 +65,7 @@ def test_wake_ends_a_waiting_read(line):
 
 def test_port_in_use_is_refused(line):
     port, _ = line
-    with pytest.raises(PortError, match=r'^/dev/\S+: in use by another program$'):
+    with pytest.raises(PortError, match=r'^/dev/\S+: in use by another program; end it, or'):
         SerialPort(port._port.port, 250_000)
 
 

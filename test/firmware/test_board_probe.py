@@ -2,6 +2,7 @@
 
 import os
 import pty
+import struct
 import threading
 
 import pytest
@@ -92,6 +93,13 @@ def test_probe_refuses_a_port_in_use(tmp_path):
 def test_probe_names_a_different_protocol_version(steppers, monkeypatch):
     monkeypatch.setattr(board_probe.messages, 'PROTOCOL_VERSION', 2)
     with pytest.raises(DriverError, match='speaks protocol 1, this driver 2'):
+        probed(steppers[1])
+
+
+def test_probe_names_the_version_of_a_board_with_states_of_another_form(steppers, monkeypatch):
+    monkeypatch.setattr(messages, 'PROTOCOL_VERSION', 2)
+    monkeypatch.setitem(messages._LAYOUTS, Type.STEPPER_STATE, struct.Struct('<IBB'))
+    with pytest.raises(DriverError, match=r'speaks protocol 1, this driver 2: flash its firmware'):
         probed(steppers[1])
 
 
