@@ -309,6 +309,17 @@ def test_home_declares_the_present_position_as_zero(running):
     assert np.abs(np.array(zeros) - expected).max() < 0.2
 
 
+def test_home_is_refused_until_the_servos_have_come_to_rest(running):
+    running.ready()
+    running.follow(TARGET, 0.25)
+    running.driver.hold()
+    with pytest.raises(DriverError, match=r'still moves by \d+ deg/s \(limit 4 deg/s\)'):
+        running.driver.home()
+    assert running.still()
+    running.driver.home()
+    assert np.abs(running.driver.reading().position).max() == 0.0
+
+
 def test_unknown_fault_or_servo_is_refused_with_the_known_ones(running):
     with pytest.raises(ValueError, match='dynamixel silent SERVO'):
         running.arm.inject('dynamixel burn')

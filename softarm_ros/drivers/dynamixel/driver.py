@@ -35,6 +35,8 @@ from softarm_ros.geometry.arrays import Array
 
 LINK, COMMAND, INTERNAL = 'link', 'command', 'internal'
 _DRAIN_S = 0.05
+# A servo at rest may report a speed of one unit or two.
+_STILL_COUNTS_S = 3.0 * table.VELOCITY_RAD_S * table.COUNTS_PER_TURN / (2.0 * np.pi)
 
 
 class DynamixelServos:
@@ -138,6 +140,14 @@ class DynamixelServos:
                 raise DriverError('the servos are moving')
             if not self._seen.known:
                 raise DriverError('no position of the servos yet')
+            speeds = np.abs(self._seen.velocity)
+            fastest = int(np.argmax(speeds))
+            if speeds[fastest] > _STILL_COUNTS_S:  # brakes, or is turned by hand
+                deg = 360.0 / table.COUNTS_PER_TURN
+                raise DriverError(
+                    f'{self._names[fastest]} still moves by {deg * speeds[fastest]:.0f} deg/s '
+                    f'(limit {deg * _STILL_COUNTS_S:.0f} deg/s): wait until the arm is at rest'
+                )
             self._zeros = self._seen.counts.copy()
 
     def reset(self) -> None:
