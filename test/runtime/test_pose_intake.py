@@ -171,16 +171,16 @@ def test_late_pose_is_refused_for_an_estimator_that_does_not_predict():
 
 
 POINTS = (
-    'sensors.natnet.points=[{name: low, section: proximal, fraction: 0.5}, '
-    '{name: end, section: distal}]'
+    'sensors.natnet.points=[{name: "7", section: proximal, fraction: 0.5}, '
+    '{name: "8", section: distal}]'
 )
 
 
 def test_markers_along_the_arm_reach_a_filter_and_those_of_bodies_do_not():
     rig = load_rig('cable_arm', ['estimator.kind=filter', POINTS])
     along = points_along(rig)
-    assert list(along) == ['low']  # the other one is published as the tip
-    assert markers_counted(rig) == ('low', 'end')
+    assert list(along) == ['7']  # the other one is published as the tip
+    assert markers_counted(rig) == ('7', '8')
     model = rig.model()
     intake = build_pose_intake(rig, model)
     bent = 0.4 * np.ones(len(model.rest_configuration))
@@ -189,12 +189,12 @@ def test_markers_along_the_arm_reach_a_filter_and_those_of_bodies_do_not():
     for k in range(100):
         now, stamp_ns = 0.01 * k, 10_000_000 * k
         intake.estimator.command(now, model.posture_of(model.rest_configuration))
-        seen = tuple(PointSighting(name, half) for name in ('low', 'a_marker_of_a_disk'))
+        seen = tuple(PointSighting(name, half) for name in ('7', 'a_marker_of_a_disk'))
         sighting = Sighting(stamp_ns, 'base', (), seen)
         assert intake.on_points(now, sighting, along) is None
     measured, _ = intake.estimator._places.measured(Sighting(0, 'base', (), seen[:1]))
-    assert measured.names == ('low',)
-    where, _ = intake.estimator.place(along['low'], 1.0)
+    assert measured.names == ('7',)
+    where, _ = intake.estimator.place(along['7'], 1.0)
     assert np.linalg.norm(where[:3, 3] - half) < 1e-3
     old = Sighting(10_000_000, 'base', (), seen)
     assert 'ms old' in intake.on_points(1.0, old, along)
@@ -205,7 +205,7 @@ def test_markers_along_the_arm_reach_a_filter_and_those_of_bodies_do_not():
 def test_points_are_not_used_by_an_estimator_that_does_not_predict():
     rig = load_rig('cable_arm', ['estimator.kind=direct', POINTS])
     intake = build_pose_intake(rig, rig.model())
-    sighting = Sighting(0, 'base', (), (PointSighting('low', np.zeros(3)),))
+    sighting = Sighting(0, 'base', (), (PointSighting('7', np.zeros(3)),))
     assert 'not used' in intake.on_points(0.0, sighting, points_along(rig))
     assert intake.take(0.0) is None
 
