@@ -23,12 +23,28 @@ DEAD_ZONE = 0.1  # of a stick's deflection
 LEAD_S = 1.5  # the target's lead over the reference is at most this times its speed
 # A terminal sends an arrow as `ESC [ A`, F4 as `ESC O S`, Alt-w as `ESC w`.
 _SPECIAL_KEY = re.compile(r'\x1b(\[\[?[\d;?]*.?|O.?|.)?', re.DOTALL)
+_BEGUN_KEY = re.compile(r'\x1b(\[\[?[\d;?]*|O)?\Z')
 _AXES = (1, 0, 4)  # as joy_node numbers them: left stick up, left; right stick up
 
 
-def letters(typed: str) -> str:
-    """Return the keys in a terminal's input, in lower case, without arrow and function keys."""
-    return _SPECIAL_KEY.sub('', typed).lower()
+class Typing:
+    """Letters in a terminal's input, read piece by piece: a network may split a special key."""
+
+    def __init__(self) -> None:
+        self._begun = ''
+
+    def letters(self, piece: str) -> str:
+        """
+        Return the keys in the next piece, in lower case, without arrow and function keys.
+
+        The beginning of a special key waits for the next piece. If that is empty, it was the
+        Escape key, and has no effect on later keys.
+        """
+        typed, self._begun = self._begun + piece, ''
+        begun = _BEGUN_KEY.search(typed) if piece else None
+        if begun is not None:
+            typed, self._begun = typed[: begun.start()], begun[0]
+        return _SPECIAL_KEY.sub('', typed).lower()
 
 
 class TargetMover:

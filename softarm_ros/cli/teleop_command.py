@@ -21,7 +21,7 @@ from softarm_ros.cli.goto_command import (
 )
 from softarm_ros.cli.run_command import EXIT_INCOMPLETE
 from softarm_ros.cli.stop_request import stop_on_signals
-from softarm_ros.cli.teleop import TargetMover, letters
+from softarm_ros.cli.teleop import TargetMover, Typing
 from softarm_ros.geometry.configs import TOPIC_NAME
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import goal_speed_m_s
@@ -140,7 +140,7 @@ def _keys() -> Iterator[Callable[[], str]]:
             ) from None
         restore = termios.tcgetattr(descriptor)
         tty.setcbreak(descriptor)
-    ended = False
+    ended, typing = False, Typing()
 
     def read() -> str:
         nonlocal ended
@@ -149,9 +149,9 @@ def _keys() -> Iterator[Callable[[], str]]:
             data = os.read(descriptor, 64)
             if not data:  # not a terminal: end of the input
                 ended = True
-                return letters(typed) + '\x04'
+                return typing.letters(typed) + '\x04'
             typed += data.decode(errors='replace')
-        return letters(typed)
+        return typing.letters(typed)
 
     try:
         yield read

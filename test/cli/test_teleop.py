@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.teleop import HELD_S, KEYS, LEAD_S, SILENT_S, TargetMover, letters
+from softarm_ros.cli.teleop import HELD_S, KEYS, LEAD_S, SILENT_S, TargetMover, Typing
 from softarm_ros.cli.teleop_command import teleop
 from softarm_ros.rigs.loader import load_rig
 
@@ -102,7 +102,20 @@ def test_a_held_stick_has_no_effect_until_it_is_released():
     ['\x1b[A', '\x1b[D', '\x1b[3~', '\x1b[1;5D', '\x1b[[A', '\x1bOS', '\x1bOQ', '\x1bd', '\x1b'],
 )
 def test_arrows_and_function_keys_are_no_letters(special):
-    assert letters(f'W{special}{special}') == 'w'
+    assert Typing().letters(f'W{special}{special}') == 'w'
+
+
+@pytest.mark.parametrize('special', ['\x1b[A', '\x1b[1;5D', '\x1b[[A', '\x1bOS', '\x1bd'])
+def test_an_arrow_key_that_arrives_in_two_pieces_is_no_letter(special):
+    for cut in range(1, len(special)):
+        typing = Typing()
+        assert [typing.letters(special[:cut]), typing.letters(special[cut:])] == ['', '']
+        assert typing.letters('w') == 'w'
+
+
+def test_the_escape_key_swallows_no_later_key():
+    typing = Typing()
+    assert [typing.letters(piece) for piece in ('\x1b', '', ' ')] == ['', '', ' ']
 
 
 def test_a_text_that_is_no_topic_of_a_gamepad_is_refused():
