@@ -75,6 +75,7 @@ def _replace_closed_streams() -> None:
             os.fstat(number)
         except OSError:
             os.open(os.devnull, os.O_RDWR)  # gets the lowest free number
+    sys.stdin = sys.stdin or open(0, closefd=False)  # noqa: SIM115
     sys.stdout = sys.stdout or open(1, 'w', closefd=False)  # noqa: SIM115
     sys.stderr = sys.stderr or open(2, 'w', closefd=False)  # noqa: SIM115
 

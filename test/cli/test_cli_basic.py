@@ -664,10 +664,11 @@ def test_workspace_refuses_an_image_name_that_does_not_end_in_png(tmp_path):
 
 def test_the_command_line_starts_without_standard_streams_and_home(tmp_path):
     code = """
-import faulthandler, os
+import faulthandler, os, sys
 from softarm_ros.cli import main
 
 def app():
+    assert os.read(sys.stdin.fileno(), 1) == b''  # as teleop does
     print('read by nobody')
     faulthandler.enable()  # as ROS does
     found = [str(os.fstat(number).st_rdev) for number in range(3)] + [os.environ['HOME']]
