@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 RigArgument = Annotated[
     str, typer.Argument(metavar='RIG', help='Name of a built-in rig, or a .yaml file.')
@@ -39,3 +40,28 @@ SetOption = Annotated[
 def command_app() -> typer.Typer:
     """Return the Typer for one command."""
     return typer.Typer(add_completion=False, pretty_exceptions_enable=False)
+
+
+class NegativeNumbers(TyperCommand):
+    """A command whose arguments may be negative numbers: only other texts with `-` are options."""
+
+    def __init__(self, *parts: Any, **settings: Any) -> None:
+        super().__init__(*parts, **settings)
+        self.ignore_unknown_options = True
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Parse arguments; an unknown option is an error, not an argument."""
+        known = {name for param in self.get_params(ctx) for name in param.opts}
+        for text in args[: args.index('--')] if '--' in args else args:
+            name = text.partition('=')[0]
+            if name.startswith('-') and name not in known and not _is_number(text):
+                ctx.fail(f'No such option: {name}')
+        return super().parse_args(ctx, args)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

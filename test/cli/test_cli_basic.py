@@ -682,3 +682,17 @@ main.main()
     *devices, home = (tmp_path / 'found').read_text().split(' ')
     assert devices == 3 * [str(Path(os.devnull).stat().st_rdev)]
     assert home == pwd.getpwuid(os.getuid()).pw_dir
+
+
+@pytest.mark.parametrize(
+    ('arguments', 'option'),
+    [
+        (['goto', '--timeout', '3', 'cable_arm', '-0.01', '0', '0.2'], '--timeout'),
+        (['goto', 'cable_arm', '-0.01', '0', '0.2', '--timeout=3'], '--timeout'),
+        (['jog', 'cable_arm', 'proximal_1', '-2', '--hme'], '--hme'),
+    ],
+)
+def test_an_unknown_option_beside_negative_numbers_is_named(arguments, option):
+    status, out, err = softarm(*arguments)
+    assert (status, out) == (2, '')
+    assert f'No such option: {option}' in err

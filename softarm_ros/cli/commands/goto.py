@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import RigArgument, SetOption, command_app
+from softarm_ros.cli.options import NegativeNumbers, RigArgument, SetOption, command_app
 
 app = command_app()
 
@@ -14,7 +14,7 @@ app = command_app()
 @app.command(
     epilog='Examples:  softarm goto cable_arm 0.08 0.02 0.20   |   '
     'softarm goto cable_arm -0.05 0 0.22 --timeout-s 20',
-    context_settings={'ignore_unknown_options': True},  # coordinates may be negative
+    cls=NegativeNumbers,  # coordinates may be negative
 )
 def goto(
     rig: RigArgument,

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import RigArgument, SetOption, command_app
+from softarm_ros.cli.options import NegativeNumbers, RigArgument, SetOption, command_app
 from softarm_ros.nodes.process import LARGEST_SEED
 
 app = command_app()
@@ -15,7 +15,7 @@ app = command_app()
 @app.command(
     epilog='Examples:  softarm jog cable_arm proximal_1 2 --home   |   '
     'softarm jog pneumatic_arm distal_chamber_1 10 --backend emulated',
-    context_settings={'ignore_unknown_options': True},  # AMOUNT may be negative
+    cls=NegativeNumbers,  # AMOUNT may be negative
 )
 def jog(
     rig: RigArgument,
