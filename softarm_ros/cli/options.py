@@ -51,7 +51,9 @@ class NegativeNumbers(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse arguments; an unknown option is an error, not an argument."""
-        known = {name for param in self.get_params(ctx) for name in param.opts}
+        known = {
+            name for param in self.get_params(ctx) for name in (*param.opts, *param.secondary_opts)
+        }
         for text in args[: args.index('--')] if '--' in args else args:
             name = text.partition('=')[0]
             if name.startswith('-') and name not in known and not _is_number(text):

@@ -406,7 +406,8 @@ class TrackerNode(SelfPaced, Node):
         return next((staleness(*aged) for aged in ages if aged[1] > aged[2]), '')
 
     def _values(self) -> dict[str, str]:
-        output, not_ready = self._output, self._motion.refusal or self._not_ready()
+        output = self._output
+        not_ready = self._motion.refusal or self._not_ready() or self._motion.displaced()
         values = {
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,

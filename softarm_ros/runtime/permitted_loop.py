@@ -124,6 +124,29 @@ class PermittedLoop:
             loop.hold(now_s)
             self._take_over()
 
+    def displaced(self) -> str:
+        """
+        Return why an actuator would jump at the start, or ''.
+
+        Lengths that no posture of the arm has, or beyond the limits, come of a wrong zero or of
+        somebody who has moved the arm. Pressures and tensions rise from those of an arm at rest.
+        """
+        position, loop = self.actuators, self.loop
+        starts = not self.allowed and (self._jumped or loop.phase is Phase.IDLE)
+        if position is None or not starts or loop.limits.unit != 'm':
+            return ''
+        limits, command = loop.limits, loop.tracker.actuation
+        most = JUMP * (limits.position_max - limits.position_min) + loop.tracker.pretension.amount
+        over = np.abs(position - command) - most
+        k = int(np.argmax(over))
+        if over[k] <= 0.0:
+            return ''
+        return (
+            f'{limits.names[k]} stands at {1e3 * position[k]:.1f} mm, and would jump to the start '
+            f'at {1e3 * command[k]:.1f} mm (limit {1e3 * most[k]:.1f} mm apart): its zero is '
+            'wrong or the arm was moved; home the arm at rest, or correct the rig file'
+        )
+
     def _apart(self, position: Array, other: Array | None, share: float) -> bool:
         """Return whether positions (m,) differ by more than a share of an actuator's range."""
         limits = self.loop.limits

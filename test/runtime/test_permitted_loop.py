@@ -115,6 +115,36 @@ def test_loop_starts_at_the_limit_and_reports_actuators_that_stand_beyond(rig, m
     )
 
 
+@pytest.mark.parametrize(
+    ('stand_mm', 'message'),
+    [
+        ([3.0, 0.0, 0.0], ''),  # within the errors of a homing
+        (
+            [90.0, -40.0, -40.0],
+            'cable_1 stands at 90.0 mm, and would jump to the start at 42.3 mm',
+        ),
+        ([0.0, 30.0, 0.0], 'mm (limit 7.0 mm apart): its zero is wrong'),  # no posture has these
+    ],
+)
+def test_actuator_that_would_jump_at_the_start_is_named(motion, stand_mm, message):
+    motion.cycle(0.0, None)
+    motion.on_actuators(1e-3 * np.array(stand_mm))
+    found = motion.displaced()
+    assert message in found
+    assert bool(found) == bool(message)
+    motion.on_actuators(motion.loop.model.actuation_of(np.array([0.5, -0.4])))
+    assert motion.displaced() == ''
+
+
+def test_lag_of_a_held_actuator_is_no_jump(motion):
+    motion.on_actuators(np.zeros(3))
+    motion.follow(True, 0.0)
+    now, before = drive(motion, 0.0, 0.4)
+    motion.follow(False, now)
+    motion.on_actuators(before.actuation + 1.5e-3)
+    assert motion.displaced() == ''
+
+
 def test_model_error_holds_the_loop_with_its_reason_until_the_permit_ends(motion, monkeypatch):
     motion.on_actuators(np.zeros(3))
     motion.cycle(0.0, None)
