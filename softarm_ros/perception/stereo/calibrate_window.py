@@ -125,8 +125,12 @@ def calibrate_window(
             'water behind it?'
         )
     degrees = solved.fun.size - solved.x.size
-    spread = np.linalg.pinv(solved.jac.T @ solved.jac) * (solved.fun @ solved.fun) / degrees
-    sds = np.sqrt(np.diag(spread)[:3])
+    # Of the Jacobian itself: its square loses what images hardly show, such as a window without
+    # water behind it, for which variances then came out negative.
+    _, singular, axes = np.linalg.svd(solved.jac, full_matrices=False)
+    known = np.maximum(singular, np.finfo(float).eps * singular[0])
+    noise = np.sqrt(solved.fun @ solved.fun / degrees)
+    sds = noise * np.linalg.norm(axes[:, :3] / known[:, None], axis=0)
     return WindowFit(
         window_of(solved.x),
         _rms_px(solved.fun),

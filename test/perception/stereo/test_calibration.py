@@ -286,6 +286,7 @@ def test_window_is_refused_for_images_taken_without_it_but_not_for_glass_in_air(
     no_water = replace(guess, water=guess.air)
     fit = calibrate_window(small_pair(), CHESSBOARD, list(exact_pairs(3, 0.05)), no_water)
     assert fit.rms_px == pytest.approx(0.05 * np.sqrt(2.0), rel=0.15)
+    assert fit.distance_sd_m > 1.0  # the images do not show where the glass is
 
 
 def test_board_in_front_of_the_guessed_window_is_refused():
