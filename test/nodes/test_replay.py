@@ -240,15 +240,23 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
     said_by: dict[str, set[str]] = {}
     try:
         end = time.monotonic() + 200.0
+        look = 0.0
         while replay.poll() is None and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.1)
-            # In every turn: on a busy computer one node may be discovered long after another.
+            if time.monotonic() < look:
+                continue  # looking takes longer than many messages
+            # Again and again: on a busy computer one node may be discovered long after another.
+            look = time.monotonic() + 0.2
             for topic, _ in node.get_topic_names_and_types():
                 if topic.startswith('/cable_arm/'):
                     found = node.get_publishers_info_by_topic(topic)
                     names = {publisher.node_name for publisher in found}
                     said_by.setdefault(topic, set()).update(names)
         assert replay.returncode == 0, replay.stderr.read()
+        before = -1
+        while before < len(heard) + len(clock) + len(commands):  # those that have arrived
+            before = len(heard) + len(clock) + len(commands)
+            executor.spin_once(timeout_sec=0.1)
     finally:
         replay.kill()
         replay.wait()
