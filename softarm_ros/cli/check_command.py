@@ -28,9 +28,8 @@ from softarm_ros.runtime.path_reach import path_reach
 
 _REACH_POSES = 4000
 _RANDOM_POSES, _REFUSED_OF = 500, 200
-_LEAST_LEVER = (
-    0.1  # two pairs 11 degrees apart; errors of cables bend the section ten times as far
-)
+# Two pairs 11 degrees apart; errors of cables bend the section ten times as far.
+_LEAST_LEVER = 0.1
 
 
 def summary(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
