@@ -36,6 +36,13 @@ def is_user_error(error: BaseException) -> bool:
     return any(f'{c.__module__}.{c.__qualname__}' in USER_ERRORS for c in type(error).__mro__)
 
 
+def number_of(text: str) -> float:
+    """Return the number in a text; ValueError if it has none, or `_`, which Python accepts."""
+    if '_' in text:
+        raise ValueError(text)
+    return float(text)
+
+
 def parse_numbers(text: str, option: str, expected: str, count: int | None = None) -> list[float]:
     """
     Return the numbers of a text such as `1,2.5,-3`.
@@ -50,9 +57,7 @@ def parse_numbers(text: str, option: str, expected: str, count: int | None = Non
     values = []
     for part in parts:
         try:
-            if '_' in part:  # Python reads 1_0 as 10
-                raise ValueError(part)
-            value = float(part)
+            value = number_of(part)
         except ValueError:
             raise UsageError(f'{option} {text!r}: {part!r} is not a number; {expected}') from None
         if value - value != 0.0:

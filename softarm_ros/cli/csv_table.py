@@ -11,18 +11,12 @@ from pathlib import Path
 
 import numpy as np
 
+from softarm_ros.cli.cli_errors import number_of
 from softarm_ros.cli.measured_run import MeasurementError
 from softarm_ros.geometry.arrays import Array
 
 _SHOWN = 40  # characters of a cell in a message: a quote that is not closed spans many lines
 _LARGEST = 1e100  # larger numbers are marks of a missing reading, and their squares overflow
-
-
-def cell_number(text: str) -> float:
-    """Return the number in a cell; ValueError if it has none, or `_`, which Python accepts."""
-    if '_' in text:
-        raise ValueError(text)
-    return float(text)
 
 
 def cell_text(text: str) -> str:
@@ -82,7 +76,7 @@ class CsvTable:
         for index, column in enumerate(self._columns):
             text = row[index].strip() if index < len(row) else ''
             try:
-                column.append(cell_number(text) if text else math.nan)
+                column.append(number_of(text) if text else math.nan)
             except ValueError:
                 column.append(math.nan)
                 self._no_number.setdefault(index, (line, text))

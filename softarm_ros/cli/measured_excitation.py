@@ -14,7 +14,8 @@ from pathlib import Path
 
 import numpy as np
 
-from softarm_ros.cli.csv_table import cell_number, cell_text
+from softarm_ros.cli.cli_errors import number_of
+from softarm_ros.cli.csv_table import cell_text
 from softarm_ros.cli.measured_run import (
     MeasuredRun,
     MeasurementError,
@@ -191,7 +192,7 @@ def _numbers(
         values.append([])
         for column, cell in zip(heading, row):
             try:
-                number = cell_number(cell) if cell or column != heading[0] else math.nan
+                number = number_of(cell) if cell or column != heading[0] else math.nan
             except ValueError:
                 number = math.inf
             if not math.isfinite(number) and (cell or column != heading[0]):
