@@ -26,6 +26,17 @@ unexport PYTHONDONTWRITEBYTECODE
   firmware lint kernels bench-kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
+# uv takes a third of pip's time. It gets the package index from pip's settings, but not the packages
+# of a sourced ROS installation; there, and where uv cannot install, pip does.
+PIP := $(BIN)/pip --disable-pip-version-check
+UV := UV_DEFAULT_INDEX="$${UV_DEFAULT_INDEX:-$$($(PIP) config get :env:.index-url 2> /dev/null || \
+  $(PIP) config get global.index-url 2> /dev/null)}" $(BIN)/uv pip --quiet
+define with-uv
+$(PIP) install --quiet uv && $(UV) install --compile-bytecode --python $(BIN)/python $(1) || \
+  { echo 'uv cannot install this: pip does'; $(PIP) install --quiet $(1); }
+endef
+install = $(if $(HAVE_ROS),$(PIP) install --quiet $(1),$(with-uv))
+
 setup: $(VENV)/.ready
 
 $(VENV)/.ready: setup.py
@@ -35,31 +46,28 @@ $(VENV)/.ready: setup.py
 	  { echo "Python's venv module is missing: sudo apt-get install python3-venv"; exit 1; }
 	$(PYTHON) -m venv $(VENV_FLAGS) $(VENV)
 	@echo "installing softarm_ros[$(EXTRAS)] into $(VENV)"
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[$(EXTRAS)]'
+	@$(call install,-e '.[$(EXTRAS)]')
 	@touch $@
 
 # The package with the papers' experiments and benchmarks, reproduction/.
 $(VENV)/.reproduction: $(VENV)/.ready reproduction/pyproject.toml
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e ./reproduction
+	@$(call install,-e ./reproduction)
 	@touch $@
 
 $(VENV)/.lint: $(VENV)/.reproduction
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[lint]'
+	@$(call install,-e '.[lint]')
 	@touch $@
 
 $(VENV)/.bench: $(VENV)/.reproduction
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e './reproduction[bench]'
+	@$(call install,-e './reproduction[bench]')
 	@touch $@
 
-# Installs all of these at once: one dependency resolution instead of four. uv takes a fraction of
-# pip's time, but ignores pip's settings and the packages of a ROS installation.
-PIP := $(BIN)/pip install --quiet --disable-pip-version-check
-UV := $(PIP) uv && $(BIN)/uv pip install --quiet --compile-bytecode --python $(BIN)/python
+# Installs all of these at once: one dependency resolution instead of four.
 ALL := -e '.[$(EXTRAS),lint,docs]' -e './reproduction[bench]'
 everything: $(VENV)/.everything
 $(VENV)/.everything: setup.py reproduction/pyproject.toml
 	$(PYTHON) -m venv $(VENV_FLAGS) $(VENV)
-	@$(if $(HAVE_ROS),$(PIP) $(ALL),$(UV) $(ALL) || $(PIP) $(ALL))
+	@$(call install,$(ALL))
 	@touch $(addprefix $(VENV)/,.ready .reproduction .lint .bench .docs) $@
 
 demo: setup
@@ -152,22 +160,22 @@ docs: $(VENV)/.docs
 	@NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 
 $(VENV)/.docs: $(VENV)/.ready
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[docs]'
+	@$(call install,-e '.[docs]')
 	@touch $@
 
 # Tests the viewer's buttons on a running arm, in a headless Chromium (apt: chromium chromium-driver).
 browser: $(VENV)/.ready
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
+	@$(call install,-e '.[browser]')
 	$(PYTEST) -s test/nodes/test_viewer.py test/nodes/test_viewer_goals.py test/nodes/test_viewer_runs.py
 
 # Takes the pictures in docs/viewer.md: all arms running in the viewer; some minutes.
 view-pictures: $(VENV)/.ready
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
+	@$(call install,-e '.[browser]')
 	$(BIN)/python test/nodes/viewer_pictures.py
 
 # Measures how much the viewer with three tabs slows the loop, and its frames per second; needs an idle computer.
 view-load: $(VENV)/.ready
-	@$(BIN)/pip install --quiet --disable-pip-version-check -e '.[browser]'
+	@$(call install,-e '.[browser]')
 	$(BIN)/python test/nodes/viewer_load.py
 
 # Runs the commands of README and docs that need no device and no file of the reader.
