@@ -41,9 +41,7 @@ def two_segment_arm(
             name=f'c{k}_{i}',
             routes=tuple(
                 CableRoute(
-                    segment=name,
-                    radius_m=0.008,
-                    angle_deg=(360.0 * i / cables_each + 60.0 * k) % 360.0,
+                    segment=name, radius_m=0.008, angle_deg=360.0 * i / cables_each + 60.0 * k
                 )
                 for name in names[: k + 1]
             ),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.cli_errors import UsageError, number_of
 from softarm_ros.cli.measured_run import MeasuredRun
 
 
@@ -45,10 +45,9 @@ def _slice(run: MeasuredRun, piece: str) -> slice:
 
 
 def _row(run: MeasuredRun, text: str) -> int:
-    if '_' in text:  # Python reads 1_0 as 10
-        raise ValueError(text)
+    number = number_of(text.removesuffix('s'))
     if not text.endswith('s'):
         return int(text)
     if run.time_s is None:
         raise ValueError
-    return int(np.searchsorted(run.time_s - run.time_s[0], float(text[:-1])))
+    return int(np.searchsorted(run.time_s - run.time_s[0], number))

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.clock import MONOTONIC, Clock, Rhythm
-from softarm_ros.control.limits import ActuatorLimits, LimitError
+from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.slowness import describe_slowness
+from softarm_ros.control.start_jump import start_jump
 from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.geometry.arrays import Array
@@ -24,7 +25,6 @@ _REFUSED_S = 2.0  # drives are switched on by the first commands
 _ARRIVED = 0.02  # share of the move
 _SETTLE_S = 1.0
 _NOT_THERE = 0.5  # share of the move; beyond: stuck, reversed, or another one moved
-_BEYOND = 0.02  # share of the range; a length further beyond its limits has a wrong zero
 
 
 class JogError(RuntimeError):
@@ -204,17 +204,10 @@ class Jog:
         """Return the measured positions within the limits; raise JogError if one would jump."""
         limits, measured = self._limits, self._reading().position
         begin = np.clip(measured, limits.position_min, limits.position_max)
-        # Pressures and tensions may lie beyond by the offset of their sensors: nothing jumps.
-        most = np.inf if limits.unit != 'm' else _BEYOND
-        jumping = np.abs(measured - begin) > most * (limits.position_max - limits.position_min)
-        if jumping.any():
-            k = int(np.argmax(jumping))
-            low, high = float(limits.position_min[k]), float(limits.position_max[k])
-            error = LimitError(limits.names[k], float(measured[k]), low, high, limits.unit)
+        if jump := start_jump(limits, measured, begin):
             raise JogError(
-                f'not moved: {error}, as measured: the first command would make it jump. '
-                'Bring it inside by hand, or correct its zero: home the arm at rest (--home), or '
-                'change the rig file'
+                f'not moved: {jump}. Bring it inside by hand, home the arm at rest (--home), or '
+                'correct the rig file'
             )
         return begin
 

@@ -8,14 +8,13 @@ from dataclasses import replace
 
 import numpy as np
 
+from softarm_ros.control.start_jump import JUMP, start_jump
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 from softarm_ros.runtime.part_failure import FAILURES, FailureWords
 
 # Shares of an actuator's range. Error of a measurement: this close to a position, it stands there.
 STANDING = 0.02
-# More than an actuator moves between two messages.
-JUMP = 0.05
 # More than a held actuator lags behind its command.
 LET_GO = 0.2
 
@@ -102,7 +101,8 @@ class PermittedLoop:
         """Take the reported positions of the actuators (m,); ignore them if not finite."""
         if not np.isfinite(position).all():
             return
-        # A jump: their driver was restarted, or its positions were set anew.
+        # More than an actuator moves between two messages: its driver was restarted, or its
+        # positions were set anew.
         share = JUMP if self.allowed else STANDING
         self._jumped = self._jumped or self._apart(position, self.actuators, share)
         self.actuators = position
@@ -125,27 +125,14 @@ class PermittedLoop:
             self._take_over()
 
     def displaced(self) -> str:
-        """
-        Return why an actuator would jump at the start, or ''.
-
-        Lengths that no posture of the arm has, or beyond the limits, come of a wrong zero or of
-        somebody who has moved the arm. Pressures and tensions rise from those of an arm at rest.
-        """
+        """Return why an actuator would jump at the start, or ''."""
         position, loop = self.actuators, self.loop
         starts = not self.allowed and (self._jumped or loop.phase is Phase.IDLE)
-        if position is None or not starts or loop.limits.unit != 'm':
+        if position is None or not starts:
             return ''
-        limits, command = loop.limits, loop.tracker.actuation
-        most = JUMP * (limits.position_max - limits.position_min) + loop.tracker.pretension.amount
-        over = np.abs(position - command) - most
-        k = int(np.argmax(over))
-        if over[k] <= 0.0:
-            return ''
-        return (
-            f'{limits.names[k]} stands at {1e3 * position[k]:.1f} mm, and would jump to the start '
-            f'at {1e3 * command[k]:.1f} mm (limit {1e3 * most[k]:.1f} mm apart): its zero is '
-            'wrong or the arm was moved; home the arm at rest, or correct the rig file'
-        )
+        tracker = loop.tracker
+        jump = start_jump(loop.limits, position, tracker.actuation, tracker.pretension.amount)
+        return jump and f'{jump}; home the arm at rest, or correct the rig file'
 
     def _apart(self, position: Array, other: Array | None, share: float) -> bool:
         """Return whether positions (m,) differ by more than a share of an actuator's range."""

@@ -121,13 +121,11 @@ def rod_of(
     for cable in cables:
         own = names.index(cable.section)
         for side, turn in (('', 0.0), ('_back', 180.0)) if cable.pair else (('', 0.0),):
-            # Whole turns are taken off only where the field of a route would refuse the angle.
-            angle = math.remainder(cable.angle_deg + turn, 1440.0)
             routes = [
                 CableRoute(
                     segment=s.name,
                     radius_m=s.cable_radius_m if k == own else s.passing_radius_m,
-                    angle_deg=angle,
+                    angle_deg=cable.angle_deg + turn,
                 )
                 for k, s in enumerate(sections[: own + 1])
             ]

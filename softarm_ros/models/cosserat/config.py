@@ -189,7 +189,7 @@ class CableRoute(ConfigBlock):
 
     segment: Name
     radius_m: Finite
-    angle_deg: Angle
+    angle_deg: Finite
     end_radius_m: Finite | None = None
     turns: Finite = 0.0
 
