@@ -82,7 +82,6 @@ def test_softarm_check_accepts_the_outside_rig_and_refuses_wrong_fields(lab):
 
 def test_try_parts_names_the_outside_part_that_fails(lab):
     code = """
-import sys
 import numpy as np
 from lab_arm import arcs_that_lag, near_sighted, transposed_jacobian
 from softarm_ros.rigs.loader import load_rig
@@ -95,14 +94,13 @@ for owner, method, wrong in (
     (transposed_jacobian.Transposed, '__init__', lambda self, config: self.nothing),
     (arcs_that_lag.LaggingArc, 'section_tips', lambda self: self._pose(1.0)),
     (arcs_that_lag.InstantWinches, 'advance', lambda *_: np.linalg.inv(np.zeros((2, 2)))),
-    (transposed_jacobian.Transposed, 'velocity', lambda *_: sys.exit('no licence')),
 ):
     right = getattr(owner, method)
     wrong.__globals__['__name__'] = owner.__module__
     setattr(owner, method, wrong)
     try:
         try_parts(rig, 'bad')
-    except ValueError as error:  # SystemExit is none
+    except ValueError as error:
         print(str(error).partition(' (traceback')[0])
     setattr(owner, method, right)
 """
@@ -114,8 +112,6 @@ for owner, method, wrong in (
     assert 'numbers, float64' in told[2]
     assert told[3].startswith('bad: part body.lab_arcs (')
     assert 'LinAlgError: Singular matrix' in told[3]
-    assert told[4].startswith('bad: part controller.transposed_jacobian (')
-    assert told[4].endswith('failed: SystemExit: no licence')
 
 
 def test_an_outside_controller_that_exits_is_named_and_the_arm_stands(lab, short):
