@@ -297,7 +297,7 @@ class DaqDriver:
 
     # -- in the threads
 
-    def _on_failure(self, name: str, error: Exception) -> None:
+    def _on_failure(self, name: str, error: BaseException) -> None:
         self._trouble(name, 'internal', f'driver failed: {error!r}')
 
     def _on_block(self, stamps: Array, volts: Array) -> None:

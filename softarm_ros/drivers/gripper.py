@@ -145,7 +145,7 @@ class GripperDriver:
                     self._go_on(pressure)
             thread.wait(self._clock.now_s() + _PERIOD_S)
 
-    def _on_failure(self, error: Exception) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         """Report the failure; the valves keep their levels while the DAQ works."""
         self._problems.report(GRIPPER, 'internal', f'failed: {error!r}', self._clock.now_s())
 

@@ -50,7 +50,7 @@ class PollingThread:
         self,
         name: str,
         work: Callable[[PollingThread], object],
-        failed: Callable[[Exception], object],
+        failed: Callable[[BaseException], object],
         clock: Clock = MONOTONIC,
         *,
         interrupt: Callable[[], object] = lambda: None,
@@ -122,7 +122,8 @@ class PollingThread:
             _go_first()
         try:
             self._work(self)
-        except Exception as error:  # any: without this thread, the device is unwatched
+        # Any, even a library's SystemExit: without this thread, nothing watches the device.
+        except BaseException as error:
             _log.exception('%s failed', self.name)
             self._failed(error)
         finally:

@@ -280,7 +280,7 @@ class PressureServo:
             self._work.add(self._clock.now_s() - now)
             thread.wait(now + 1.0 / self.config.rate_hz)
 
-    def _on_failure(self, error: Exception) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         """Switch off: without the loop the drives would trip on a stale command."""
         self._problems.report(LOOP, 'internal', f'failed: {error!r}', self._clock.now_s())
         self._servo.disable()

@@ -147,7 +147,7 @@ class SerialBoard:
                 port.close(_DRAIN_S if self._stop.is_set() else 0.0)
             self._stop.wait(self.config.reconnect_s)
 
-    def _on_failure(self, error: Exception) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         """Report an exception of the user or of this class; it has ended the thread."""
         self._trouble = f'{type(error).__name__}: {error}'
         self._problems.report(INTERNAL, '', self._trouble, self._clock.now_s())

@@ -223,7 +223,7 @@ class ServoDriver:
             thread.wait(self._clock.now_s() + pause)
         self._switch_off()
 
-    def _on_failure(self, error: Exception) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         self._trouble(LINK, 'internal', f'driver failed: {error!r}')
         self._switch_off()
 

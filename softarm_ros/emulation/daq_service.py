@@ -161,7 +161,7 @@ class EmulatedDaq:
             self.device.advance()
             thread.wait(MONOTONIC.now_s() + _TICK_S)
 
-    def _on_failure(self, error: Exception) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         """Record the error: a broken plant must not look like a broken device."""
         self.errors.append(repr(error))
 

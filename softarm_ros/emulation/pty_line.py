@@ -82,7 +82,7 @@ class PtyLine:
         """Delay answers by a time [s]."""
         self._delay_s = seconds
 
-    def _on_failure(self, error: Exception) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         self.failure = f'{type(error).__name__}: {error}'
 
     def _run(self, thread: PollingThread) -> None:

@@ -193,7 +193,7 @@ class SensorNode(HardwareNode):
                 found[section] = body.pose @ to_tip
         return found
 
-    def _on_failure(self, error: Exception) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         whose = f'sensor {type(self._sensor).__name__}'
         self._reading_failed = f'{whose}: {type(error).__name__}: {error}'
 

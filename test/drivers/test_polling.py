@@ -98,11 +98,12 @@ def test_thread_can_be_restarted_after_close():
         assert polled.rounds[-1] == 'ended'
 
 
-def test_exception_ends_the_thread_is_logged_and_reported_once(caplog):
+@pytest.mark.parametrize('raised', [ZeroDivisionError('a defect'), SystemExit(1)])
+def test_exception_ends_the_thread_is_logged_and_reported_once(caplog, raised):
     polled = Polled()
     polled.thread.start()
     polled.clock.sleep(0.03)
-    polled.fail = ZeroDivisionError('a defect')
+    polled.fail = raised
     polled.clock.sleep(0.1)
     assert polled.errors == [polled.fail]
     assert [record.message for record in caplog.records] == ['poll failed']

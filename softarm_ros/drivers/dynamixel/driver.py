@@ -276,7 +276,7 @@ class DynamixelServos:
             if self._port is not None:
                 self._port.wake()
 
-    def _on_failure(self, error: Exception) -> None:
+    def _on_failure(self, error: BaseException) -> None:
         """Report an exception that ended the thread; the servos' watchdogs stop any motion."""
         self._trouble = f'{type(error).__name__}: {error}'
         self._problems.report(INTERNAL, '', self._trouble, self._clock.now_s())
