@@ -119,10 +119,13 @@ class DriverNode(HardwareNode):
         if self.driver is None:
             reply.success, reply.message = False, 'not configured'
             return reply
-        before = self.driver.problems()
-        self.driver.reset()
         reply.success = True
-        reply.message = f'{len(before)} problems cleared' if before else 'nothing to reset'
+        before = self.driver.problems()
+        if not (before or self.driver.not_ready()):  # a reset would stop a moving arm
+            reply.message = 'nothing to reset: the device is ready'
+            return reply
+        self.driver.reset()
+        reply.message = f'{len(before)} problems cleared' if before else 'no problems to clear'
         return reply
 
     def heartbeat_values(self) -> dict[str, str]:

@@ -16,7 +16,7 @@ from rclpy.parameter import Parameter
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import ActuatorReading
-from softarm_ros.drivers.problems import DriverError
+from softarm_ros.drivers.problems import DriverError, Problem
 from softarm_ros.nodes.actuator_node import ActuatorNode
 from softarm_ros.nodes.conversions import seconds_of
 from softarm_ros.nodes.daq_nodes import DaqSensorsNode
@@ -297,6 +297,24 @@ def test_device_is_closed_once_per_configuration_whatever_ends_it(made):
     node.close()
     assert [(d.started, d.closed) for d in node.devices] == [(1, 1)] * 2
     assert state(node) == 'finalized' and not node.active
+
+
+def test_a_reset_reaches_only_a_driver_with_something_to_reset(made, monkeypatch):
+    node = owner(made)
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    device, resets = node.devices[0], []
+    device.reset = lambda: resets.append(True)
+
+    def answer():
+        reply = node._on_reset(Trigger.Request(), Trigger.Response())
+        assert reply.success
+        return reply.message, len(resets)
+
+    assert answer() == ('nothing to reset: the device is ready', 0)
+    monkeypatch.setattr(device, 'not_ready', lambda: 'steppers: 3 stopped')
+    assert answer() == ('no problems to clear', 1)
+    monkeypatch.setattr(device, 'problems', lambda: (Problem('link', '', 'lost', 0.0),))
+    assert answer() == ('1 problems cleared', 2)
 
 
 def test_unreachable_device_is_closed_and_the_reason_is_reported(made):
