@@ -136,11 +136,13 @@ class DriverNode(HardwareNode):
             return {'ready': 'false', 'not_ready': not_ready, **self._touch.values()}
         inactive = '' if self.active else 'inactive'
         not_ready = _not_ready_of(driver) or inactive or self.waits_for()
+        problems = _problems_of(driver)
         return {
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,
+            'latched': str(bool(problems) and not self.starting_up).lower(),
             **self._touch.values(),
-            **{f'problem {i + 1}': str(p) for i, p in enumerate(_problems_of(driver))},
+            **{f'problem {i + 1}': str(p) for i, p in enumerate(problems)},
             **self.values(),
             **_values_of(driver),
         }

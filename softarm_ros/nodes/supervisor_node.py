@@ -173,16 +173,18 @@ class SupervisorNode(SelfPaced, Node):
         # Whatever the answer is: a device that is not homed may be the reason for a refusal.
         self._halt.publish(Bool(data=False))
         done, message = self._supervisor.request_reset(now_s, wall_s)
-        # Sensors report problems, too, but do not latch them.
-        latched = [
-            name
-            for name, health in self._healths.items()
-            if name not in self._sensors and 'problem 1' in health.values
-        ]
-        if done or not latched:
+        if done or not (advice := self._unlatching()):
             return done, message
-        calls = ' and '.join(f'{name}/reset' for name in latched)
-        return done, f'{message}; when the device is in order again, call {calls}, then this'
+        return done, f'{message}; {advice}, then this'
+
+    def _unlatching(self) -> str:
+        """Return which resets clear the latched problems of devices, or ''."""
+        calls = ' and '.join(
+            f'{name}/reset'
+            for name, health in self._healths.items()
+            if health.values.get('latched') == 'true'
+        )
+        return f'when the device is in order again, call {calls}' if calls else ''
 
     # -- inputs
 
@@ -293,7 +295,7 @@ class SupervisorNode(SelfPaced, Node):
             self._permit.publish(Bool(data=status.motion_allowed))
         if status.state is before.state:
             if status.state is SafetyState.WAITING:
-                self._heartbeat.waiting(status.reason)
+                self._heartbeat.waiting(self._message(status))
             elif status.state is SafetyState.FAULT and not status.on_request:
                 self._add_late_words(wall_s)
             return
@@ -315,6 +317,8 @@ class SupervisorNode(SelfPaced, Node):
 
     def _message(self, status: SupervisorStatus) -> str:
         message = status.reason or status.state.value
+        if status.state is SafetyState.WAITING:
+            return '; '.join(filter(None, [message, self._unlatching()]))
         if status.state not in (SafetyState.FAULT, SafetyState.HELD) or status.on_request:
             return message
         # A problem that a node reports about itself is often the cause of this fault or hold.

@@ -315,6 +315,9 @@ def test_a_reset_reaches_only_a_driver_with_something_to_reset(made, monkeypatch
     assert answer() == ('no problems to clear', 1)
     monkeypatch.setattr(device, 'problems', lambda: (Problem('link', '', 'lost', 0.0),))
     assert answer() == ('1 problems cleared', 2)
+    assert node.heartbeat_values()['latched'] == 'true'
+    node.starting_up = True  # an emulated device, which the node resets by itself
+    assert node.heartbeat_values()['latched'] == 'false'
 
 
 def test_unreachable_device_is_closed_and_the_reason_is_reported(made):

@@ -475,6 +475,30 @@ def test_a_late_computer_is_not_blamed_if_a_part_has_failed(context, health, bla
     supervisor.destroy_node()
 
 
+@pytest.mark.parametrize('latched', [True, False])
+def test_a_wait_for_a_latched_problem_names_the_reset(context, latched):
+    from rclpy.parameter import Parameter
+
+    from softarm_ros.nodes.supervisor_node import SupervisorNode
+
+    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['steppers']}
+    overrides = [Parameter(name, value=value) for name, value in wants.items()]
+    supervisor = SupervisorNode(
+        context=context, namespace='/latched_arm', parameter_overrides=overrides
+    )
+    lost = 'link: lost: no state for 250 ms'
+    values = {'ready': 'false', 'not_ready': lost, 'latched': str(latched).lower()}
+    supervisor._on_heartbeat(
+        conversions.Health('steppers', 2, lost, {**values, 'problem 1': lost})
+    )
+    supervisor.work()
+    said = supervisor._heartbeat.message
+    assert said.startswith(f'waiting: steppers: {lost}; no command yet')
+    advice = '; when the device is in order again, call steppers/reset'
+    assert said.endswith(advice) == latched and ('reset' in said) == latched
+    supervisor.destroy_node()
+
+
 def test_fault_names_all_publishers_of_the_tip_and_a_later_sensor_error(context):
     from diagnostic_msgs.msg import DiagnosticStatus
     from geometry_msgs.msg import PoseStamped
