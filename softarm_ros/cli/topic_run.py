@@ -241,7 +241,8 @@ def _refuse_second(
             how = f'node {STOP_ORDER_LAST}; run without --bag, or end softarm record'
             raise AlreadyRunningError(rig, how, 'being recorded')
         if others:
-            raise AlreadyRunningError(rig, 'nodes ' + ', '.join(others))
+            how = 'nodes ' + ', '.join(others)
+            raise AlreadyRunningError(rig, f'{how}, perhaps of another computer')
 
 
 def starter(monitor: RunMonitor, plan: list[NodeSpec]) -> Callable[[], None]:

@@ -228,7 +228,11 @@ def test_second_run_is_refused_and_ctrl_c_ends_the_first_with_a_complete_bag(
     first = started(circle(laps=100), 'one', bag)
     first.wait_for_motion()
     # By the lock, and by the graph, as from another machine that does not see the lock.
-    with pytest.raises(AlreadyRunningError, match=r'cable_arm is already running .*process'):
+    script = Path(first.command[1]).name
+    says = (
+        rf'already running .*\(process {first.pid}: {script} .*\); end that first.* ROS_DOMAIN_ID'
+    )
+    with pytest.raises(AlreadyRunningError, match=says):
         run(RunOptions(trajectory=circle(laps=100)))
     second = subprocess.run(
         [*first.command[:2], circle(laps=100), 'one'],
