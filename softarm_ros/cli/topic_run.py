@@ -6,7 +6,7 @@ import contextlib
 import shutil
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
     from softarm_ros.cli.run_command import RunOptions
     from softarm_ros.control.tracker import Tracker
+    from softarm_ros.nodes.conversions import Health
     from softarm_ros.nodes.run_monitor import RunMonitor
     from softarm_ros.rigs.schema import Rig
 
@@ -296,7 +297,7 @@ def _follow(
             return outcome
         if lost:
             monitor.spin(AFTERMATH_S)
-            _tell_fault(monitor, tell)
+            tell_fault(monitor.health, tell)
             return outcome
         if state == 'fault':
             at_s, said = monitor.now_s(), monitor.health['supervisor'].message
@@ -322,7 +323,9 @@ def _follow(
             return outcome
 
 
-def _tell_fault(monitor: RunMonitor, tell: Callable[[str, str, str], None]) -> None:
-    health = monitor.health.get('supervisor')
-    if health is not None and health.values.get('state') == 'fault':
-        tell('error', 'supervisor', f'the arm was held: {health.message}')
+def tell_fault(health: Mapping[str, Health], tell: Callable[[str, str, str], None]) -> None:
+    """Tell what a process that has ended made the supervisor notice, without its guesses why."""
+    supervisor = health.get('supervisor')
+    if supervisor is not None and supervisor.values.get('state') == 'fault':
+        reason = supervisor.values.get('reason') or supervisor.message
+        tell('error', 'supervisor', f'the arm was held: {reason}')

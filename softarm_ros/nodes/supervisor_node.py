@@ -365,10 +365,18 @@ class SupervisorNode(SelfPaced, Node):
         return sorted([name for name in found if name not in own] + list(own & set(found)))
 
     def _gave_up(self) -> bool:
-        """Return whether a node of the loop has said that a part refuses or has failed."""
+        """Return whether a node that the arm needs has said that a part refuses or has failed."""
         tracker = self._healths.get(self._tracker)
-        return (tracker is not None and tracker.values.get('ready') == 'false') or any(
-            self._healths[name].level == ERROR for name in CALCULATING if name in self._healths
+        if tracker is not None and tracker.values.get('ready') == 'false':
+            return True
+        # Problems that a driver reports of its device may come of messages that were late.
+        failed = {
+            name
+            for name, health in self._healths.items()
+            if health.level == ERROR and 'latched' not in health.values
+        }
+        return not failed.isdisjoint(
+            {*CALCULATING, *self._supervisor.required_nodes} - self._sensors
         )
 
     def _slowness(self) -> str:

@@ -453,7 +453,9 @@ def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(context
     ('health', 'blames'),
     [
         (('tracker', 0, 'tracking', {'ready': 'true'}), True),
-        (('steppers', 2, 'watchdog: no message', {'ready': 'false'}), True),
+        (('steppers', 2, 'watchdog: no message', {'ready': 'false', 'latched': 'true'}), True),
+        (('steppers', 2, 'driver X returned None', {'ready': 'false'}), False),
+        (('natnet', 2, 'no frames come', {}), True),
         (('tracker', 0, 'tracking', {'ready': 'false', 'not_ready': 'cannot go on: x'}), False),
         (('plant', 2, 'plant: part body.x failed', {}), False),
     ],
@@ -463,7 +465,8 @@ def test_a_late_computer_is_not_blamed_if_a_part_has_failed(context, health, bla
 
     from softarm_ros.nodes.supervisor_node import SupervisorNode
 
-    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0}
+    required = ['tracker', 'steppers', 'natnet']
+    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': required}
     overrides = [Parameter(name, value=value) for name, value in wants.items()]
     supervisor = SupervisorNode(
         context=context, namespace='/late_arm', parameter_overrides=overrides

@@ -297,6 +297,20 @@ def test_a_killed_node_ends_the_run_with_its_name_and_the_reason(circle, started
     assert nodes_of(run_of.pid) == []
 
 
+def test_a_fault_after_the_end_of_a_process_does_not_blame_the_computer():
+    from softarm_ros.cli.topic_run import tell_fault
+    from softarm_ros.nodes.conversions import Health
+
+    told = []
+    reason = 'actuator state stale: 261 ms old (limit 250 ms)'
+    message = f'{reason}; the computer may be too slow: plant was late by 5 ms'
+    said = {'state': 'fault', 'reason': reason}
+    tell_fault(
+        {'supervisor': Health('supervisor', 2, message, said)}, lambda *what: told.append(what)
+    )
+    assert told == [('error', 'supervisor', f'the arm was held: {reason}')]
+
+
 def test_a_recorder_that_ends_before_the_motion_ends_the_run(circle, started, tmp_path):
     run_of = started(circle(), 'one', tmp_path / 'bag')
 
