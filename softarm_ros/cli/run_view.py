@@ -73,7 +73,9 @@ def _status(monitor: RunMonitor) -> tuple[str, str]:
         return 'starting', 'starting nodes'
     if state != 'running':
         reason = monitor.value('supervisor', 'reason')
-        return state, f'{state}: {reason}' if reason else state
+        if not reason or reason.startswith(state):  # as that of a wait does
+            return state, reason or state
+        return state, f'{state}: {reason}'
     phase = monitor.value('tracker', 'phase')
     if monitor.value('tracker', 'takes_goals') == 'true':
         goal = monitor.value('tracker', 'goal')

@@ -315,10 +315,12 @@ class SupervisorNode(SelfPaced, Node):
             held = f'goes on after a hold of {1e3 * (wall_s - self._held_at):.0f} ms'
             self._events.add(Event(now, 'info', 'supervisor', held))
 
+    def _reason(self, status: SupervisorStatus) -> str:
+        advice = self._unlatching() if status.state is SafetyState.WAITING else ''
+        return '; '.join(filter(None, [status.reason, advice]))
+
     def _message(self, status: SupervisorStatus) -> str:
-        message = status.reason or status.state.value
-        if status.state is SafetyState.WAITING:
-            return '; '.join(filter(None, [message, self._unlatching()]))
+        message = self._reason(status) or status.state.value
         if status.state not in (SafetyState.FAULT, SafetyState.HELD) or status.on_request:
             return message
         # A problem that a node reports about itself is often the cause of this fault or hold.
@@ -401,7 +403,7 @@ class SupervisorNode(SelfPaced, Node):
         return {
             'state': status.state.value,
             'motion_allowed': str(status.motion_allowed).lower(),
-            'reason': status.reason,
+            'reason': self._reason(status),
             'untouched': str(self._supervisor.untouched).lower(),
             **({} if load is None else {'processors_percent': f'{load:.0f}'}),
             **self._supervisor.details(self._now_s(wall), wall),

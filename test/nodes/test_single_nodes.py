@@ -499,6 +499,7 @@ def test_a_wait_for_a_latched_problem_names_the_reset(context, latched):
     assert said.startswith(f'waiting: steppers: {lost}; no command yet')
     advice = '; when the device is in order again, call steppers/reset'
     assert said.endswith(advice) == latched and ('reset' in said) == latched
+    assert supervisor._values()['reason'] == said  # which softarm run shows
     supervisor.destroy_node()
 
 
