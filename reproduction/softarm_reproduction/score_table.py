@@ -17,6 +17,7 @@ from softarm_ros.cli import score as scoring
 from softarm_ros.cli.chosen_rows import chosen_rows
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.whole_file import whole_file
 
 RIGS = Path(__file__).parents[1] / 'rigs'
 
@@ -94,7 +95,8 @@ def main() -> None:
         found += [{'rig': case.rig, **score.as_json()} for score in scores]
         print('\n'.join(rows_of(case, scores)), flush=True)
     if arguments.json is not None:
-        arguments.json.write_text(json.dumps(found, indent=2) + '\n', encoding='utf-8')
+        with whole_file(arguments.json) as part:
+            part.write_text(json.dumps(found, indent=2) + '\n', encoding='utf-8')
 
 
 if __name__ == '__main__':

@@ -37,6 +37,7 @@ from softarm_ros.perception.stereo.images import Image, opencv, read_image
 from softarm_ros.perception.stereo.pairing import PairByStamp
 from softarm_ros.perception.stereo.sources import is_live, open_source
 from softarm_ros.perception.stereo.window import FlatWindow
+from softarm_ros.whole_file import whole_file
 
 _LIVE_SKEW_S = 0.02
 _LIVE_WAIT_S = 0.2
@@ -124,7 +125,8 @@ def print_board(board: Board, path: Path) -> str:
     good, data = opencv().imencode('.png', picture)
     if not good:
         raise CameraError(f'{path}: OpenCV cannot write PNG')
-    path.write_bytes(data.tobytes())
+    with whole_file(path) as part:
+        part.write_bytes(data.tobytes())
     across, down = (1e3 * board.square_m * n / 120 for n in picture.shape[::-1])
     return (
         f'{path}: print it {across:.1f} x {down:.1f} mm, glue it to something flat and stiff, and '

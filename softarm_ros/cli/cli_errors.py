@@ -23,6 +23,7 @@ USER_ERRORS = frozenset(
         'softarm_ros.cli.cli_errors.UsageError',
         'softarm_ros.cli.instance_lock.AlreadyRunningError',
         'softarm_ros.cli.run_command.InputError',
+        'softarm_ros.whole_file.NotWrittenError',
     }
 )
 

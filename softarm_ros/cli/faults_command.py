@@ -15,7 +15,6 @@ from rich.progress import Progress
 from rich.table import Table
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.cli.measured_excitation import require_writable
 from softarm_ros.cli.rig_labels import rig_labels
 from softarm_ros.cli.run_command import EXIT_INTERRUPTED, compile_kernels
 from softarm_ros.cli.stop_request import stop_on_signals
@@ -26,6 +25,7 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.fault_trials import FaultTrials, NoTrackingError, Trial
 from softarm_ros.runtime.supervised_run import run_supervised
+from softarm_ros.whole_file import require_writable
 
 EXIT_SHORT = 1
 FEEDBACK_S, BROKEN_S = 0.5, 1.0  # bars on the time to notice: a wrong pose, a broken part

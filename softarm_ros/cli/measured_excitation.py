@@ -29,6 +29,7 @@ from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.whole_file import whole_file
 
 AROUND = ('tip_load_kg', *(f'gravity_m_s2[{i}]' for i in range(3)))
 _POSE = ('x_m', 'y_m', 'z_m', 'qx', 'qy', 'qz', 'qw')
@@ -78,24 +79,13 @@ def sections_seen(rig: Rig, path: Path) -> tuple[str, ...]:
     return seen
 
 
-def require_writable(path: Path) -> None:
-    """Raise MeasurementError if a file cannot be written; call it before an arm moves for long."""
-    there = path.exists()
-    try:
-        path.open('a', encoding='utf-8').close()
-        if not there:
-            path.unlink()
-    except OSError as error:
-        raise MeasurementError(f'{path}: cannot be written ({error.strerror})') from None
-
-
 def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
     """
     Write rows with all sections, or with the tip alone if the sensor does not see every section.
 
     Raises
     ------
-    MeasurementError
+    NotWrittenError
         If the file cannot be written.
 
     """
@@ -103,19 +93,16 @@ def write_excitation(rig: Rig, rows: ExcitedRows, path: Path) -> None:
     if rows.section_tips.shape[1] != len(names):
         names = names[-1:]
     around = [repr(value) for value in values_of(rig, AROUND).values()]
-    try:
-        with path.open('w', newline='', encoding='utf-8') as file:
-            writer = csv.writer(file)
-            writer.writerow(heading_of(rig, names))
-            for time, command, tips in zip(rows.time_s, rows.commands, rows.section_tips):
-                row = ['' if np.isnan(time) else f'{time:.6f}', *around]
-                row += [f'{c:.9g}' for c in command]
-                for tip in tips[-len(names) :]:
-                    numbers = (*tip[:3, 3], *quaternion_from_matrix(tip[:3, :3]))
-                    row += [f'{value:.8f}' for value in numbers]
-                writer.writerow(row)
-    except OSError as error:
-        raise MeasurementError(f'{path}: cannot be written ({error.strerror})') from None
+    with whole_file(path) as part, part.open('w', newline='', encoding='utf-8') as file:
+        writer = csv.writer(file)
+        writer.writerow(heading_of(rig, names))
+        for time, command, tips in zip(rows.time_s, rows.commands, rows.section_tips):
+            row = ['' if np.isnan(time) else f'{time:.6f}', *around]
+            row += [f'{c:.9g}' for c in command]
+            for tip in tips[-len(names) :]:
+                numbers = (*tip[:3, 3], *quaternion_from_matrix(tip[:3, :3]))
+                row += [f'{value:.8f}' for value in numbers]
+            writer.writerow(row)
 
 
 def read_excitation(rig: Rig, path: Path) -> MeasuredRun:

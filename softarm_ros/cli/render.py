@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.motion import Motion
 from softarm_ros.cli.report_plotting import SMALL_SIZE, canvas_of, new_figure, save
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.whole_file import whole_file
 
 Frame = NDArray[np.uint8]  # (height, width, 3)
 _HEIGHT_IN = 5.0
@@ -40,18 +42,14 @@ def render(rig: Rig, motion: Motion, path: Path, seconds: float) -> Path:
     Raises
     ------
     UsageError
-        If the file cannot be written, or its name does not end in .png, .gif or .mp4.
+        If the name does not end in .png, .gif or .mp4.
+    NotWrittenError
+        If the file cannot be written.
 
     """
     check_output(path)
-    try:
-        _WRITERS[path.suffix.lower()](rig, motion, path, seconds)
-    except OSError as error:
-        raise UsageError(f'{path}: cannot be written ({error.strerror or error})') from None
-    except KeyboardInterrupt:
-        if path.suffix.lower() != '.png':  # which is written at once, at the end
-            path.unlink(missing_ok=True)
-        raise
+    with whole_file(path) as part:
+        _WRITERS[path.suffix.lower()](rig, motion, part, seconds)
     return path
 
 
@@ -135,20 +133,26 @@ def _changed(
 
 def _mp4(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
     count = max(2, round(seconds * _MP4_RATE_HZ))
-    if not path.parent.is_dir():
-        raise UsageError(f'{path}: cannot be written (no folder {path.parent})')
     size = tuple(round(side * _MP4_DPI) for side in _SIZE_IN)
     # ffmpeg reads `12:30.mp4` as the name of a protocol, and `-a.mp4` as an option.
     name = str(path.absolute())
-    writer = _ffmpeg().write_frames(name, size, fps=_MP4_RATE_HZ, macro_block_size=16)
+    ffmpeg = _ffmpeg()
+    writer = ffmpeg.write_frames(
+        name, size, fps=_MP4_RATE_HZ, macro_block_size=16, output_params=['-f', 'mp4']
+    )
     writer.send(None)
     try:
         for frame in frames(rig, motion, count, _MP4_DPI):
             writer.send(np.ascontiguousarray(frame))
-    except OSError:  # its text is the whole command of ffmpeg
-        raise UsageError(f'{path}: cannot be written; ffmpeg reports the reason above') from None
+        writer.close()
+        written, _ = ffmpeg.count_frames_and_secs(name)
+        whole = written == count
+    except (OSError, RuntimeError):  # their text is the whole command of ffmpeg
+        whole = False
     finally:
         writer.close()
+    if not whole:
+        raise OSError(errno.EIO, 'ffmpeg reports the reason above')
 
 
 def _ffmpeg() -> Any:

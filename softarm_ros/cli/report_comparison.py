@@ -20,6 +20,7 @@ from softarm_ros.cli.report_tables import (
     runs_text,
     tip_text,
 )
+from softarm_ros.whole_file import whole_file
 
 _SEVERE = ('warning', 'error')
 
@@ -73,7 +74,8 @@ def write_comparison(
     runs = sum(len(row.records) for row in rows)
     file = folder / PAGE
     lead = f'{len(rows)} ways of running, {runs} runs'
-    file.write_text(page(title, lead, parts), encoding='utf-8')
+    with whole_file(file) as part:
+        part.write_text(page(title, lead, parts), encoding='utf-8')
     return file
 
 

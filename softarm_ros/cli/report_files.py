@@ -16,6 +16,7 @@ import numpy as np
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.coordinates import not_bending
 from softarm_ros.runtime.run_record import RunRecord
+from softarm_ros.whole_file import whole_file
 
 PAGE, SUMMARY, DATA = 'index.html', 'summary.json', 'data.csv'
 MAX_EVENTS = 200  # most events on a page; summary.json has all of them
@@ -63,7 +64,8 @@ def _why(error: Exception) -> str:
 def write_json(value: dict[str, Any], file: Path) -> None:
     """Write a mapping as JSON; non-finite numbers become null."""
     text = json.dumps(_finite(value), indent=2, allow_nan=False, ensure_ascii=False)
-    file.write_text(text + '\n', encoding='utf-8')
+    with whole_file(file) as part:
+        part.write_text(text + '\n', encoding='utf-8')
 
 
 def _finite(value: Any) -> Any:
@@ -109,7 +111,7 @@ def write_samples(record: RunRecord, file: Path) -> None:
             *(s.configuration, s.command, s.position, s.effort),
         ]
     )
-    with file.open('w', newline='', encoding='utf-8') as stream:
+    with whole_file(file) as part, part.open('w', newline='', encoding='utf-8') as stream:
         writer = csv.writer(stream)
         writer.writerow(header)
         for time, phase, lap, row in zip(s.time_s, s.phase, s.lap, numbers):

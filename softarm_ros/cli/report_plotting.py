@@ -18,6 +18,7 @@ from matplotlib.figure import Figure
 from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.whole_file import whole_file
 
 Style = dict[str, Any]  # keyword arguments of a matplotlib line
 
@@ -49,11 +50,11 @@ def canvas_of(figure: Figure) -> FigureCanvasAgg:
 
 def save(figure: Figure, path: Path) -> Path:
     """Write a PNG of exactly the figure's size and return its path."""
-    with warnings.catch_warnings():
+    with whole_file(path) as part, warnings.catch_warnings():
         # Characters missing in the font show as boxes in the figure, but correctly in the page.
         warnings.filterwarnings('ignore', message='Glyph .* missing from')
         figure.savefig(
-            path,
+            part,
             format='png',
             dpi=DPI,
             facecolor='white',

@@ -23,6 +23,7 @@ from softarm_ros.rigs.task_file import load_task
 from softarm_ros.rigs.trajectory_file import resolve_trajectory
 from softarm_ros.runtime.loop import CycleOutput
 from softarm_ros.runtime.run_record import RunRecord
+from softarm_ros.whole_file import NotWrittenError, require_writable
 
 EXIT_INCOMPLETE = 1
 EXIT_BAD_INPUT = 2
@@ -156,13 +157,9 @@ def _check_writable(path: Path) -> None:
     if path.is_dir():
         raise InputError(f'--json {path}: is a folder; expected a file')
     try:
-        existed = path.exists()
-        with path.open('a'):
-            pass
-        if not existed:
-            path.unlink()
-    except OSError as error:
-        raise InputError(f'--json {path}: cannot be written ({error.strerror})') from None
+        require_writable(path)
+    except NotWrittenError as error:
+        raise InputError(f'--json {error}') from None
 
 
 def compile_kernels(rig: Rig, console: Console, backend: str = 'sim') -> None:

@@ -21,6 +21,7 @@ from softarm_ros.requirements import missing_package
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import addressed_sensor
 from softarm_ros.runtime.arm_assembly import build_marker_expectation, build_pose_sensor
+from softarm_ros.whole_file import NotWrittenError, whole_file
 
 if TYPE_CHECKING:
     from softarm_ros.nodes.graph_listener import GraphListener
@@ -89,9 +90,10 @@ def save_view(sensor: PoseSensor, name: str, image: Path) -> Finding:
 
     _, data = cv2.imencode('.png', picture)
     try:
-        image.write_bytes(data.tobytes())
-    except OSError as error:
-        return Finding(False, name, '', f'{image}: cannot be written ({error.strerror})')
+        with whole_file(image) as part:
+            part.write_bytes(data.tobytes())
+    except NotWrittenError as error:
+        return Finding(False, name, '', str(error))
     return Finding(True, name, '', f'what the cameras see: {image}')
 
 

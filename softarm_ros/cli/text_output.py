@@ -7,6 +7,7 @@ from pathlib import Path
 import typer
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.whole_file import NotWrittenError, whole_file
 
 
 def write_or_print(text: str, output: Path | None) -> None:
@@ -20,8 +21,9 @@ def write_or_print(text: str, output: Path | None) -> None:
 def write_file(text: str, path: Path, option: str) -> None:
     """Write text to the file of an option; UsageError if it cannot be written."""
     try:
-        path.write_text(text, encoding='utf-8')
-    except OSError as error:
+        with whole_file(path) as file:
+            file.write_text(text, encoding='utf-8')
+    except NotWrittenError as error:
         raise UsageError(f'{option} {path}: cannot be written ({error.strerror})') from None
 
 

@@ -129,10 +129,7 @@ def draw_workspace(rig: Rig, workspace: Workspace, path: Path) -> Path:
     figure.colorbar(shown, ax=above, label='largest share of a limit used', shrink=0.8)
     side.set_title('side, tips near y = 0\nblack: the arm at rest', fontsize=8.0)
     above.set_title('from above', fontsize=8.0)
-    try:
-        return save(figure, path)
-    except OSError as error:
-        raise UsageError(f'--image {path}: cannot be written ({error.strerror})') from None
+    return save(figure, path)
 
 
 def _scatter(axes: Axes, points: Array, use: Array, names: tuple[str, str]) -> PathCollection:

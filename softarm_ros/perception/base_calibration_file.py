@@ -12,6 +12,7 @@ from softarm_ros.geometry.arrays import finite_array
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, first_mistake
 from softarm_ros.perception.base_frame import BaseCalibration
 from softarm_ros.perception.sensor import SensorError
+from softarm_ros.whole_file import whole_file
 
 VERSION = 1
 Row = list[Finite]
@@ -69,7 +70,7 @@ def write_base(path: str | Path, calibration: BaseCalibration) -> None:
     """Write a calibration."""
     yaml = YAML()
     yaml.default_flow_style = None
-    with Path(path).expanduser().open('w', encoding='utf-8') as file:
+    with whole_file(Path(path).expanduser()) as part, part.open('w', encoding='utf-8') as file:
         yaml.dump(
             {
                 'version': VERSION,

@@ -1,6 +1,7 @@
 """The rig file that `softarm identify` writes: only the identified values change."""
 
 import json
+import os
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from softarm_ros.models.identifiable import moved_by
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.whole_file import NotWrittenError
 
 PAIRS = """\
 name: pairs
@@ -160,7 +162,7 @@ def test_a_residual_of_a_model_that_the_new_rig_file_does_not_name_is_refused(re
 def test_an_unwritable_output_is_refused_before_recordings_are_read(tmp_path):
     rig = written_rig(tmp_path)
     asked = Asked((tmp_path / 'none.csv',), output=tmp_path / 'none' / 'new.yaml')
-    with pytest.raises(UsageError, match=r'new.yaml: cannot be written \(No such file'):
+    with pytest.raises(NotWrittenError, match=r'new.yaml: cannot be written \(No such file'):
         list(run(rig, asked))
 
 
@@ -212,8 +214,8 @@ def test_writing_through_a_symbolic_link_keeps_the_link(tmp_path):
 def test_a_failed_write_leaves_the_old_rig_file_unchanged(tmp_path):
     """As on a full disk: here a folder has the name of the temporary file."""
     rig = written_rig(tmp_path)
-    (tmp_path / 'pairs.yaml.part').mkdir()
-    with pytest.raises(UsageError, match='cannot be written'):
+    (tmp_path / f'pairs.yaml.{os.getpid()}.part').mkdir()
+    with pytest.raises(NotWrittenError, match='cannot be written'):
         write(rig, rig.source, {'arm.sections[0].length_m': 0.11}, None, 'x')
     assert rig.source.read_text(encoding='utf-8') == PAIRS
 

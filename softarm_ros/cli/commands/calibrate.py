@@ -123,8 +123,8 @@ def calibrate(
     """Calibrate cameras with a board, find the arm's base and the window of a tank."""
     from softarm_ros.cli import calibration as work
     from softarm_ros.cli.cli_errors import UsageError, parse_numbers
-    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.perception.stereo.boards import Board
+    from softarm_ros.whole_file import require_writable
 
     shown = Board(board.value, columns, rows, 1e-3 * square_mm, 1e-3 * marker_mm, dictionary)
     if what is What.board:

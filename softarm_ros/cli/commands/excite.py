@@ -58,13 +58,14 @@ def excite(
     """
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.live_excitation import lead
-    from softarm_ros.cli.measured_excitation import require_writable, write_excitation
+    from softarm_ros.cli.measured_excitation import write_excitation
     from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED
     from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.control.excited_rows import ExcitationError
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.runtime.excite import INTERRUPTED, plan_excitation
     from softarm_ros.runtime.excite import excite as run_excitation
+    from softarm_ros.whole_file import require_writable
 
     chosen = list(settings)
     if live and load_kg is not None:

@@ -26,10 +26,10 @@ def picture(
 ) -> None:
     """Draw a simulated arm at a few moments, as PNG."""
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.motion import film
     from softarm_ros.cli.render import check_output, render
     from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.whole_file import require_writable
 
     check_output(output)
     if output.suffix.lower() != '.png':

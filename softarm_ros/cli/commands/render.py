@@ -51,12 +51,12 @@ def render(
 ) -> None:
     """Draw an arm in motion, simulated or from a bag: a picture, a GIF or a video."""
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.motion import film, film_of_bag
     from softarm_ros.cli.recorded_rig import rig_of_bag, rig_without_bag
     from softarm_ros.cli.render import check_output
     from softarm_ros.cli.render import render as write
     from softarm_ros.nodes.bag_messages import is_bag
+    from softarm_ros.whole_file import require_writable
 
     check_output(output)
     require_writable(output)

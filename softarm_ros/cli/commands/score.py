@@ -46,10 +46,10 @@ def score(
     from softarm_ros.cli import score as scoring
     from softarm_ros.cli.chosen_rows import chosen_rows
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.read_run import read_run, require_new
     from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.whole_file import require_writable
 
     arm = load_rig(rig, settings)
     models = scoring.check_models(arm, model or ())

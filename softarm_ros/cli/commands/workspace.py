@@ -26,10 +26,10 @@ def workspace(
 ) -> None:
     """Show the workspace of an arm: tip positions within its limits."""
     from softarm_ros.cli.cli_errors import UsageError
-    from softarm_ros.cli.measured_excitation import require_writable
     from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.cli.workspace import describe, draw_workspace, expected_s, sample_workspace
     from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.whole_file import require_writable
 
     if image is not None:
         if image.suffix.lower() != '.png':

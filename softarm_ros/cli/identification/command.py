@@ -22,7 +22,6 @@ from softarm_ros.cli.identification.intervals import intervals
 from softarm_ros.cli.identification.learn import Learned, learn_best, require_learnable
 from softarm_ros.cli.identification.recordings import Recorded, read_recordings
 from softarm_ros.cli.identification.written import files_of, write
-from softarm_ros.cli.measured_excitation import require_writable
 from softarm_ros.cli.measured_run import MeasuredRun, commands_followed
 from softarm_ros.cli.prediction import Prediction, corrected_by, ignored_load, predict
 from softarm_ros.cli.read_run import file_of
@@ -31,6 +30,7 @@ from softarm_ros.cli.work_bar import Show, show_nothing
 from softarm_ros.models.identifiable import Parameter
 from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.whole_file import require_writable
 
 MOST_ROWS = 600
 MOST_PREDICTED = 20000

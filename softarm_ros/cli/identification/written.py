@@ -19,6 +19,7 @@ from softarm_ros.rigs.field_values import path_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.residual_file import ResidualFile
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.whole_file import whole_file
 
 _DIGITS = 6  # significant, in the file
 _NO_WRAPPING = 4096  # columns
@@ -76,8 +77,10 @@ def write(
 
     Raises
     ------
+    NotWrittenError
+        If a file cannot be written.
     UsageError
-        If a file cannot be written, or the residual cannot be read any more.
+        If the residual cannot be read any more.
     RigError
         If identified values are outside the limits of the rig's fields; names them.
 
@@ -86,32 +89,22 @@ def write(
         raise UsageError(f'rig {rig.name!r} was not loaded from a file')
     text = updated_text(rig.text, values, note, rig)
     written = [output]
-    try:
-        kept = None if rig.residual is None else rig.source.parent / rig.residual.file
-        if learned is not None or kept is not None:
-            beside = residual_path(output)
-            mark = note if learned is not None else '[I] learned with the previous values'
-            block = f'residual: {{file: {beside.name}}}  # {mark}\n'
-            text = _RESIDUAL.sub('', text).rstrip('\n') + '\n\n' + block
-            _replace(beside, _residual_text(learned, kept))
-            written.append(beside)
-        _replace(output, text)
-    except OSError as error:
-        raise UsageError(f'{output}: cannot be written ({error.strerror})') from None
+    kept = None if rig.residual is None else rig.source.parent / rig.residual.file
+    if learned is not None or kept is not None:
+        beside = residual_path(output)
+        mark = note if learned is not None else '[I] learned with the previous values'
+        block = f'residual: {{file: {beside.name}}}  # {mark}\n'
+        text = _RESIDUAL.sub('', text).rstrip('\n') + '\n\n' + block
+        _replace(beside, _residual_text(learned, kept))
+        written.append(beside)
+    _replace(output, text)
     load_rig(output).model()
     return written
 
 
 def _replace(path: Path, text: str) -> None:
-    """Write a file; the old one stays until the new one is complete."""
-    path = path.resolve()  # keep a symbolic link as it is
-    part = path.with_name(path.name + '.part')
-    try:
+    with whole_file(path) as part:
         part.write_text(text, encoding='utf-8')
-        part.replace(path)
-    except OSError:
-        part.unlink(missing_ok=True)
-        raise
 
 
 def _residual_text(learned: ResidualFile | None, kept: Path | None) -> str:

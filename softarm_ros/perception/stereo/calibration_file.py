@@ -21,6 +21,7 @@ from softarm_ros.perception.stereo.boards import Board
 from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.cameras import StereoCameras
 from softarm_ros.perception.stereo.window import FlatWindow
+from softarm_ros.whole_file import whole_file
 
 FORMAT: Literal['softarm_ros cameras'] = 'softarm_ros cameras'
 VERSION: Literal[1] = 1
@@ -211,7 +212,5 @@ def write_calibration(path: Path, calibration: CalibrationFile) -> None:
     yaml = YAML()
     yaml.default_flow_style = None
     yaml.width = 99
-    beside = path.with_name(path.name + '.part')
-    with beside.open('w', encoding='utf-8') as file:
+    with whole_file(path) as part, part.open('w', encoding='utf-8') as file:
         yaml.dump(calibration.model_dump(mode='json', exclude_none=True), file)
-    beside.replace(path)
