@@ -4,10 +4,20 @@ from __future__ import annotations
 
 import signal
 import sys
+from types import FrameType
+
+
+def _interrupt(number: int, frame: FrameType | None) -> None:
+    signal.signal(number, signal.SIG_DFL)  # a second signal ends even a compiler at once
+    raise KeyboardInterrupt
 
 
 def main() -> None:
-    """Import and run the command line; until then Ctrl-C ends the process without a traceback."""
+    """
+    Import and run the command line; until then Ctrl-C ends the process without a traceback.
+
+    SIGTERM and a closed terminal end a command in order, as Ctrl-C does.
+    """
     # A shell that starts a job in the background has the signal ignored, which stays so.
     catches = signal.getsignal(signal.SIGINT) is signal.default_int_handler
     if catches:
@@ -16,6 +26,9 @@ def main() -> None:
 
     if catches:
         signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        if signal.getsignal(number) != signal.SIG_IGN:
+            signal.signal(number, _interrupt)
     try:
         run()
     except KeyboardInterrupt:  # before or after a command, which handles it

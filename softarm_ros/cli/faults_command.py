@@ -101,7 +101,8 @@ def faults_command(
     else:
         status, rows = _broken(labelled, trajectory, seeds, console)
     if json_file is not None:
-        write_file(json.dumps(rows, indent=1) + '\n', json_file, '--json')
+        with stop_on_signals():  # they come too late to stop anything
+            write_file(json.dumps(rows, indent=1) + '\n', json_file, '--json')
     return status
 
 

@@ -5,10 +5,13 @@ from __future__ import annotations
 import multiprocessing
 import os
 import signal
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import contextmanager
 from dataclasses import dataclass
 
+from softarm_ros.nodes.process import EXIT_FAILED
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.run_record import RunRecord
@@ -45,7 +48,7 @@ def run_cases(
     context = multiprocessing.get_context('spawn')
     workers = max(1, min(os.cpu_count() or 1, len(cases)))
     records: list[RunRecord] = []
-    with ProcessPoolExecutor(workers, mp_context=context) as pool:
+    with ProcessPoolExecutor(workers, context, _end_with_parent) as pool, _ended_early(pool):
         # The processes start here and inherit the blocked SIGINT: outside a run, Ctrl-C would end
         # each of them with a traceback.
         before = signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGINT])
@@ -58,6 +61,30 @@ def run_cases(
             if progress is not None:
                 progress(len(records))
     return records
+
+
+@contextmanager
+def _ended_early(pool: ProcessPoolExecutor) -> Iterator[None]:
+    """End all runs if the block is interrupted: a signal may have come to this process alone."""
+    try:
+        yield
+    except BaseException:
+        pool.shutdown(wait=False, cancel_futures=True)
+        for process in multiprocessing.active_children():
+            process.terminate()
+        raise
+
+
+def _end_with_parent() -> None:
+    """End this process when its parent dies: the pool's processes would wait for it for ever."""
+    parent = multiprocessing.parent_process()
+    assert parent is not None
+
+    def follow() -> None:
+        parent.join()
+        os._exit(EXIT_FAILED)
+
+    threading.Thread(target=follow, name='parent', daemon=True).start()
 
 
 def _run_interruptibly(case: RunCase) -> RunRecord:

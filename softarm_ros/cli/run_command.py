@@ -77,17 +77,23 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
     if options.json_file is not None:
         _check_writable(options.json_file)
     compile_kernels(rig, console, options.backend)
-    with stop_on_signals(*() if options.direct else (signal.SIGTSTP,)) as stopped:
-        record = (
-            _run_direct(rig, options, console, stopped)
-            if options.direct
-            else _run_topics(rig, options, console, stopped)
-        )
-        interrupted = stopped()
+    record: RunRecord | None = None
     try:
-        page = _written(record, options)
+        with stop_on_signals(*() if options.direct else (signal.SIGTSTP,)) as stopped:
+            record = (
+                _run_direct(rig, options, console, stopped)
+                if options.direct
+                else _run_topics(rig, options, console, stopped)
+            )
+            interrupted = stopped()
+            page = _written(record, options)
+    except KeyboardInterrupt:
+        if record is not None:
+            console.print('interrupted: not all files of the results are written')
+        raise
     finally:  # shown even if a file cannot be written
-        _show(record, console)
+        if record is not None:
+            _show(record, console)
     if page is not None:
         console.print(f'report: {page}', markup=False)
     return status_of(record.completed, interrupted)

@@ -110,3 +110,37 @@ def test_a_run_without_a_reader_keeps_its_record(tmp_path):
     assert done.returncode == 1
     assert done.stderr == b''
     assert json.loads(file.read_text())['completed'] is True
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_while_results_are_written_comes_too_late_to_lose_them(tmp_path, number):
+    (tmp_path / 'path.yaml').write_text(PATH)
+    pipe, report = tmp_path / 'run.json', tmp_path / 'report'
+    os.mkfifo(pipe)  # the command waits at its first file until it is read
+    keeper = os.open(pipe, os.O_RDWR)  # the check before the run does not wait
+    command = [sys.executable, *RUN, '--trajectory', 'path.yaml', '--json', str(pipe)]
+    command += ['--report', str(report)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE, cwd=tmp_path) as process:
+        os.read(keeper, 1)
+        process.send_signal(number)
+        _, complaints = process.communicate(timeout=60)
+    os.close(keeper)
+    assert complaints == b''
+    assert process.returncode == 0
+    assert (report / 'index.html').is_file()
+
+
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_ends_a_command_without_traces(tmp_path, number):
+    film = tmp_path / 'film.gif'
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'render', 'cable_arm_single']
+    command += ['--seconds', '600', '--output', str(film)]
+    with subprocess.Popen(command, stderr=subprocess.PIPE) as process:
+        while not list(tmp_path.glob('*.part')):
+            assert process.poll() is None
+            os.sched_yield()
+        process.send_signal(number)
+        _, complaints = process.communicate(timeout=60)
+    assert b'Traceback' not in complaints
+    assert process.returncode == 130
+    assert list(tmp_path.iterdir()) == []

@@ -60,6 +60,7 @@ def excite(
     from softarm_ros.cli.live_excitation import lead
     from softarm_ros.cli.measured_excitation import write_excitation
     from softarm_ros.cli.run_command import EXIT_INCOMPLETE, EXIT_INTERRUPTED
+    from softarm_ros.cli.stop_request import stop_on_signals
     from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.control.excited_rows import ExcitationError
     from softarm_ros.rigs.loader import load_rig
@@ -91,7 +92,8 @@ def excite(
     except ExcitationError as error:
         raise UsageError(str(error)) from None
     if rows is not None:
-        write_excitation(arm, rows, csv)
+        with stop_on_signals():  # they come too late to stop anything
+            write_excitation(arm, rows, csv)
         read = 'poses at rest' if plan.at_rest else 'rows'
         places = f'{len(plan.places)} places'
         if kind in ('random', 'steps') and len(plan.places) < count:
