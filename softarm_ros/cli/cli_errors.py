@@ -10,6 +10,7 @@ USER_ERRORS = frozenset(
         'softarm_ros.control.limits.LimitError',
         'softarm_ros.drivers.problems.DriverError',
         'softarm_ros.emulation.emulated_arm.EmulationError',
+        'softarm_ros.geometry.kernels.KernelCacheError',
         'softarm_ros.geometry.parts.PartError',
         'softarm_ros.models.arm_model.ModelError',
         'softarm_ros.nodes.bag_writer.BagError',

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import os
 import sys
 import threading
 from collections.abc import Callable, Iterator
@@ -42,6 +43,10 @@ def _compiled_shapes_differ(source: Any, target: Any) -> Any:
 arrayobj.raise_with_shape_context = _shapes_differ
 
 
+class KernelCacheError(RuntimeError):
+    """No folder can hold compiled kernels: each process would compile for minutes."""
+
+
 @variant
 def kernel(function: Function) -> Function: ...
 
@@ -76,8 +81,8 @@ def _compiled(function: Callable[..., Any], allocates: bool) -> Any:
     """
     # Always given: without them, numba would compile a callee with the options of its caller.
     options = {**_OPTIONS, '_nrt': allocates, 'no_cfunc_wrapper': True}
-    dispatcher: Any = _njit(**options)(function)
-    inner: Any = _njit(**options, no_cpython_wrapper=True)(function)
+    dispatcher = _cached(function, **options)
+    inner = _cached(function, **options, no_cpython_wrapper=True)
     key, compile_inner = inner._cache._index_key, inner.compile
     inner._cache._index_key = lambda *of: (*key(*of), 'without wrapper')
     template = inner.get_call_template
@@ -103,10 +108,24 @@ def _compiled(function: Callable[..., Any], allocates: bool) -> Any:
 
 def inlined(function: Function) -> Function:
     """Compile a small function into each kernel that calls it."""
-    compile_it: Any = _njit(**_OPTIONS, inline='always')
-    dispatcher = compile_it(function)
+    dispatcher: Any = _cached(function, **_OPTIONS, inline='always')
     _keep_on_disk(dispatcher)
     return dispatcher
+
+
+def _cached(function: Callable[..., Any], **options: Any) -> Any:
+    """Return numba's dispatcher of a function, with its cache on disk."""
+    try:
+        return _njit(**options)(function)
+    except RuntimeError as error:
+        if 'no locator available' not in str(error):
+            raise
+        beside = Path(function.__code__.co_filename).parent
+        raise KernelCacheError(
+            f'compiled kernels cannot be kept on disk: neither {beside / "__pycache__"} nor '
+            f'~/.cache/numba (HOME is {os.environ.get("HOME")}) is writable; set NUMBA_CACHE_DIR '
+            'to a folder that is'
+        ) from None
 
 
 def _keep_on_disk(dispatcher: Any) -> None:

@@ -252,3 +252,26 @@ def waits_for(lock, pid):
         '->' in words and str(pid) in words and any(word.endswith(file) for word in words)
         for words in lines
     )
+
+
+UNKEPT = """
+from softarm_ros.geometry.kernels import KernelCacheError, kernel
+
+held = {}
+exec(compile('def one(x): return x', '/proc/version', 'exec'), held)  # nothing fits beside it
+try:
+    kernel(held['one'])
+except KernelCacheError as error:
+    print(error)
+"""
+
+
+def test_without_a_folder_for_compiled_kernels_the_error_names_the_folders(tmp_path):
+    environment = {k: v for k, v in os.environ.items() if k not in ('NUMBA_CACHE_DIR', 'HOME')}
+    environment |= {'HOME': '/proc/none', 'XDG_CACHE_HOME': '/proc/none/.cache'}
+    done = subprocess.run(
+        [sys.executable, '-c', UNKEPT], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert 'neither /proc/__pycache__ nor ~/.cache/numba (HOME is /proc/none)' in done.stdout
+    assert 'NUMBA_CACHE_DIR' in done.stdout
