@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import tempfile
@@ -95,10 +96,16 @@ def _module(frame: FrameType) -> str:
 
 
 def _kept(error: BaseException) -> Path | None:
-    """Write the traceback to a new file; return its path, or None if it cannot be written."""
+    """
+    Write the traceback to a file; return its path, or None if it cannot be written.
+
+    There is one file for each place of failure, with the last traceback: they do not pile up.
+    """
+    place = f'{type(error).__name__} {"".join(traceback.format_tb(error.__traceback__))}'
+    mark = hashlib.sha256(place.encode(errors='replace')).hexdigest()[:8]
     with contextlib.suppress(OSError):
         handle, name = tempfile.mkstemp(prefix='softarm-', suffix='.traceback')
         with os.fdopen(handle, 'w', encoding='utf-8', errors='replace') as file:
             file.write(''.join(traceback.format_exception(error)))
-        return Path(name)
+        return Path(name).replace(Path(name).with_name(f'softarm-{os.getuid()}-{mark}.traceback'))
     return None
