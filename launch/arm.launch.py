@@ -6,6 +6,8 @@ launch actions. All requirements are checked first; then the kernels are compile
 start.
 """
 
+import atexit
+import shutil
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -112,7 +114,7 @@ def translate(name: str, nodes: tuple[NodeSpec, ...]) -> Node:
             parameters=[dict(spec.parameters)],
             **common,
         )
-    file = Path(tempfile.mkdtemp(prefix='softarm-parameters-')) / f'{name}.yaml'
+    file = temporary_folder('parameters') / f'{name}.yaml'
     file.write_text(parameter_file(nodes), encoding='utf-8')
     return Node(
         executable='node_group',
@@ -120,6 +122,13 @@ def translate(name: str, nodes: tuple[NodeSpec, ...]) -> Node:
         parameters=[str(file)],
         **common,
     )
+
+
+def temporary_folder(content: str) -> Path:
+    """Return a new folder, which is removed when the launch has ended."""
+    folder = Path(tempfile.mkdtemp(prefix=f'softarm-{content}-'))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def state_publisher(rig: Rig, namespace: str, simulated_time: bool) -> Node:
@@ -140,7 +149,7 @@ def state_publisher(rig: Rig, namespace: str, simulated_time: bool) -> Node:
 
 def rviz(rig: Rig, namespace: str, simulated_time: bool) -> Node:
     """Return the rviz2 node, configured with the topics, frames and size of the rig."""
-    config = Path(tempfile.mkdtemp(prefix='softarm-rviz-')) / f'{rig.name}.rviz'
+    config = temporary_folder('rviz') / f'{rig.name}.rviz'
     config.write_text(rviz_config(rig), encoding='utf-8')
     return Node(
         package='rviz2',

@@ -2,6 +2,9 @@
 
 import ast
 import inspect
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -105,3 +108,17 @@ def test_rviz_uses_the_configuration_of_the_rig(tree):
         node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == 'rviz'
     )
     assert 'rviz_config(rig)' in ast.unparse(function)
+
+
+def test_folders_of_a_launch_are_removed_at_its_end(tree, tmp_path):
+    parts = [n for n in tree.body if getattr(n, 'name', '') == 'temporary_folder']
+    imports = 'import atexit\nimport shutil\nimport tempfile\nfrom pathlib import Path\n'
+    script = f"{imports}{ast.unparse(parts[0])}\nprint(temporary_folder('rviz').is_dir())"
+    environment = {**os.environ, 'TMPDIR': str(tmp_path)}
+    done = subprocess.run(
+        [sys.executable, '-c', script], env=environment, capture_output=True, text=True, check=True
+    )
+    assert done.stdout == 'True\n'
+    assert not list(tmp_path.iterdir())
+    others = ast.Module([n for n in tree.body if n not in parts], [])
+    assert 'mkdtemp' not in ast.unparse(others)
