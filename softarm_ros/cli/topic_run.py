@@ -53,7 +53,7 @@ class _Outcome:
     """End of a run; events have ROS time [s]."""
 
     completed: bool = False
-    interrupted: bool = False
+    motion_interrupted: bool = False
     events: list[Event] = field(default_factory=list)
     first_motion_s: float | None = None  # since the command was started
     meter: LoadMeter | None = None  # since the first motion
@@ -105,7 +105,7 @@ def run_topics(
             RunView(console, rig.name) as view,
         ):
             outcome = _follow(monitor, nodes, view, stopped, starter(monitor, plan))
-            if options.goals and outcome.interrupted:
+            if options.goals and outcome.motion_interrupted:
                 outcome.completed = True  # a run with goals lasts until it is interrupted
             load = outcome.meter.result() if outcome.meter else None
             devices = {
@@ -313,7 +313,7 @@ def _follow(
             if 'supervisor' in monitor.health:
                 _, answer = monitor.call('supervisor/stop')
             tell('warning', 'run', f'interrupted; supervisor: {answer}')
-            outcome.interrupted = True
+            outcome.motion_interrupted = state not in ('', 'waiting', 'ready')
             return outcome
         silent_s, patience_s = monitor.silent_s('supervisor'), SILENCE_S
         if not np.isfinite(silent_s):

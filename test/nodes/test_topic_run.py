@@ -256,11 +256,12 @@ def test_second_run_is_refused_and_ctrl_c_ends_the_first_with_a_complete_bag(
     assert counts['/cable_arm/actuators/command'] > 100
 
 
-def test_ctrl_c_while_other_nodes_are_looked_for_starts_no_node(circle, tmp_path):
+@pytest.mark.parametrize('goals', [False, True])
+def test_ctrl_c_while_other_nodes_are_looked_for_starts_no_node(circle, tmp_path, goals):
     from softarm_ros.cli.run_command import RunOptions
 
-    bag = tmp_path / 'bag'
-    record = run(RunOptions(trajectory=circle(), bag=bag), stopped=lambda: True)
+    bag, path = tmp_path / 'bag', None if goals else circle()
+    record = run(RunOptions(trajectory=path, goals=goals, bag=bag), stopped=lambda: True)
     assert not record.completed
     assert [event.message for event in record.events] == [
         'interrupted; supervisor: not started yet'
