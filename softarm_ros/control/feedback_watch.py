@@ -113,6 +113,7 @@ class FeedbackWatch:
         self._last_stamp_s = -np.inf
         self._pose: tuple[float, Array] | None = None  # newest admitted: stamp, position
         self._refused_since_s: float | None = None
+        self._refused_s = -np.inf  # when the newest pose was refused
         self._refusal = ''
         self._at_once = False
         self._configuration: Array | None = None
@@ -141,7 +142,7 @@ class FeedbackWatch:
                 self._refused_since_s = now_s
             elif now_s - self._refused_since_s > _FORGET_S:
                 self.forget_stamps()
-            self._refusal, self._at_once = refusal, at_once
+            self._refused_s, self._refusal, self._at_once = now_s, refusal, at_once
             return refusal
         self._refused_since_s, self._at_once = None, False
         self._last_stamp_s = stamp_s
@@ -236,7 +237,7 @@ class FeedbackWatch:
             self._forget_motion()
             self._moving_since_s = now_s
         self._moving = moving
-        found = [self._refused_too_long(now_s)]
+        found = [self._refused_too_long()]
         if moving:
             taken_over = now_s - self._moving_since_s >= TAKE_OVER_S
             if taken_over and now_s - self._looked_s >= MODEL_PERIOD_S - 1e-6:
@@ -258,9 +259,10 @@ class FeedbackWatch:
         self._model_problem = self._still_at = self._still_model = None
         self._still_since_s = -np.inf
 
-    def _refused_too_long(self, now_s: float) -> str | None:
+    def _refused_too_long(self) -> str | None:
         since, limit = self._refused_since_s, self.config.max_refused_s
-        if since is None or not (self._at_once or now_s - since >= limit - 1e-6):
+        # Up to the newest pose: after a single refused pose, silence is no further refusal.
+        if since is None or not (self._at_once or self._refused_s - since >= limit - 1e-6):
             return None
         return self._refusal
 

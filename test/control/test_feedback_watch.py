@@ -213,6 +213,16 @@ def test_single_late_pose_is_refused_but_raises_no_problem():
     assert camera.run(1.0) == (None, None)
 
 
+def test_gap_after_a_single_late_pose_counts_as_missing_poses_not_as_wrong_stamps():
+    """Poses may come at 10 Hz, and a busy computer reads several after a pause."""
+    camera = Camera()
+    camera.run(0.5)
+    camera.watch.admit(camera.now, camera.now - 0.3, 'base', [0.0, 0.0, 0.2])
+    assert camera.watch.problem(camera.now + 0.15) is None
+    camera.watch.admit(camera.now + 0.15, camera.now - 0.3, 'base', [0.0, 0.0, 0.2])
+    assert 'old (limit 200 ms)' in camera.watch.problem(camera.now + 0.15)
+
+
 def test_poses_are_accepted_again_after_the_clock_was_set_back():
     """The supervisor latches the fault; a reset must be possible."""
     camera = Camera()
