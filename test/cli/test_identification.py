@@ -86,6 +86,13 @@ def test_recordings_without_remaining_rows_are_refused(trunk, changed, hold_out)
         read_recordings(trunk, [path, path], hold_out, stood_s=1000.0)
 
 
+def test_file_of_a_single_row_names_what_holds_it_out(trunk, changed, tmp_path):
+    path = tmp_path / 'one.csv'
+    path.write_text('\n'.join(changed[-1].read_text().splitlines()[:2]))
+    with pytest.raises(UsageError, match=r'no rows are left .*\(1 rows, --hold-out later\)$'):
+        read_recordings(trunk, [path], 'later')
+
+
 @pytest.mark.parametrize('period_s', [2.5, 10.0])
 def test_of_rows_as_far_apart_as_blocks_every_second_is_predicted(trunk, tmp_path, period_s):
     path = record(trunk, tmp_path / 'slow.csv', excitation(20), rows=20)
@@ -344,14 +351,15 @@ def test_identify_warns_of_too_few_different_commands(trunk, tmp_path):
     text = path.read_text().splitlines()
     path.write_text('\n'.join(line.partition(',')[2] for line in text) + '\n')
     lines = list(run(trunk, Asked((path,), ('bends',), 'blocks')))
-    assert any('predicted worse than without identification' in line for line in lines)
-    assert any('5 different commands' in line for line in lines)
+    (line,) = (line for line in lines if 'predicted worse' in line)
+    assert 'worse than as it was: few.csv: 5 different commands' in line
     # A single pose gets the warning too; its own mean predicts it perfectly.
     (line,) = (
         line
         for line in run(trunk, Asked((path,), ('lengths',), 'nothing', '0'))
         if 'predicted worse' in line
     )
+    assert 'worse than mean pose: few.csv' in line
     assert '1 different commands' in line
 
 

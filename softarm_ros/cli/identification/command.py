@@ -202,7 +202,8 @@ def table(
     held = any(len(one.test) for one in recorded)
     head = f'{"":<48}{"RMS":>9}{"95 % interval":>20}'
     yield head + ('' if held else '   (rows identified from)')
-    worse, none = False, []
+    none: list[str] = []
+    worse: dict[str, list[str]] = {'mean pose': [], 'as it was': []}
     for one in recorded:
         rows = one.test if held else one.train
         if not len(rows):
@@ -223,17 +224,20 @@ def table(
         if all(np.isnan(errors.rms) for errors in by[last]):  # every row is refused
             none.append(one.whole.source)
             continue
-        worse |= any(larger(by[last], by[name]) for name in ('mean pose', 'as it was'))
+        for name, sources in worse.items():
+            if larger(by[last], by[name]):
+                sources.append(one.whole.source)
     if none:
         yield (
             f'warning: no row of {", ".join(none)} is predicted: the identified model refuses '
             'them all'
         )
-    if worse:
+    if any(worse.values()):
+        told = [f'worse than {name}: {", ".join(by)}' for name, by in worse.items() if by]
         commands = len(np.unique(np.vstack([r.whole.commands[r.train] for r in recorded]), axis=0))
         yield (
-            f'warning: some file is predicted worse than without identification; {commands} '
-            'different commands are too few for these parameters, or the arm has changed'
+            f'warning: predicted {"; ".join(told)}: {commands} different commands are too few '
+            'for these parameters, or the arm has changed'
         )
 
 

@@ -115,7 +115,8 @@ def read_recordings(
         found.append(Recorded(run, *_divided(run, kept, hold_out, last)))
     if not any(len(recorded.train) for recorded in found):
         stood = f': commands stand for --stood-s {stood_s:g} before few or none' if stood_s else ''
-        raise UsageError(f'no rows are left to identify from{stood}')
+        told = f'{sum(len(recorded.whole) for recorded in found)} rows, --hold-out {hold_out}'
+        raise UsageError(f'no rows are left to identify from ({told}){stood}')
     return found
 
 
