@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
-
 from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, PartBlock, Positive, Timeout
-
-# A larger one would stop no arm; most likely it was given in millimetres.
-WatchedDistance = Annotated[float, Field(gt=0.0, le=10.0)]
+from softarm_ros.geometry.configs import (
+    ConfigBlock,
+    Delay,
+    NonNegative,
+    PartBlock,
+    Timeout,
+    WatchedDistance,
+    WatchedPressure,
+    WatchedSpeed,
+)
 
 
 class EstimatorConfig(PartBlock):
@@ -26,13 +30,16 @@ class TrackerConfig(PartBlock):
     pretension_m: NonNegative = Field(
         default=0.0, description='extra length by which all cables are wound in closed loop'
     )
-    settle_tolerance_m: Positive = 0.002
-    settle_timeout_s: NonNegative = 3.0
-    max_acceleration_m_s2: Positive = Field(
-        default=0.1, description='largest tangential acceleration of the reference'
+    settle_tolerance_m: WatchedDistance = 0.002
+    settle_timeout_s: float = Field(ge=0.0, le=600.0, default=3.0)
+    max_acceleration_m_s2: float = Field(
+        gt=0.0,
+        le=100.0,
+        default=0.1,
+        description='largest tangential acceleration of the reference',
     )
-    max_jerk_m_s3: Positive = 0.5
-    goal_speed_m_s: Positive | None = Field(
+    max_jerk_m_s3: float = Field(gt=0.0, le=1e4, default=0.5)
+    goal_speed_m_s: WatchedSpeed | None = Field(
         default=None,
         description='speed of the tip on its way to a goal; default: that of the default '
         'trajectory',
@@ -65,9 +72,7 @@ class FeedbackWatchConfig(ConfigBlock):
         default=0.001,
         description='smallest commanded motion of the tip for which poses must change',
     )
-    response_s: NonNegative = Field(
-        default=0.05, le=60.0, description='response time of the arm to a command'
-    )
+    response_s: Delay = Field(default=0.05, description='response time of the arm to a command')
     window_s: Timeout = Field(default=0.5, description='time over which drift is measured')
     max_drift_m: WatchedDistance = Field(
         default=0.02, description='largest change of measured less model tip within the window'
@@ -95,7 +100,7 @@ class PressureWatchConfig(ConfigBlock):
     """Limits beyond which a chamber does not follow its commanded pressure."""
 
     response_s: Timeout = Field(description='response time of the drives to a command')
-    max_error_Pa: Positive = Field(
+    max_error_Pa: WatchedPressure = Field(
         description='largest difference between measured and expected pressure'
     )
     lasting_s: Timeout = Field(

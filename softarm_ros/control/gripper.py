@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Timeout
 
 # Name of the gripper's block in the files of a rig, its drives and its plant.
 GRIPPER = 'gripper'
@@ -23,7 +23,7 @@ class GripperConfig(ConfigBlock):
     )
     open_pressure_Pa: Finite = Field(description='gauge; negative is vacuum')
     close_pressure_Pa: Finite = Field(description='gauge')
-    action_s: Positive = Field(default=0.5, description='duration of opening or closing')
+    action_s: Timeout = Field(default=0.5, description='duration of opening or closing')
     mass_kg: NonNegative = Field(default=0.0, description='mass, as known to the controller')
     volume_m3: NonNegative = Field(
         default=0.0, description='volume of the water that it displaces'

@@ -18,7 +18,9 @@ class PoseTopicConfig(ConfigBlock):
         default=0.01, description='from the exposure of a pose to its arrival'
     )
     position_noise_m: NonNegative = Field(
-        default=2.0e-4, description='standard deviation of each coordinate of a pose at rest'
+        default=2.0e-4,
+        le=1.0,
+        description='standard deviation of each coordinate of a pose at rest',
     )
     topic: str = Field(
         default='tip/pose',

@@ -11,9 +11,9 @@ from pydantic import Field, field_validator, model_validator
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import (
     ConfigBlock,
+    Delay,
     Finite,
     Ipv4Host,
-    NonNegative,
     Positive,
     Timeout,
 )
@@ -48,7 +48,7 @@ class AnalogInput(ConfigBlock):
     open_above_V: Finite | None = Field(
         default=None, description='a higher voltage means an open circuit or a short'
     )
-    stuck_after_s: Positive | None = Field(
+    stuck_after_s: Timeout | None = Field(
         default=None, description='constant voltage for this time means that the sensor is stuck'
     )
 
@@ -64,6 +64,15 @@ class AnalogInput(ConfigBlock):
             if limit is not None and not self.min_V < limit < self.max_V:
                 raise ValueError(
                     f'{name} = {limit} V outside ({self.min_V}, {self.max_V}) V: never reached'
+                )
+        ends = sorted(self.value([self.min_V, self.max_V]).tolist())
+        slack = _ROUNDING * (ends[1] - ends[0])
+        for name in ('low', 'high'):
+            limit = getattr(self, name)
+            if limit is not None and not ends[0] - slack <= limit <= ends[1] + slack:
+                raise ValueError(
+                    f'{name} = {limit:g} {self.unit} outside [{ends[0]:g}, {ends[1]:g}] '
+                    f'{self.unit}, which scale and zero give for min_V to max_V: never reached'
                 )
         return self
 
@@ -99,6 +108,19 @@ class ForceSensorConfig(ConfigBlock):
         if np.linalg.matrix_rank(scaled, tol=1e-6) < 6:
             raise ValueError('calibration is singular: some load would not be measured')
         return rows
+
+    @model_validator(mode='after')
+    def _measurable(self) -> ForceSensorConfig:
+        _require_order('min_V', self.min_V, 'max_V', self.max_V)
+        volts = np.abs(np.subtract.outer([self.min_V, self.max_V], self.bias_V)).max(axis=0)
+        largest = np.abs(self.calibration) @ volts
+        for k, (limit, most) in enumerate(zip(self.limits, largest)):
+            if limit > most:
+                raise ValueError(
+                    f'limits[{k}] = {limit:g}: expected at most {most:.4g}, the largest load that '
+                    'the calibration gives for voltages of min_V to max_V: never reached'
+                )
+        return self
 
 
 class AnalogOutput(ConfigBlock):
@@ -199,13 +221,13 @@ class DaqConfig(ConfigBlock):
         ge=2,
         description='buffer size per channel; more unread samples are an overrun',
     )
-    read_margin_s: Positive = Field(
+    read_margin_s: Timeout = Field(
         default=0.08, description='largest delay of a block before it is reported'
     )
     call_timeout_s: Timeout = Field(
         default=0.1, description='time for the host to answer, in addition to its wait for samples'
     )
-    open_after_s: NonNegative = Field(
+    open_after_s: Delay = Field(
         default=0.05, description='time of open-circuit voltages before it is reported'
     )
     output_rate_hz: Positive = Field(
@@ -214,8 +236,8 @@ class DaqConfig(ConfigBlock):
     command_timeout_s: Timeout = Field(
         default=0.1, description='older streamed outputs count as stale'
     )
-    tare_s: Positive = Field(default=0.5, description='duration of the bias measurement')
-    reopen_s: Positive = Field(
+    tare_s: Timeout = Field(default=0.5, description='duration of the bias measurement')
+    reopen_s: Timeout = Field(
         default=0.25, description='pause between attempts to open the device'
     )
 

@@ -9,7 +9,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Delay, Finite, Timeout, WatchedPressure
 
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 
@@ -27,14 +27,14 @@ class GripperDriveConfig(ConfigBlock):
     )
     open_pressure_Pa: Finite = Field(description='gauge pressure; negative for vacuum')
     close_pressure_Pa: Finite = Field(description='gauge pressure')
-    tolerance_Pa: Positive = Field(
+    tolerance_Pa: WatchedPressure = Field(
         default=5e3, description='tolerance of the pressure at the end of an action'
     )
-    settle_s: Positive = Field(default=0.5, description='duration of an action without sensor')
-    changeover_s: NonNegative = Field(
+    settle_s: Timeout = Field(default=0.5, description='duration of an action without sensor')
+    changeover_s: Delay = Field(
         default=0.05, description='both valves off between pressure and vacuum'
     )
-    action_timeout_s: Positive = Field(default=2.0, description='time for an action to succeed')
+    action_timeout_s: Timeout = Field(default=2.0, description='time for an action to succeed')
 
     @model_validator(mode='after')
     def _consistent(self) -> GripperDriveConfig:

@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 from softarm_ros.drivers.command_check import checked_command
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import Finite, Positive, Timeout
+from softarm_ros.geometry.configs import LongTimeout, Timeout, WatchedPressure
 
 
 class PressureServoConfig(ServoConfig):
@@ -18,17 +18,20 @@ class PressureServoConfig(ServoConfig):
     pressure_timeout_s: Timeout = Field(
         default=0.1, description='measured pressures older than this are a problem'
     )
-    sensor_low_Pa: Finite = Field(
-        default=-1.3e5, description='lowest reading of a sound sensor; lower ones are rejected'
+    sensor_low_Pa: float = Field(
+        ge=-1e8,
+        le=1e8,
+        default=-1.3e5,
+        description='lowest reading of a sound sensor; lower ones are rejected',
     )
-    sensor_high_Pa: Finite = Field(
+    sensor_high_Pa: WatchedPressure = Field(
         description='highest reading of a sound sensor; higher ones are rejected'
     )
-    home_tolerance_Pa: Positive = Field(
+    home_tolerance_Pa: WatchedPressure = Field(
         default=2.0e4,
         description='largest deviation of any pressure from the preload at the end of homing',
     )
-    home_timeout_s: Positive = Field(
+    home_timeout_s: LongTimeout = Field(
         default=10.0, description='time for homing; sticking seals or a leaking hose take longer'
     )
 

@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from pydantic import AfterValidator, Field
 
-from softarm_ros.geometry.configs import ConfigBlock, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Timeout
 
 _URLS = ('socket', 'rfc2217', 'spy', 'hwgrep', 'alt', 'cp2110', 'loop')  # schemes of pyserial
 _OF_HOSTS = ('socket', 'rfc2217')
@@ -48,7 +48,7 @@ class SerialConfig(ConfigBlock):
         le=0.25,
         description='time without a state after which the board counts as lost',
     )
-    answer_timeout_s: Positive = Field(
+    answer_timeout_s: Timeout = Field(
         default=0.25, description='time for one answer; a request is sent three times'
     )
-    reconnect_s: Positive = Field(default=0.25, description='pause between attempts to connect')
+    reconnect_s: Timeout = Field(default=0.25, description='pause between attempts to connect')

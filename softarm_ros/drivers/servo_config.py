@@ -64,7 +64,9 @@ class ServoAxis(ConfigBlock):
     unit: int = Field(default=1, ge=0, le=255, description='Modbus unit identifier')
     base: Address = Field(default=0, description='added to the addresses of all registers')
     torque_limit_N_m: Positive
-    speed_limit_rad_s: Positive = Field(description='a higher speed disables all drives')
+    speed_limit_rad_s: float = Field(
+        gt=0.0, le=1e4, description='a higher speed disables all drives'
+    )
     reversed: bool = Field(
         default=False, description='reverses the sign of torque, speed and position'
     )
@@ -98,7 +100,9 @@ class ServoConfig(ConfigBlock):
         le=100,
         description='unused registers that a read may cross; some drives refuse any',
     )
-    rate_hz: Positive = Field(default=100.0, description='rate of exchanges with all axes')
+    rate_hz: float = Field(
+        gt=0.0, le=1e3, default=100.0, description='rate of exchanges with all axes'
+    )
     response_timeout_s: Timeout = Field(
         default=0.06, description='time for the answer to one request'
     )
@@ -108,10 +112,10 @@ class ServoConfig(ConfigBlock):
     command_timeout_s: Timeout = Field(
         default=0.1, description='an older torque command stops all axes'
     )
-    transition_timeout_s: Positive = Field(
+    transition_timeout_s: Timeout = Field(
         default=2.0, description='time for enabling, and for a fault to clear after a reset'
     )
-    reconnect_s: Positive = Field(default=0.25, description='pause between attempts to connect')
+    reconnect_s: Timeout = Field(default=0.25, description='pause between attempts to connect')
 
     @model_validator(mode='after')
     def _consistent(self) -> ServoConfig:

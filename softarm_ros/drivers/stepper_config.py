@@ -15,7 +15,7 @@ from softarm_ros.drivers.command_check import checked_command
 from softarm_ros.drivers.messages import MAX_BRAKING_S, MOTORS, StepperConfig
 from softarm_ros.drivers.serial_config import SerialConfig
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Positive, PulleyRadius
 
 MICROSTEPS = 16  # per full step, set by the firmware
 # Limits of the firmware (docs/protocol.md, STEPPER_CONFIG).
@@ -37,7 +37,7 @@ class MotorConfig(ConfigBlock):
         lt=MOTORS,
         description='0 and 1: M1/M2 and M3/M4 of the first shield; 2 and 3: of the second ...',
     )
-    pulley_radius_m: Positive = Field(description='radius to the middle of the cable')
+    pulley_radius_m: PulleyRadius = Field(description='radius to the middle of the cable')
     full_steps_per_turn: int = Field(default=200, ge=4, le=1000, description='200: 1.8 degrees')
     reversed: bool = Field(default=False, description='counting up pays out the cable')
 
@@ -118,8 +118,17 @@ def _of_motor(config: SteppersConfig, limits: CableLimits, i: int) -> StepperCon
     acceleration = math.floor(config.acceleration_m_s2 / step)
     braking = max(acceleration, math.ceil(speed / MAX_BRAKING_S))
     ends = to_microsteps(np.array([limits.position_min[i], limits.position_max[i]]), motor.step_m)
+    pulley = (
+        f'{motor.pulley_radius_m:g} m with full_steps_per_turn = {motor.full_steps_per_turn} and '
+        'the'
+    )
+    fastest = f"{pulley} actuator's max_speed_m_s = {limits.max_speed[i]:g}"
+    stated = (
+        f'{config.acceleration_m_s2:g} m/s^2 with pulley_radius_m = {motor.pulley_radius_m:g} and '
+        f'full_steps_per_turn = {motor.full_steps_per_turn}'
+    )
     if speed > MAX_SPEED:
-        _refuse(i, 'pulley_radius_m', f'{speed} microsteps/s', f'at most {MAX_SPEED}')
+        _refuse(i, 'pulley_radius_m', f'{fastest} is {speed} microsteps/s', f'at most {MAX_SPEED}')
     if config.acceleration_m_s2 < limits.max_acceleration[i]:
         raise BoardLimitError(
             i,
@@ -131,24 +140,32 @@ def _of_motor(config: SteppersConfig, limits: CableLimits, i: int) -> StepperCon
         _refuse(
             i,
             'acceleration_m_s2',
-            f'{acceleration} microsteps/s^2',
+            f'{stated} is {acceleration} microsteps/s^2',
             f'{MIN_ACCELERATION}..{MAX_ACCELERATION}',
         )
     if braking > MAX_ACCELERATION:
         _refuse(
             i,
             'pulley_radius_m',
-            f'{braking} microsteps/s^2 of braking',
+            f'{fastest} needs {braking} microsteps/s^2 of braking',
             f'at most {MAX_ACCELERATION}',
         )
     way = speed**2 / (2 * acceleration)
     if way > MAX_BRAKING_STEPS:
         _refuse(
-            i, 'acceleration_m_s2', f'{way:.0f} microsteps to stop', f'at most {MAX_BRAKING_STEPS}'
+            i,
+            'acceleration_m_s2',
+            f"{stated} needs {way:.0f} microsteps to stop from the actuator's max_speed_m_s = "
+            f'{limits.max_speed[i]:g}',
+            f'at most {MAX_BRAKING_STEPS}',
         )
     if max(map(abs, ends)) > MAX_POSITION:
         _refuse(
-            i, 'pulley_radius_m', f'{max(map(abs, ends))} microsteps', f'at most {MAX_POSITION}'
+            i,
+            'pulley_radius_m',
+            f"{pulley} actuator's position_min_m = {limits.position_min[i]:g} and position_max_m "
+            f'= {limits.position_max[i]:g} is {max(map(abs, ends))} microsteps',
+            f'at most {MAX_POSITION}',
         )
     return StepperConfig(motor.motor, speed, acceleration, braking, min(ends), max(ends))
 

@@ -21,6 +21,17 @@ PoseRate = Annotated[float, Field(ge=0.1, le=1e4)]  # poses per second
 Finite = Annotated[float, Field(allow_inf_nan=False)]
 # A longer one would stop no arm; most likely it was given in milliseconds.
 Timeout = Annotated[float, Field(gt=0.0, le=60.0)]
+Delay = Annotated[float, Field(ge=0.0, le=60.0)]
+# Of a device that homes, or of an arm that comes to rest.
+LongTimeout = Annotated[float, Field(gt=0.0, le=600.0)]
+# Likewise larger ones in millimetres.
+WatchedDistance = Annotated[float, Field(gt=0.0, le=10.0)]
+WatchedSpeed = Annotated[float, Field(gt=0.0, le=10.0)]
+# A larger one was given in millimetres.
+PulleyRadius = Annotated[float, Field(gt=0.0, le=1.0)]
+# A kilobar and, within a millisecond, a bar: no soft arm survives more.
+WatchedPressure = Annotated[float, Field(gt=0.0, le=1e8)]
+PressureRate = Annotated[float, Field(gt=0.0, le=1e8)]
 # In degrees, of a direction or a turn; more than two revolutions are a mistake.
 Angle = Annotated[float, Field(ge=-720.0, le=720.0)]
 TOPIC_NAME = r'^/?[A-Za-z_][A-Za-z0-9_]*(/[A-Za-z_][A-Za-z0-9_]*)*$'

@@ -15,6 +15,9 @@ from softarm_ros.geometry.configs import (
     NonNegative,
     PoseRate,
     Positive,
+    Timeout,
+    WatchedDistance,
+    WatchedSpeed,
 )
 from softarm_ros.geometry.sightings import Place
 
@@ -82,11 +85,12 @@ class SeenBody(SeenPoint):
 class PlausibilityConfig(ConfigBlock):
     """Limits of the speed, turn and reach of a body on a soft arm."""
 
-    max_speed_m_s: Positive = Field(
+    max_speed_m_s: WatchedSpeed = Field(
         default=2.0, description='speed of a body relative to the base'
     )
     margin_m: NonNegative = Field(
         default=0.02,
+        le=10.0,
         description='allowed jump of a position in addition to that; a flip also moves it',
     )
     max_turn_deg: Positive = Field(
@@ -104,10 +108,10 @@ class PlausibilityConfig(ConfigBlock):
         description="bend between the axes of a body's cross-section and of the base, for arms "
         'that cannot bend far; 180: no limit',
     )
-    reach_m: Positive | None = Field(
+    reach_m: WatchedDistance | None = Field(
         default=None, description='largest distance of a body from the base; none: no limit'
     )
-    recover_s: Positive = Field(
+    recover_s: Timeout = Field(
         default=0.3,
         description='a steady new position is accepted after this time; a body that was not '
         'seen for this time may have any orientation',
@@ -118,7 +122,7 @@ class PoseSensorConfig(ConfigBlock):
     """A sensor that sees bodies or points of the arm."""
 
     rate_hz: PoseRate = Field(description='expected exposures per second')
-    timeout_s: Positive = Field(
+    timeout_s: Timeout = Field(
         default=0.25, description='time without a frame after which the device counts as lost'
     )
     bodies: tuple[SeenBody, ...] = Field(default=(), description='bodies with a pose')
@@ -134,10 +138,12 @@ class PoseSensorConfig(ConfigBlock):
         default=None, description="file with the pose of the base in the sensor's frame"
     )
     position_noise_m: NonNegative = Field(
-        default=2.0e-4, description='standard deviation of each coordinate of a body or point'
+        default=2.0e-4,
+        le=1.0,
+        description='standard deviation of each coordinate of a body or point',
     )
     orientation_noise_rad: NonNegative = Field(
-        default=2.0e-3, description='standard deviation of the rotation about each axis'
+        default=2.0e-3, le=4.0, description='standard deviation of the rotation about each axis'
     )
     plausibility: PlausibilityConfig = Field(
         default=PlausibilityConfig(), description='limits beyond which poses are rejected'

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 from pydantic import ValidationError
 
 from softarm_ros.control.swing_filter import SwingConfig, largest_gain
@@ -189,6 +190,34 @@ def _gain_with_swing(rig: Any) -> Iterator[Problem]:
     )
 
 
+@check('feedback', 'tracker')
+def _integral_gain(rig: Any) -> Iterator[Problem]:
+    integral = _gain(rig.tracker, 'integral_gain_1_s2')
+    gain, delay = feedback_gain_1_s(rig.tracker), pose_to_command_s(rig)
+    # At the limit e'' = -K e'(t - tau) - I e(t - tau) swings with an angle a = w tau, where
+    # K tau = a sin a and I tau^2 = a^2 cos a.
+    angle = np.linspace(0.0, math.pi / 2.0, 1001)
+    limit = np.interp(gain * delay, angle * np.sin(angle), angle**2 * np.cos(angle)) / delay**2
+    if gain * delay < STABLE_GAIN_TIMES_DELAY and integral > limit:
+        yield Problem(
+            ('controller', 'integral_gain_1_s2'),
+            f'expected at most {limit:.3g}: with feedback_gain_1_s = {gain:g} and '
+            f'{1e3 * delay:.3g} ms from pose to command the loop oscillates',
+            f'{integral:g}',
+        )
+
+
+@check('tracker')
+def _straightening_gain(rig: Any) -> Iterator[Problem]:
+    gain, rate = _gain(rig.tracker, 'straightening_gain_1_s'), rig.tracker.rate_hz
+    if gain > rate:
+        yield Problem(
+            ('controller', 'straightening_gain_1_s'),
+            f'expected at most controller.rate_hz = {rate:g}, or each cycle overshoots',
+            f'{gain:g}',
+        )
+
+
 def pose_to_command_s(rig: Any) -> float:
     """Return the time [s] from a pose to a command: both periods and the delay of the poses."""
     return float(1.0 / rig.feedback.rate_hz + 1.0 / rig.tracker.rate_hz + latest_poses(rig).value)
@@ -207,7 +236,11 @@ def too_large_gain(rig: Any, limit: float, why: str) -> Iterator[Problem]:
 
 def feedback_gain_1_s(tracker: Any) -> float:
     """Return the controller's feedback gain [1/s]; 0 if it has none or it is no number."""
-    gain = tracker.of_part.get('feedback_gain_1_s', 0.0)
+    return _gain(tracker, 'feedback_gain_1_s')
+
+
+def _gain(tracker: Any, field: str) -> float:
+    gain = tracker.of_part.get(field, 0.0)
     return float(gain) if isinstance(gain, int | float) else 0.0
 
 
@@ -282,6 +315,16 @@ def _pressure_watch(rig: Any) -> Iterator[Problem]:
     if not all(hasattr(actuator, 'pressure_max_Pa') for actuator in rig.actuators):
         yield Problem(
             ('supervisor', 'pressure_watch'), 'belongs to arms whose actuators are set by pressure'
+        )
+        return
+    error = rig.supervisor.pressure_watch.max_error_Pa
+    largest = max(actuator.pressure_max_Pa for actuator in rig.actuators)
+    if error >= largest:
+        yield Problem(
+            ('supervisor', 'pressure_watch', 'max_error_Pa'),
+            f'expected less than {largest:g}, the largest pressure_max_Pa of arm.actuators: an '
+            'empty chamber would not be noticed',
+            f'{error:g}',
         )
 
 

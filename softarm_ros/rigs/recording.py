@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Delay, Finite, NonNegative, Positive
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
 # Units of commands in SI, by the unit of the actuators; motor angles become lengths by the
@@ -114,7 +114,7 @@ class RecordingConfig(ConfigBlock):
         default=0.0, description='largest change of a constant command, in its unit'
     )
     mount: MountConfig
-    delay_s: NonNegative = Field(
+    delay_s: Delay = Field(
         default=0.0, description='from a command to the motion; measured actuators have none'
     )
 

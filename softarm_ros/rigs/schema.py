@@ -82,7 +82,7 @@ class Rig(ConfigBlock):
         description='what surrounds the arm, as its controller believes; `plant.medium` is the '
         'truth',
     )
-    tip_load_kg: NonNegative = Field(default=0.0, description='payload at the tip')
+    tip_load_kg: NonNegative = Field(default=0.0, le=1e3, description='payload at the tip')
     arm: SerializeAsAny[ArmBase] = Field(description='the body as the controller knows it')
     chosen_model: PartBlock = Field(
         alias='model', description='default of runs; --model selects another'

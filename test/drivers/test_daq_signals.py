@@ -137,6 +137,7 @@ def test_blocks_that_are_entirely_open_or_sound_are_shown_unchanged():
         ({'low': 2.0, 'high': 1.0}, 'low = 2.0 is not less than high = 1.0'),
         ({'scale': 0.0}, 'scale = 0'),
         ({'open_below_V': -11.0}, 'never reached'),
+        ({'scale': -2.0, 'zero': 1.0, 'high': 21.1}, r'high = 21.1 V outside \[-19, 21\] V'),
         ({'channel': 'ai0'}, 'channel'),
     ],
 )

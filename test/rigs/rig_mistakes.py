@@ -131,7 +131,7 @@ SINGLE = [
         'settle_timeout_s: 3.0',
         'settle_timeout_s: 3,5',
         'settle_timeout_s: 3,5',
-        "controller.settle_timeout_s = '3,5': expected a number >= 0",
+        "controller.settle_timeout_s = '3,5': expected a number >= 0 and <= 600",
     ),
     (
         'number for text',

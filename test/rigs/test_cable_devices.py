@@ -38,9 +38,19 @@ def test_microstep_of_the_motors_equals_that_of_the_plant():
         (f'{MOTORS}[1].name=proximal_3', 'proximal_3.* is there twice'),
         (f'{MOTORS}[1].name=other', 'expected one for each actuator, in the same order'),
         (f'{MOTORS}[1].motor=6', '>= 0 and < 6'),
-        (f'{MOTORS}[2].pulley_radius_m=0.001', r'motors\[2\].pulley_radius_m.*at most 4000'),
+        (
+            f'{MOTORS}[2].pulley_radius_m=0.001',
+            r'motors\[2\].pulley_radius_m: 0.001 m with full_steps_per_turn = 200 and the '
+            r"actuator's max_speed_m_s = 0.02 is 10186 microsteps/s where .* at most 4000",
+        ),
+        (f'{MOTORS}[2].pulley_radius_m=15', r'motors\[2\].pulley_radius_m = 15: .* <= 1'),
+        ('arm.actuators[0].max_speed_m_s=0.2', r'motors\[0\].* max_speed_m_s = 0.2 is'),
         ('drives.steppers.acceleration_m_s2=0.09', 'less than commands ask for, 0.1'),
-        ('drives.steppers.acceleration_m_s2=10', 'where the board takes 100..120000'),
+        (
+            'drives.steppers.acceleration_m_s2=10',
+            'acceleration_m_s2: 10 m/s.2 with pulley_radius_m = 0.015 and full_steps_per_turn = '
+            '200 is 339530 microsteps/s.2 where the board takes 100..120000',
+        ),
         ('drives.steppers.rate_hz=10', 'rate_hz'),
         ('drives.steppers.link_timeout_s=0.5', 'link_timeout_s'),
         ('drives.steppers.port=""', 'port'),

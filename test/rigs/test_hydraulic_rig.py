@@ -28,6 +28,9 @@ ROOT = Path(__file__).parents[2]
 SHIPPED = ROOT / 'config' / 'rigs' / 'hydraulic_arm.yaml'
 TEXT = SHIPPED.read_text(encoding='utf-8')
 DOCS = (ROOT / 'docs' / 'arms_hydraulic.md').read_text(encoding='utf-8')
+SCALE = TEXT.index('scale: 4.0e+5 ')
+INPUT = TEXT[SCALE : TEXT.index('# a higher pressure', SCALE)]
+SMALL_INPUT = INPUT.replace('4.0e+5', '1.0e+5', 1).replace('1.25e+6', '5.0e+5')
 OWN = set(HydraulicArm.model_fields) - {'kind', 'actuators'}
 NAMES = {field.alias or name for name, field in HydraulicPlantConfig.model_fields.items()}
 BLOCKS = {
@@ -144,7 +147,8 @@ def test_shipped_hydraulic_rig_has_pressure_limits_and_chamber_angles():
         ('sensor_high_Pa: 1.3e+6', 'sensor_high_Pa: 0.9e+6', 'sensor_high_Pa', 'pressure_max_Pa'),
         ('sensor_low_Pa: -1.3e+5', 'sensor_low_Pa: 0.0', 'sensor_low_Pa', 'pressure_min_Pa'),
         ('name: proximal_2, channel', 'name: other, channel', 'daq.inputs', 'for each actuator'),
-        ('scale: 4.0e+5', 'scale: 4.0e+4', r'inputs\[0\].scale', '0 to 1e+06'),
+        ('scale: 4.0e+5', 'scale: 4.0e+4', r'inputs\[0\]', 'high = 1.25e+06 Pa outside'),
+        (INPUT, SMALL_INPUT, r'inputs\[0\].scale', '0 to 1e+06'),
         ('open_below_V: 0.5', 'open_below_V: 0.9', 'open_below_V', 'sound sensor'),
         ('filter_s: 0.06 ', 'filter_s: 0.03 ', 'filter_s', 'phase margin of -9 deg'),
         ('medium: air ', 'medium: oil ', 'medium', 'water'),

@@ -13,7 +13,7 @@ from softarm_ros.control.controller import (
     VelocityBounds,
 )
 from softarm_ros.control.quadratic import within_bounds
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive, WatchedSpeed
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
 
@@ -27,7 +27,7 @@ class DampedInverseConfig(ConfigBlock):
     damping: Positive = Field(
         le=1.0, description='damping of the inverse, relative to the arm length squared'
     )
-    max_correction_speed_m_s: Positive = Field(
+    max_correction_speed_m_s: WatchedSpeed = Field(
         description='bound on the velocity that the feedback commands'
     )
 

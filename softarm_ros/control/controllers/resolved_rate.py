@@ -19,7 +19,7 @@ from softarm_ros.control.controller import (
 from softarm_ros.control.quadratic import within_bounds
 from softarm_ros.control.swing_filter import SwingConfig, SwingFilter
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive, WatchedSpeed
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.arm_model import ArmModel
 
@@ -37,7 +37,7 @@ class ResolvedRateConfig(ConfigBlock):
     straightening_gain_1_s: NonNegative = Field(
         default=0.0, description='null-space term of eq. 36: pull towards equal bending'
     )
-    max_correction_speed_m_s: Positive = Field(description='bound on |K e|')
+    max_correction_speed_m_s: WatchedSpeed = Field(description='bound on |K e|')
     swing: SwingConfig | None = Field(
         default=None, description='swing of the arm, which the feedback must not excite'
     )

@@ -6,7 +6,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Delay, NonNegative, Positive, Timeout
 
 Speeds = Annotated[tuple[Positive, ...], Field(min_length=1, max_length=5)]
 
@@ -14,7 +14,7 @@ Speeds = Annotated[tuple[Positive, ...], Field(min_length=1, max_length=5)]
 class PredictingConfig(ConfigBlock):
     """Response of the arm to commands, its deviations from the model, and the sensors' noise."""
 
-    response_s: NonNegative | None = Field(
+    response_s: Delay | None = Field(
         default=None,
         description='response time of the arm to a command, as two lags; default: '
         'supervisor.feedback_watch.response_s',
@@ -81,11 +81,11 @@ class PredictingConfig(ConfigBlock):
         lt=1.0,
         description='probability with which a right measurement is accepted',
     )
-    max_rejected_s: Positive = Field(
+    max_rejected_s: Timeout = Field(
         default=0.1,
         description='time after which measurements that all contradict the estimate are accepted',
     )
-    max_lateness_s: Positive = Field(
+    max_lateness_s: Timeout = Field(
         default=0.5, description='largest time by which a measurement may arrive after newer ones'
     )
     tip_load: Literal['weight', 'force'] | None = Field(
@@ -100,10 +100,10 @@ class PredictingConfig(ConfigBlock):
         default=0.1,
         description="standard deviation of the model's deflection under a load, as a share of it",
     )
-    bridge_s: Positive = Field(
+    bridge_s: Timeout = Field(
         default=0.5, description='longest time for which the arm may be driven by prediction alone'
     )
-    slow_s: Positive = Field(
+    slow_s: Timeout = Field(
         default=0.2,
         description='time in which the reference slows to a stop, and in which it starts again',
     )

@@ -12,6 +12,7 @@ from pydantic import Field, model_validator
 from softarm_ros.drivers.dynamixel.control_table import (
     ACCELERATION_RAD_S2,
     COUNTS_PER_TURN,
+    MAX_CURRENT,
     MAX_PROFILE,
     VELOCITY_RAD_S,
 )
@@ -19,7 +20,7 @@ from softarm_ros.drivers.dynamixel.packets import MAX_ID
 from softarm_ros.drivers.serial_config import SerialConfig
 from softarm_ros.drivers.stepper_config import BoardLimitError, CableLimits
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, Positive
+from softarm_ros.geometry.configs import ConfigBlock, Positive, PulleyRadius
 
 
 class DynamixelServo(ConfigBlock):
@@ -29,7 +30,7 @@ class DynamixelServo(ConfigBlock):
         description='name of the actuator that it drives'
     )
     id: int = Field(ge=0, le=MAX_ID, description='id on the bus')
-    pulley_radius_m: Positive = Field(description='radius to the middle of the cable')
+    pulley_radius_m: PulleyRadius = Field(description='radius to the middle of the cable')
     zero_deg: float = Field(
         default=180.0, gt=0.0, lt=360.0, description='encoder angle of the arm at rest'
     )
@@ -93,6 +94,16 @@ class DynamixelConfig(SerialConfig):
         return self
 
     @model_validator(mode='after')
+    def _current(self) -> DynamixelConfig:
+        most = MAX_CURRENT * self.current_unit_A
+        if self.current_limit_A > most:
+            raise ValueError(
+                f'current_limit_A = {self.current_limit_A:g}: expected at most {most:.4g}, which '
+                f'is {MAX_CURRENT} counts of current_unit_A = {self.current_unit_A:g}'
+            )
+        return self
+
+    @model_validator(mode='after')
     def _silence(self) -> DynamixelConfig:
         if self.watchdog_s <= self.link_timeout_s:
             raise ValueError(
@@ -146,7 +157,10 @@ def profiles(config: DynamixelConfig, limits: CableLimits) -> list[tuple[int, in
         velocity = math.ceil(limits.max_speed[i] / radius / VELOCITY_RAD_S)
         if velocity > MAX_PROFILE:
             raise BoardLimitError(
-                i, 'pulley_radius_m', f'{velocity} x 0.229 rev/min; a servo takes {MAX_PROFILE}'
+                i,
+                'pulley_radius_m',
+                f"{radius:g} m with the actuator's max_speed_m_s = {limits.max_speed[i]:g} is "
+                f'{velocity} x 0.229 rev/min where a servo takes at most {MAX_PROFILE}',
             )
         acceleration = math.floor(config.acceleration_m_s2 / radius / ACCELERATION_RAD_S2)
         ends = servo.zero + np.array([limits.position_min[i], limits.position_max[i]]) / (
@@ -157,8 +171,11 @@ def profiles(config: DynamixelConfig, limits: CableLimits) -> list[tuple[int, in
             raise BoardLimitError(
                 i,
                 'zero_deg',
-                f'the cable takes the servo from {turned[0]:.0f} to {turned[1]:.0f} deg; beyond '
-                '0..360 its position would be ambiguous after a power cut',
+                f"{servo.zero_deg:g} deg with pulley_radius_m = {radius:g} and the actuator's "
+                f'position_min_m = {limits.position_min[i]:g} and position_max_m = '
+                f'{limits.position_max[i]:g} takes the servo from {turned[0]:.0f} to '
+                f'{turned[1]:.0f} deg; beyond 0..360 its position would be ambiguous after a '
+                'power cut',
             )
         found.append((min(max(acceleration, 1), MAX_PROFILE), max(velocity, 1)))
     return found

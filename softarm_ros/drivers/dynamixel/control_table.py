@@ -54,6 +54,7 @@ WATCHDOG_TRIPPED = -1
 VOLT = 0.1
 CURRENT_BASED_POSITION = 5  # operating mode: position, with a limit of the current
 MAX_PROFILE = 32_767
+MAX_CURRENT = 2_047  # counts, of the largest servos
 
 ALERT = 0x80  # in the error byte of an answer: HARDWARE_ERROR is not 0
 REFUSALS = {

@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from softarm_ros.geometry.configs import TOPIC_NAME, NonNegative, Positive
+from softarm_ros.geometry.configs import TOPIC_NAME, NonNegative, Positive, Timeout
 from softarm_ros.geometry.sightings import Place
 from softarm_ros.perception.config import BASE, PoseSensorConfig, SeenBody, Vector
 from softarm_ros.perception.stereo.detection import MarkerLooks
@@ -65,7 +65,7 @@ class StereoCamerasConfig(PoseSensorConfig):
     base_calibration: str = Field(
         min_length=1, description='file of softarm calibrate stereo, base (and window)'
     )
-    max_skew_s: Positive = Field(
+    max_skew_s: Timeout = Field(
         default=0.004,
         description='time between the two exposures of a pair; less than half a period',
     )

@@ -12,7 +12,7 @@ from pydantic import Field
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.attachments import CableRun, WoundCables
-from softarm_ros.geometry.configs import Angle, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, Finite, NonNegative, Positive, PulleyRadius
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.cable_driven.mechanics import CableMechanics
 from softarm_ros.models.config import BendConfig, CableConfig, SectionConfig
@@ -38,7 +38,7 @@ class ActuatorConfig(ActuatorBase):
     pair: bool = Field(
         default=False, description='the cable on the opposite side is paid out by as much'
     )
-    pulley_radius_m: Positive | None = Field(
+    pulley_radius_m: PulleyRadius | None = Field(
         default=None, description='converts recorded motor angles to contractions'
     )
     bends: tuple[BendConfig, ...] = Field(

@@ -14,7 +14,13 @@ from softarm_ros.drivers.attachments import WaterCylinders
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes
-from softarm_ros.geometry.configs import Angle, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    Angle,
+    NonNegative,
+    Positive,
+    PressureRate,
+    WatchedPressure,
+)
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.hydraulics.mechanics import WaterChambers
 from softarm_ros.models.hydraulics.section_config import (
@@ -41,9 +47,9 @@ class HydraulicActuatorConfig(ActuatorBase):
     angle_deg: Angle = Field(description='of the chamber around the centreline, from base x')
     unit: Literal['Pa'] = Field(default='Pa', description='of the command: chamber pressure')
     pressure_min_Pa: NonNegative = Field(description='gauge')
-    pressure_max_Pa: Positive = Field(description='gauge; safe for the chamber')
-    max_rate_Pa_s: Positive
-    max_acceleration_Pa_s2: Positive
+    pressure_max_Pa: WatchedPressure = Field(description='gauge; safe for the chamber')
+    max_rate_Pa_s: PressureRate
+    max_acceleration_Pa_s2: float = Field(gt=0.0, le=1e11)
     torque_per_pressure_N_m_Pa: Positive | None = Field(
         default=None,
         description='nominal motor torque per chamber pressure, for servo cylinders',

@@ -40,7 +40,7 @@ class MuscleConfig(ActuatorBase):
     position_min_m: Positive = Field(description='least gas')
     position_max_m: Positive = Field(description='most gas')
     max_speed_m_s: Positive = Field(description='slower than gas flows through its valves')
-    max_acceleration_m_s2: Positive
+    max_acceleration_m_s2: float = Field(gt=0.0, le=100.0)
 
 
 class MuscleArm(ArmBase):

@@ -11,7 +11,7 @@ from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.gripper import GripperConfig
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
-from softarm_ros.geometry.configs import Positive
+from softarm_ros.geometry.configs import PressureRate, WatchedPressure
 from softarm_ros.geometry.parts import Part
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.mechanics import AirChambers
@@ -27,9 +27,9 @@ class ChamberConfig(ActuatorBase):
     """One chamber and its regulator; named <section>_chamber_<1, 2, 3>, base section first."""
 
     unit: Literal['Pa'] = Field(default='Pa', description='of the command: gauge pressure')
-    pressure_max_Pa: Positive
-    max_rate_Pa_s: Positive
-    max_acceleration_Pa_s2: Positive
+    pressure_max_Pa: WatchedPressure
+    max_rate_Pa_s: PressureRate
+    max_acceleration_Pa_s2: float = Field(gt=0.0, le=1e11)
 
 
 class PneumaticArm(ArmBase):
