@@ -77,16 +77,17 @@ def lap_starts(samples: Samples) -> list[tuple[int, float]]:
     return [(int(k), float(samples.time_s[rows[laps == k][0]])) for k in np.unique(laps)]
 
 
-def mark_laps(ax: Any, samples: Samples, named: bool = True) -> None:
-    """Mark the starts of laps, and label them if there is room."""
-    starts = lap_starts(samples)
+def mark_laps(ax: Any, record: RunRecord, named: bool = True) -> None:
+    """Mark the starts of laps or of a task's steps, and label them if there is room."""
+    starts = lap_starts(record.samples)
+    counts = 'lap' if record.info.task is None else 'step'
     if len(starts) < 2:
         return
     for k, time in starts:
         ax.axvline(time, color='#777777', linewidth=0.7, linestyle=(0, (2, 2)), zorder=1.0)
         if named and len(starts) <= _MAX_NAMED_LAPS:
             ax.annotate(
-                f'lap {k + 1}',
+                f'{counts} {k + 1}',
                 (time, 1.0),
                 xycoords=ax.get_xaxis_transform(),
                 xytext=(2.0, 1.0),
@@ -103,7 +104,7 @@ def error_figure(record: RunRecord, file: Path) -> Path:
     figure = new_figure(ERROR_HEIGHT_IN)
     ax = figure.add_subplot()
     handles = shade_phases([ax], samples)
-    mark_laps(ax, samples)
+    mark_laps(ax, record)
     error = 1e3 * samples.error
     counted = np.where(samples.phase == 'track', error, np.nan)
     for values, colour in ((error, '#999999'), (counted, PALETTE[0])):
@@ -176,7 +177,7 @@ def configuration_figure(record: RunRecord, file: Path) -> Path:
     handles: list[Any] = []
     phases = shade_phases(axes, samples)
     for k, ax in enumerate(axes):
-        mark_laps(ax, samples, named=k == 0)
+        mark_laps(ax, record, named=k == 0)
     if sections:
         handles = _draw_bending(axes, samples, sections)
     for order, k in enumerate(others, start=len(sections)):

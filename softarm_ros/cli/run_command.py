@@ -202,8 +202,10 @@ def _kept_interrupt() -> Iterator[None]:
 
 
 @contextmanager
-def progress_bar(console: Console, label: str) -> Iterator[Callable[[CycleOutput], None]]:
-    """Show phase, lap and error of a run while it runs."""
+def progress_bar(
+    console: Console, label: str, counts: str
+) -> Iterator[Callable[[CycleOutput], None]]:
+    """Show phase, number of the lap or step, and error of a run while it runs."""
     with run_bar(console) as bar:
         task = bar.add_task(label, total=1.0, status='')
         cycles = 0
@@ -216,7 +218,7 @@ def progress_bar(console: Console, label: str) -> Iterator[Callable[[CycleOutput
                 bar.update(
                     task,
                     completed=output.progress,
-                    status=f'{output.phase.value} lap {output.lap + 1} {error}',
+                    status=f'{output.phase.value} {counts} {output.lap + 1} {error}',
                 )
 
         yield update
@@ -225,9 +227,12 @@ def progress_bar(console: Console, label: str) -> Iterator[Callable[[CycleOutput
 def _run_direct(
     rig: Rig, options: RunOptions, console: Console, stopped: Callable[[], bool]
 ) -> RunRecord:
+    from softarm_ros.runtime.control_loop import ControlLoop
     from softarm_ros.runtime.direct import run_direct
+    from softarm_ros.runtime.task_loop import TaskLoop
 
-    with progress_bar(console, rig.name) as progress:
+    counts = ControlLoop.counts if options.task is None else TaskLoop.counts
+    with progress_bar(console, rig.name, counts) as progress:
         return run_direct(
             rig,
             options.trajectory,

@@ -31,7 +31,7 @@ def run_bar(console: Console, *, auto_refresh: bool = True) -> Progress:
 
 
 class RunView:
-    """Shows phase, lap and error of a run; a context manager."""
+    """Shows phase, lap or step, and error of a run; a context manager."""
 
     def __init__(self, console: Console, label: str) -> None:
         self._console = console
@@ -80,6 +80,7 @@ def _status(monitor: RunMonitor) -> tuple[str, str]:
     if monitor.value('tracker', 'takes_goals') == 'true':
         goal = monitor.value('tracker', 'goal')
         return f'{phase} {goal}', f'{phase} {goal}' if goal else f'{phase}: no goal is under way'
-    short = f'{phase} lap {int(monitor.value("tracker", "lap", "0")) + 1}'
+    counts = monitor.value('tracker', 'counts', 'lap')
+    short = f'{phase} {counts} {int(monitor.value("tracker", "lap", "0")) + 1}'
     error = monitor.value('tracker', 'error_mm', 'nan')
     return short, short if error == 'nan' else f'{short} error {float(error):.1f} mm'

@@ -415,6 +415,7 @@ class TrackerNode(SelfPaced, Node):
             **self._touch.values(),
             'phase': self._phase[0],
             'lap': str(self._phase[1]),
+            'counts': self.loop.counts,
             'phase_since_s': f'{self._phase_since:.6f}',
             'takes_goals': str(self._goals is not None).lower(),
             'goal': self.loop.goal_state if isinstance(self.loop, GoalLoop) else '',

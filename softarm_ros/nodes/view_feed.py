@@ -107,6 +107,7 @@ class ViewFeed(GraphListener):
             reason=self.value(SUPERVISOR, 'reason') if live else '',
             phase=self.value(TRACKER, 'phase'),
             lap=int(self.value(TRACKER, 'lap', '0')),
+            counts=self.value(TRACKER, 'counts', 'lap'),
             progress=float(self.value(TRACKER, 'progress', '0')),
             goal=self.goal if self.value(TRACKER, 'takes_goals') == 'true' else None,
             nodes=tuple(

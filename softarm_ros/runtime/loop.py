@@ -6,6 +6,7 @@ import math
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from enum import Enum
+from typing import ClassVar
 
 import numpy as np
 
@@ -95,7 +96,14 @@ class Loop(ABC):
     open_loop : bool
         Measured poses are reported but not used.
 
+    Attributes
+    ----------
+    counts : str
+        What the number `lap` of an output counts.
+
     """
+
+    counts: ClassVar[str] = 'lap'
 
     def __init__(
         self,

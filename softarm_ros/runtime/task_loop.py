@@ -56,6 +56,8 @@ class TaskLoop(Loop):
     so the reported error is that of the model.
     """
 
+    counts = 'step'
+
     def __init__(
         self,
         tracker: Tracker,

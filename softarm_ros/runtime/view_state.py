@@ -49,6 +49,8 @@ class ViewState:
         empty if no node is.
     phase, lap, progress
         Values of the tracker.
+    counts : str
+        What `lap` counts: laps of a path, or steps of a task.
     goal : str, optional
         Goal under way, empty if there is none; None if the arm takes no goals.
     nodes : tuple of NodeHealth
@@ -71,6 +73,7 @@ class ViewState:
     reason: str = ''
     phase: str = ''
     lap: int = 0
+    counts: str = 'lap'
     progress: float = 0.0
     goal: str | None = None
     nodes: tuple[NodeHealth, ...] = field(default=())

@@ -146,6 +146,7 @@ class BagStates:
             reason=supervisor.get('reason', ''),
             phase=tracker.get('phase', ''),
             lap=int(tracker.get('lap', '0')),
+            counts=tracker.get('counts', 'lap'),  # older bags have laps alone
             progress=float(tracker.get('progress', '0')),
             goal=tracker.get('goal', '') if tracker.get('takes_goals') == 'true' else None,
             nodes=tuple(

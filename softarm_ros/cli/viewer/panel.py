@@ -187,7 +187,7 @@ def _words(
     if state.state == NO_SUPERVISOR:
         lines = ['nodes of a graph run, but the supervisor is silent: the arm may not move']
     if state.phase:
-        lap = f'lap {state.lap + 1}, {100.0 * state.progress:.0f} %'
+        lap = f'{state.counts} {state.lap + 1}, {100.0 * state.progress:.0f} %'
         goal = state.goal or 'no goal is under way'
         lines.append(f'{state.phase}, {lap if state.goal is None else goal}')
     if state.error_m is not None:

@@ -150,6 +150,12 @@ def test_the_panel_shows_laps_of_a_trajectory_or_the_goal_under_way(viewer, goal
     assert f'<div>track, {shown}</div>' in viewer.panel._state.content
 
 
+def test_the_panel_shows_steps_of_a_task(viewer):
+    state = ViewState(state='running', phase='track', lap=2, counts='step', progress=0.25)
+    viewer.show(state, 0.0)
+    assert '<div>track, step 3, 25 %</div>' in viewer.panel._state.content
+
+
 def test_the_panel_shows_state_reason_and_health_of_nodes(viewer):
     viewer.show(
         ViewState(
