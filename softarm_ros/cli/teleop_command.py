@@ -42,6 +42,8 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
     """
     Stream targets until q, Ctrl-C, or the end of the input or the arm; return the exit status.
 
+    With a gamepad, input that is not a terminal, as of a service, may end.
+
     While the arm may not move, nothing is sent and the target stays at the reference, so that a
     start alone does not move the arm. The same holds for a moment after the stream was cancelled
     or refused, and after this process was delayed; input during the delay is ignored. After each
@@ -64,10 +66,10 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
         mover = TargetMover(reference, 0.5 * fastest)
         if joy is not None:
             client.listen_to_joy(joy, lambda axes: mover.axes(list(axes), time.monotonic()))
-        out(HELP if joy is None else f'{HELP}   or sticks on {joy}')
+        out(HELP if joy is None else f'{HELP}   Ctrl-C: end   or sticks on {joy}')
         before, shown = time.monotonic(), 0.0
         told, paused, paused_until = len(client.reports), '', 0.0
-        with _keys() as read:
+        with typed_keys(required=joy is None) as read:
             while not stopped():
                 client.spin(1.0 / RATE_HZ)
                 now = time.monotonic()
@@ -126,11 +128,16 @@ def _given_up(report: Health) -> bool:
 
 
 @contextlib.contextmanager
-def _keys() -> Iterator[Callable[[], str]]:
-    """Yield a function that returns the keys pressed since its last call, without waiting."""
+def typed_keys(*, required: bool) -> Iterator[Callable[[], str]]:
+    """
+    Yield a function that returns the keys pressed since its last call, without waiting.
+
+    The end of the input is Ctrl-D, unless no keyboard is `required` and the input is no terminal.
+    """
     descriptor = sys.stdin.fileno()
     restore = None
-    if os.isatty(descriptor):
+    terminal = os.isatty(descriptor)
+    if terminal:
         try:
             import termios
             import tty
@@ -147,9 +154,9 @@ def _keys() -> Iterator[Callable[[], str]]:
         typed = ''
         while not ended and select.select([descriptor], [], [], 0.0)[0]:
             data = os.read(descriptor, 64)
-            if not data:  # not a terminal: end of the input
+            if not data:
                 ended = True
-                return typing.letters(typed) + '\x04'
+                return typing.letters(typed) + ('\x04' if required or terminal else '')
             typed += data.decode(errors='replace')
         return typing.letters(typed)
 

@@ -1,11 +1,14 @@
 """The target moved by keys and sticks, without a terminal and without an arm."""
 
+import os
+import sys
+
 import numpy as np
 import pytest
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.teleop import HELD_S, KEYS, LEAD_S, SILENT_S, TargetMover, Typing
-from softarm_ros.cli.teleop_command import teleop
+from softarm_ros.cli.teleop_command import teleop, typed_keys
 from softarm_ros.rigs.loader import load_rig
 
 START = np.array([0.1, 0.0, 0.2])
@@ -121,3 +124,16 @@ def test_the_escape_key_swallows_no_later_key():
 def test_a_text_that_is_no_topic_of_a_gamepad_is_refused():
     with pytest.raises(UsageError, match="--joy 'my pad': expected the name of a topic"):
         teleop(load_rig('cable_arm'), 'my pad', print)
+
+
+@pytest.mark.parametrize(('required', 'at_the_end'), [(True, '\x04'), (False, '')])
+def test_end_of_the_input_is_ctrl_d_unless_a_gamepad_is_enough(monkeypatch, required, at_the_end):
+    reader, writer = os.pipe()
+    with os.fdopen(reader) as keyboard:
+        monkeypatch.setattr(sys, 'stdin', keyboard)
+        with typed_keys(required=required) as read:
+            assert read() == ''
+            os.write(writer, b'wq')
+            assert read() == 'wq'
+            os.close(writer)
+            assert [read(), read()] == [at_the_end, '']
