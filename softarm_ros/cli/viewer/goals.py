@@ -9,6 +9,7 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from softarm_ros.cli.cli_errors import number_of
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.path import build_path
 from softarm_ros.control.trajectory_config import MIN_SPACING_M, TrajectoryConfig
@@ -16,6 +17,8 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.schema import Rig
 
 _SETTLES_S = 0.6  # until a sent target shows in the reference that the arm reports
+# A browser sends a press 50 ms after the last change of a field if it drops later changes.
+_LOST_S = 0.15
 _STEPS = 200  # number of steps of a slider
 _LAP_POINTS = 120
 
@@ -75,6 +78,8 @@ class GoalControls:
                 )
                 for axis in 'xyz'
             }
+            for field in self._fields.values():
+                field.on_update(self._on_edit)
             server.gui.add_button('Go there', hint='Sends x, y, z as a goal.').on_click(
                 self._on_go
             )
@@ -85,7 +90,8 @@ class GoalControls:
             )
         self._sliders, self._bounds = self._add_sliders(server, rig)
         self._folder.visible = self._shown = False
-        self._typed = False
+        self._typed = self._hasty = False
+        self._edited_s = -np.inf
         self._configured = False
         self._path = False
 
@@ -119,9 +125,15 @@ class GoalControls:
             elif event.phase == 'end':
                 self._let_go, self._dragging = self._let_go or self._dragging, False
 
-    def _on_go(self, _: Any) -> None:
+    async def _on_edit(self, event: Any) -> None:
+        if event.client_id is not None:  # else it was filled here
+            with self._lock:
+                self._edited_s = time.monotonic()
+
+    async def _on_go(self, _: Any) -> None:
         with self._lock:
-            self._typed = True
+            self._typed = time.monotonic() - self._edited_s > _LOST_S
+            self._hasty = not self._typed
 
     def _on_drive(self, _: Any) -> None:
         with self._lock:
@@ -138,9 +150,16 @@ class GoalControls:
         with self._lock:
             dragging, let_go, typed = self._dragging, self._let_go, self._typed
             configured, driven = self._configured, self._path
-            self._let_go = self._typed = self._configured = self._path = False
+            hasty = self._hasty
+            self._let_go = self._typed = self._configured = self._path = self._hasty = False
         if not self._shown:
             return
+        if hasty:
+            self._say(
+                'Go there was pressed while x, y, z were changing: the browser may have lost the '
+                'end; check them and press again; nothing was sent'
+            )
+            self._write([field.value for field in self._fields.values()])
         place = self._place() if typed else None
         if let_go:
             self._sender.pose(np.array(self._target.position))
@@ -189,7 +208,7 @@ class GoalControls:
         place = []
         for name, field in self._fields.items():
             try:
-                place.append(float(field.value))
+                place.append(number_of(field.value))
             except ValueError:
                 place.append(np.nan)
             if not np.isfinite(place[-1]):
@@ -199,8 +218,13 @@ class GoalControls:
 
     def _fill(self, position: Array) -> None:
         """Set the text fields to a position (3,) [m]."""
-        for field, value in zip(self._fields.values(), (1e3 * position).tolist()):
-            field.value = f'{value:.1f}'
+        self._write([f'{value:.1f}' for value in (1e3 * position).tolist()])
+
+    def _write(self, texts: list[str]) -> None:
+        """Show texts in the fields, also where a browser has lost a change to them."""
+        for field, text in zip(self._fields.values(), texts):
+            field.value = ''  # viser does not send a value that it has
+            field.value = text
 
     def _follow(self, configuration: Array | None) -> None:
         """Set the sliders to a configuration (dof,)."""

@@ -50,7 +50,7 @@ def drag(controls, phase, place):
 def type_in(controls, *values):
     for field, value in zip(controls._fields.values(), values):
         field.value = value
-    controls._on_go(None)
+    asyncio.run(controls._on_go(None))
     controls.send()
 
 
@@ -98,6 +98,19 @@ def test_typed_numbers_are_millimetres(controls):
     np.testing.assert_allclose(place, (0.04, 0.0, 0.235))
 
 
+def test_a_press_right_after_a_change_is_refused_because_a_browser_may_have_lost_its_end(controls):
+    controls.show(True, '', TIP, np.zeros(4))
+    asyncio.run(controls._on_edit(SimpleNamespace(client_id=0)))
+    type_in(controls, '4', '0', '235')
+    assert controls.sent == []
+    (said,) = controls.said
+    assert 'nothing was sent' in said
+    assert [field.value for field in controls._fields.values()] == ['4', '0', '235']
+    controls._edited_s -= 1.0
+    type_in(controls, '40')
+    assert len(controls.sent) == len(controls.said) == 1
+
+
 def test_the_fields_show_the_place_that_was_sent(controls):
     """A browser may lose the end of what is typed; then its fields show something else."""
     controls.show(True, '', TIP, np.zeros(4))
@@ -116,7 +129,7 @@ def test_coordinates_that_are_not_typed_stay_those_of_the_target(controls):
     np.testing.assert_allclose(controls.sent[-1][1], (-0.0004, *(TIP[1:] + 0.02)))
 
 
-@pytest.mark.parametrize('written', ['', '40,5', 'nan', '1e999', '-'])
+@pytest.mark.parametrize('written', ['', '40,5', 'nan', '1e999', '-', '4_0'])
 def test_a_typed_text_that_is_not_a_number_is_reported_and_not_sent(controls, written):
     controls.show(True, '', TIP, np.zeros(4))
     type_in(controls, written)
