@@ -274,6 +274,8 @@ def _solution(
         if limits:
             parts.append('at a limit: ' + ', '.join(limits))
         parts += [reason for reason in dict.fromkeys((outcome.refusal, end.why)) if reason]
+        if len(parts) == 1 and end.residual_m > target.tolerance_m:
+            parts.append('out of reach: no start of the search came nearer')
         message = '; '.join(parts)
     return InverseSolution(
         outcome.actuation, outcome.shape, residual, reached and not outcome.refusal, message

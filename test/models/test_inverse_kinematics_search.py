@@ -84,6 +84,7 @@ def test_inverse_of_a_point_out_of_reach_gives_the_best_approach(sections, targe
     at_limit = np.linalg.norm(solution.shape.configuration.reshape(-1, 2), axis=1) > limit - 1e-9
     for k in range(sections):
         assert (f'section_{k} at its 130 deg bending limit' in solution.message) == at_limit[k]
+    assert ('out of reach' in solution.message) == (not at_limit.any())
 
 
 def test_impossible_orientation_is_reported(arm):
