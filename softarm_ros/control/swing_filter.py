@@ -24,7 +24,7 @@ _RATES = 8001  # number of frequencies evaluated
 class SwingConfig(ConfigBlock):
     """Swing of an arm after it is pushed and released."""
 
-    frequency_hz: Positive = Field(le=1e3, description='swings per second')
+    frequency_hz: Positive = Field(le=1e4, description='swings per second')
     damping: float = Field(
         gt=0.0,
         lt=PASSED_DAMPING,
