@@ -278,7 +278,7 @@ def test_board_limits_are_the_cable_limits_in_microsteps():
 @pytest.mark.parametrize(
     ('fields', 'speed', 'text'),
     [
-        ({}, 0.2, r'motors\[0\].pulley_radius_m: 6791 microsteps/s .* at most 4000'),
+        ({}, 0.2, r'motors\[0\].pulley_radius_m: 0.015 m .* 6791 microsteps/s .* at most 4000'),
         ({'acceleration_m_s2': 0.05}, 0.02, 'less than commands ask for, 0.1'),
         ({'acceleration_m_s2': 50.0}, 0.02, r'microsteps/s\^2 .* 100..120000'),
     ],
