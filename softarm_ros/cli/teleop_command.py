@@ -66,7 +66,7 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
         mover = TargetMover(reference, 0.5 * fastest)
         if joy is not None:
             client.listen_to_joy(joy, lambda axes: mover.axes(list(axes), time.monotonic()))
-        out(HELP if joy is None else f'{HELP}   Ctrl-C: end   or sticks on {joy}')
+        out(HELP if joy is None else f'{HELP}   or sticks on {joy}   Ctrl-C: end')
         before, shown = time.monotonic(), 0.0
         told, paused, paused_until = len(client.reports), '', 0.0
         with typed_keys(required=joy is None) as read:
