@@ -161,6 +161,11 @@ class FeedbackWatch:
         return self._last_stamp_s - now_s > self.max_ahead_s + _SET_BACK_S
 
     @property
+    def unusable(self) -> bool:
+        """Whether the newest pose has a wrong frame or value, which no delay can explain."""
+        return self._at_once
+
+    @property
     def max_ahead_s(self) -> float:
         """Largest lead of a time stamp over the clock [s], at the speed of the simulation."""
         return self.config.max_ahead_s * self._stretch

@@ -366,8 +366,10 @@ class SupervisorNode(SelfPaced, Node):
         own = {f'{self.get_namespace().rstrip("/")}/{name}' for name in ours}
         return sorted([name for name in found if name not in own] + list(own & set(found)))
 
-    def _gave_up(self) -> bool:
-        """Return whether a node that the arm needs has said that a part refuses or has failed."""
+    def _not_late(self) -> bool:
+        """Return whether poses are unusable, or a part refuses or has failed, as its node says."""
+        if self._watch is not None and self._watch.unusable:
+            return True
         tracker = self._healths.get(self._tracker)
         if tracker is not None and tracker.values.get('ready') == 'false':
             return True
@@ -382,7 +384,7 @@ class SupervisorNode(SelfPaced, Node):
         )
 
     def _slowness(self) -> str:
-        if self._gave_up():  # handling a failure takes time, which makes a node late
+        if self._not_late():  # handling a failure takes time, which makes a node late
             return ''
         late_s = {
             name: 1e-3 * conversions.number_of(health.values, 'late_ms', 0.0)

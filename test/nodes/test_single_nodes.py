@@ -478,6 +478,24 @@ def test_a_late_computer_is_not_blamed_if_a_part_has_failed(context, health, bla
     supervisor.destroy_node()
 
 
+def test_a_late_computer_is_not_blamed_for_poses_in_a_wrong_frame(context):
+    from rclpy.parameter import Parameter
+
+    from softarm_ros.nodes.supervisor_node import SupervisorNode
+
+    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['tracker']}
+    overrides = [Parameter(name, value=value) for name, value in wants.items()]
+    supervisor = SupervisorNode(
+        context=context, namespace='/foreign_poses', parameter_overrides=overrides
+    )
+    supervisor._on_heartbeat(conversions.Health('tracker', 0, '', {'late_ms': '90'}))
+    for frame, blames in (('base', True), ('world', False), ('base', True)):
+        now = 1e-9 * supervisor.get_clock().now().nanoseconds
+        supervisor._watch.admit(now, now, frame, np.array([0.0, 0.0, 0.2 + 1e-4 * blames]))
+        assert ('the computer is too slow: tracker was late' in supervisor._slowness()) == blames
+    supervisor.destroy_node()
+
+
 @pytest.mark.parametrize('latched', [True, False])
 def test_a_wait_for_a_latched_problem_names_the_reset(context, latched):
     from rclpy.parameter import Parameter
