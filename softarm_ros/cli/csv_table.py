@@ -24,9 +24,21 @@ def cell_text(text: str) -> str:
     return repr(text if len(text) <= _SHOWN else f'{text[:_SHOWN]}...')
 
 
+def _begins_with_number(row: list[str]) -> bool:
+    """Return whether the first cell with text is a number, which no heading begins with."""
+    try:
+        number_of(next(filter(None, map(str.strip, row)), ''))
+    except ValueError:
+        return False
+    return True
+
+
 class CsvTable:
     """
     A CSV file with a heading; empty cells and `nan` are missing values, empty lines are skipped.
+
+    Lines that begin with `#` are comments. The last one before the rows is the heading if no other
+    line is, as in files of numpy.savetxt.
 
     Cells are kept as numbers: text would take fifteen times the file's size in memory.
     """
@@ -39,10 +51,16 @@ class CsvTable:
         try:
             with path.open(newline='', encoding='utf-8-sig') as file:
                 reader = csv.reader(file, skipinitialspace=True)
-                for row in reader:
-                    if row and self._heading:
+                comment: list[str] = []
+                for row in filter(None, reader):
+                    if row[0].lstrip().startswith('#'):
+                        comment = row
+                    elif self._heading:
                         self._add(reader.line_num, row)
-                    elif row:
+                    elif comment and _begins_with_number(row):
+                        self._begin(comment)
+                        self._add(reader.line_num, row)
+                    else:
                         self._begin(row)
         except UnicodeDecodeError as error:
             raise MeasurementError(
@@ -56,7 +74,6 @@ class CsvTable:
             raise MeasurementError(f'{path}: expected a heading and rows of numbers')
 
     def _begin(self, heading: list[str]) -> None:
-        # numpy.savetxt marks the heading as a comment.
         heading[0] = heading[0].strip().removeprefix('#')
         self._heading = [name.strip() for name in heading]
         if len(heading) == 1 and re.search('[;\t]', heading[0]):

@@ -779,6 +779,20 @@ def test_a_malformed_or_ambiguous_table_is_refused_with_the_reason(rig, tmp_path
         changed_text(rig, tmp_path / 'a.csv', change)
 
 
+@pytest.mark.parametrize(
+    'change',
+    [
+        lambda text: '# 3 March, new cables\n# by hand\n' + text,
+        lambda text: '# 3 March, new cables\n#' + text,
+        lambda text: re.sub(r'(?m)^0\.04,', '# pump on, 2 bar\n0.04,', text),
+    ],
+)
+def test_lines_that_begin_with_a_hash_sign_are_comments(rig, tmp_path, change):
+    plain = changed_text(rig, tmp_path / 'a.csv', lambda text: text)
+    commented = changed_text(rig, tmp_path / 'a.csv', change)
+    np.testing.assert_array_equal(commented.time_s, plain.time_s)
+
+
 @pytest.mark.parametrize('mark', ['# ', '#'])
 def test_a_heading_that_numpy_has_marked_as_a_comment_names_the_columns(rig, tmp_path, mark):
     plain = changed_text(rig, tmp_path / 'a.csv', lambda text: text)
