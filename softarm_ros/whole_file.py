@@ -51,6 +51,12 @@ def whole_file(path: Path) -> Iterator[Path]:
         raise NotWrittenError(error.errno, error.strerror or str(error), str(path)) from None
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a text in UTF-8 as a `whole_file`; NotWrittenError if it cannot be written."""
+    with whole_file(path) as part:
+        part.write_text(text, encoding='utf-8')
+
+
 def require_writable(path: Path) -> None:
     """
     Make sure that a file can be written; call it before an arm moves for long.

@@ -12,7 +12,7 @@ from rich.table import Table as ConsoleTable
 from softarm_reproduction.experiments import BASIS_TEXT, Experiment, Row
 from softarm_ros.cli.report_html import figure, page, paragraph, section, table
 from softarm_ros.cli.report_plotting import new_figure, save
-from softarm_ros.whole_file import whole_file
+from softarm_ros.whole_file import write_text
 
 PAGE = 'index.html'
 FIGURE_HEIGHT_IN = 3.6
@@ -51,11 +51,9 @@ def write_page(title: str, lead: str, experiments: Sequence[Experiment], folder:
         }
         for e in experiments
     ]
-    with whole_file(folder / 'experiments.json') as part:
-        part.write_text(json.dumps(numbers, indent=2), encoding='utf-8')
+    write_text(folder / 'experiments.json', json.dumps(numbers, indent=2))
     file = folder / PAGE
-    with whole_file(file) as part:
-        part.write_text(page(title, lead, parts), encoding='utf-8')
+    write_text(file, page(title, lead, parts))
     return file
 
 

@@ -21,7 +21,7 @@ from softarm_ros.cli.report_html import escape, page
 from softarm_ros.cli.run_command import compile_kernels
 from softarm_ros.rigs.errors import did_you_mean, listed
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.whole_file import whole_file
+from softarm_ros.whole_file import write_text
 
 
 @dataclass(frozen=True)
@@ -161,6 +161,5 @@ def _write_index(pages: dict[str, Path], folder: Path) -> Path:
     )
     file = folder / 'index.html'
     lead = 'Each page states what is a prediction of a model and what a simulated plant does.'
-    with whole_file(file) as part:
-        part.write_text(page('The arms and their papers', lead, [f'<ul>{items}</ul>']), 'utf-8')
+    write_text(file, page('The arms and their papers', lead, [f'<ul>{items}</ul>']))
     return file

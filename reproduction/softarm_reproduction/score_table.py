@@ -17,7 +17,7 @@ from softarm_ros.cli import score as scoring
 from softarm_ros.cli.chosen_rows import chosen_rows
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.whole_file import whole_file
+from softarm_ros.whole_file import write_text
 
 RIGS = Path(__file__).parents[1] / 'rigs'
 
@@ -95,8 +95,7 @@ def main() -> None:
         found += [{'rig': case.rig, **score.as_json()} for score in scores]
         print('\n'.join(rows_of(case, scores)), flush=True)
     if arguments.json is not None:
-        with whole_file(arguments.json) as part:
-            part.write_text(json.dumps(found, indent=2) + '\n', encoding='utf-8')
+        write_text(arguments.json, json.dumps(found, indent=2) + '\n')
 
 
 if __name__ == '__main__':

@@ -27,7 +27,7 @@ from softarm_ros.cli.report_tables import (
     tip_text,
 )
 from softarm_ros.runtime.run_record import RunRecord
-from softarm_ros.whole_file import whole_file
+from softarm_ros.whole_file import write_text
 
 
 def write_report(record: RunRecord, folder: Path) -> Path:
@@ -62,8 +62,7 @@ def write_report(record: RunRecord, folder: Path) -> Path:
     ]
     lead = f'{info.model}, {control_text(record)}, backend {info.backend}, seed {info.seed}'
     file = folder / PAGE
-    with whole_file(file) as part:
-        part.write_text(page(f'{info.rig}: {info.motion}', lead, parts), encoding='utf-8')
+    write_text(file, page(f'{info.rig}: {info.motion}', lead, parts))
     return file
 
 

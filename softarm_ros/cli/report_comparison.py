@@ -20,7 +20,7 @@ from softarm_ros.cli.report_tables import (
     runs_text,
     tip_text,
 )
-from softarm_ros.whole_file import whole_file
+from softarm_ros.whole_file import write_text
 
 _SEVERE = ('warning', 'error')
 
@@ -74,8 +74,7 @@ def write_comparison(
     runs = sum(len(row.records) for row in rows)
     file = folder / PAGE
     lead = f'{len(rows)} ways of running, {runs} runs'
-    with whole_file(file) as part:
-        part.write_text(page(title, lead, parts), encoding='utf-8')
+    write_text(file, page(title, lead, parts))
     return file
 
 

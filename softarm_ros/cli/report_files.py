@@ -16,7 +16,7 @@ import numpy as np
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.coordinates import not_bending
 from softarm_ros.runtime.run_record import RunRecord
-from softarm_ros.whole_file import whole_file
+from softarm_ros.whole_file import whole_file, write_text
 
 PAGE, SUMMARY, DATA = 'index.html', 'summary.json', 'data.csv'
 MAX_EVENTS = 200  # most events on a page; summary.json has all of them
@@ -64,8 +64,7 @@ def _why(error: Exception) -> str:
 def write_json(value: dict[str, Any], file: Path) -> None:
     """Write a mapping as JSON; non-finite numbers become null."""
     text = json.dumps(_finite(value), indent=2, allow_nan=False, ensure_ascii=False)
-    with whole_file(file) as part:
-        part.write_text(text + '\n', encoding='utf-8')
+    write_text(file, text + '\n')
 
 
 def _finite(value: Any) -> Any:

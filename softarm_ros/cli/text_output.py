@@ -7,7 +7,7 @@ from pathlib import Path
 import typer
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.whole_file import NotWrittenError, whole_file
+from softarm_ros.whole_file import NotWrittenError, write_text
 
 
 def write_or_print(text: str, output: Path | None) -> None:
@@ -21,8 +21,7 @@ def write_or_print(text: str, output: Path | None) -> None:
 def write_file(text: str, path: Path, option: str) -> None:
     """Write text to the file of an option; UsageError if it cannot be written."""
     try:
-        with whole_file(path) as file:
-            file.write_text(text, encoding='utf-8')
+        write_text(path, text)
     except NotWrittenError as error:
         raise UsageError(f'{option} {path}: cannot be written ({error.strerror})') from None
 

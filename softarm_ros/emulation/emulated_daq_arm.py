@@ -19,6 +19,7 @@ from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.faults import Faults, inject
 from softarm_ros.plant.plant import Plant
+from softarm_ros.whole_file import write_text
 
 if TYPE_CHECKING:
     from softarm_ros.emulation.daq_service import EmulatedDaq
@@ -110,7 +111,7 @@ class EmulatedDaqArm(ABC, Generic[PlantT]):
     def start(self, folder: Path) -> None:
         """Start the host; its port is written to `daq.port`."""
         self._daq.start()
-        (folder / 'daq.port').write_text(f'{self._daq.port}\n', encoding='ascii')
+        write_text(folder / 'daq.port', f'{self._daq.port}\n')
 
     def advance(self, duration_s: float) -> None:
         """Advance by a time [s], in steps of the plant; raises as `EmulatedArm`."""

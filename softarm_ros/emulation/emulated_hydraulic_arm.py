@@ -21,6 +21,7 @@ from softarm_ros.plant.faults import inject
 from softarm_ros.plant.hydraulic.config import HydraulicPlantConfig
 from softarm_ros.plant.hydraulic.hydraulic_plant import HydraulicPlant
 from softarm_ros.plant.plant import Plant
+from softarm_ros.whole_file import write_text
 
 
 class EmulatedHydraulicArm:
@@ -87,10 +88,8 @@ class EmulatedHydraulicArm:
         self._running = True
         self._daq.start()
         for name, port in (('servo', self._drives.port), ('daq', self._daq.port)):
-            # Written atomically: a driver may read the file at any moment.
-            path = folder / f'{name}.port'
-            path.with_suffix('.part').write_text(f'{port}\n')
-            path.with_suffix('.part').replace(path)
+            # Whole: a driver may read the file at any moment.
+            write_text(folder / f'{name}.port', f'{port}\n')
 
     def close(self) -> None:
         """End both devices; may be called twice."""

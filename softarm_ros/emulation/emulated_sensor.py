@@ -9,6 +9,7 @@ from typing import Protocol, runtime_checkable
 
 from softarm_ros.plant.mocap import PoseMeasurement
 from softarm_ros.plant.plant import Plant
+from softarm_ros.whole_file import write_text
 
 
 class EmulatedSensor(Protocol):
@@ -68,7 +69,4 @@ def address_file(folder: Path, name: str) -> Path:
 
 def write_address(folder: Path, name: str, fields: Mapping[str, object]) -> None:
     """Write the address fields of an emulated sensor atomically, for a driver that waits."""
-    where = address_file(folder, name)
-    draft = where.with_suffix('.draft')
-    draft.write_text(json.dumps(dict(fields)), encoding='utf-8')
-    draft.replace(where)
+    write_text(address_file(folder, name), json.dumps(dict(fields)))

@@ -18,6 +18,7 @@ from llvmlite import binding
 
 from softarm_ros.geometry.kernels import kept_beside, kept_files, kernel_packages
 from softarm_ros.geometry.pose_kernels import rows_kernel
+from softarm_ros.whole_file import write_text
 
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
@@ -66,9 +67,7 @@ class CompiledMark:
         }
         with contextlib.suppress(OSError):  # some file is not on disk, or the folder is read-only
             files = _states(str(path) for path in (*sources, *kept_files()))
-            fresh = self._file.with_suffix(f'.{os.getpid()}')
-            fresh.write_text(json.dumps({'of': self._of, 'files': files}), encoding='utf-8')
-            fresh.replace(self._file)
+            write_text(self._file, json.dumps({'of': self._of, 'files': files}))
 
 
 def _surroundings() -> list[Any]:

@@ -19,7 +19,7 @@ from softarm_ros.rigs.field_values import path_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.residual_file import ResidualFile
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.whole_file import whole_file
+from softarm_ros.whole_file import write_text
 
 _DIGITS = 6  # significant, in the file
 _NO_WRAPPING = 4096  # columns
@@ -95,16 +95,11 @@ def write(
         mark = note if learned is not None else '[I] learned with the previous values'
         block = f'residual: {{file: {beside.name}}}  # {mark}\n'
         text = _RESIDUAL.sub('', text).rstrip('\n') + '\n\n' + block
-        _replace(beside, _residual_text(learned, kept))
+        write_text(beside, _residual_text(learned, kept))
         written.append(beside)
-    _replace(output, text)
+    write_text(output, text)
     load_rig(output).model()
     return written
-
-
-def _replace(path: Path, text: str) -> None:
-    with whole_file(path) as part:
-        part.write_text(text, encoding='utf-8')
 
 
 def _residual_text(learned: ResidualFile | None, kept: Path | None) -> str:
