@@ -25,9 +25,9 @@ def cell_text(text: str) -> str:
 
 
 def _begins_with_number(row: list[str]) -> bool:
-    """Return whether the first cell with text is a number, which no heading begins with."""
+    """Return whether the first cell with text, if any, is a number; no heading begins with one."""
     try:
-        number_of(next(filter(None, map(str.strip, row)), ''))
+        number_of(next(filter(None, map(str.strip, row)), 'nan'))
     except ValueError:
         return False
     return True

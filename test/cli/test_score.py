@@ -793,6 +793,14 @@ def test_lines_that_begin_with_a_hash_sign_are_comments(rig, tmp_path, change):
     np.testing.assert_array_equal(commented.time_s, plain.time_s)
 
 
+def test_a_row_without_any_reading_below_a_commented_heading_is_no_heading(rig, tmp_path):
+    plain = changed_text(rig, tmp_path / 'a.csv', lambda text: text)
+    heading, _, rows = (tmp_path / 'a.csv').read_text().partition('\n')
+    blank = ',' * heading.count(',')
+    gap = changed_text(rig, tmp_path / 'a.csv', lambda _: f'# {heading}\n{blank}\n{rows}')
+    np.testing.assert_array_equal(gap.time_s, plain.time_s)
+
+
 @pytest.mark.parametrize('mark', ['# ', '#'])
 def test_a_heading_that_numpy_has_marked_as_a_comment_names_the_columns(rig, tmp_path, mark):
     plain = changed_text(rig, tmp_path / 'a.csv', lambda text: text)
