@@ -24,6 +24,7 @@ from softarm_ros.drivers.force_sensor import ForceSensor
 from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.drivers.problems import (
     DriverError,
+    Problem,
     ProblemLog,
     import_library,
     require_none,
@@ -59,7 +60,13 @@ class DaqDriver:
             config, self._levels, self._on_written, self._on_fault, clock, open_channel
         )
         self._force = ForceSensor(config.force_sensor) if config.force_sensor else None
-        self._watches = [SensorWatch(part, config.open_after_s) for part in config.inputs]
+        self._watch = SensorWatch(config.inputs, config.open_after_s)
+        outputs = config.outputs
+        self._scale, self._zero, self._min_V, self._max_V = (
+            np.array([getattr(output, name) for output in outputs], dtype=float)
+            for name in ('scale', 'zero', 'min_V', 'max_V')
+        )
+        self._inverted = np.array([line.inverted for line in config.lines], dtype=bool)
         self._problems = ProblemLog()
         self._reading = PollingThread(
             'daq inputs',
@@ -243,6 +250,21 @@ class DaqDriver:
             self._unread.clear()
         return blocks
 
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the problems since the last reset."""
+        return self._problems.all()
+
+    @property
+    def enabled(self) -> bool:
+        """Whether the outputs follow commands."""
+        return self._enabled
+
+    @property
+    def values(self) -> Array:
+        """Means over the latest block (inputs,), SI; NaN before the first."""
+        with self._lock:
+            return self._values.copy()
+
     def state(self) -> DaqState:
         """Return the current values, outputs, link state and problems."""
         problems = self._problems.all()
@@ -303,13 +325,10 @@ class DaqDriver:
     def _on_block(self, stamps: Array, volts: Array) -> None:
         config = self.config
         n = len(config.inputs)
-        inputs = list(zip(config.inputs, self._watches, volts))
-        values = np.array([part.value(watch.believable(row)) for part, watch, row in inputs])
-        values = values.reshape(n, stamps.size)
+        values = self._watch.values(volts[:n])
         duration_s = stamps.size / config.sample_rate_hz
-        for part, watch, row in inputs:
-            for code, text in watch.look(row, duration_s):
-                self._trouble(part.name, code, text)
+        for name, code, text in self._watch.look(volts[:n], duration_s):
+            self._trouble(name, code, text)
         wrench = None
         overload = None
         with self._lock:
@@ -339,21 +358,16 @@ class DaqDriver:
             limit_ms = 1e3 * config.command_timeout_s
             self._trouble(COMMAND, 'stale', f'no command for {limit_ms:.0f} ms')
         with self._lock:
-            volts = [
-                min(max(float(output.volts(target)), output.min_V), output.max_V)
-                for output, target in zip(config.outputs, self._targets)
-            ]
-            inverted = [line.inverted for line in config.lines]
+            volts = (self._targets - self._zero) / self._scale
             self._pending_s, self._unsent_s = self._unsent_s, None
-            return Levels(np.array(volts), self._on ^ np.array(inverted, dtype=bool))
+            return Levels(
+                np.minimum(np.maximum(volts, self._min_V), self._max_V), self._on ^ self._inverted
+            )
 
     def _on_written(self, levels: Levels) -> None:
-        config = self.config
         with self._lock:
-            for i, output in enumerate(config.outputs):
-                self._written[i] = output.value(levels.volts[i])
-            inverted = np.array([line.inverted for line in config.lines], dtype=bool)
-            self._written_on = levels.high ^ inverted
+            self._written = self._scale * levels.volts + self._zero
+            self._written_on = levels.high ^ self._inverted
             pending, self._pending_s = self._pending_s, None
         self._works(OUTPUTS)
         if pending is not None:

@@ -144,8 +144,8 @@ class DaqActuators:
 
     def problems(self) -> tuple[Problem, ...]:
         """Return the problems since the last reset."""
-        gripper = () if self.gripper is None else self.gripper.state().problems
-        return (*self.daq.state().problems, *gripper)
+        gripper = () if self.gripper is None else self.gripper.problems()
+        return (*self.daq.problems(), *gripper)
 
     def values(self) -> dict[str, str]:
         """Return values for diagnostics."""
@@ -209,12 +209,11 @@ class DaqActuators:
 
     def hold(self) -> None:
         """Hold the values measured at the first call; outputs at their safe values stay there."""
-        state = self.daq.state()
-        if not state.enabled:
+        if not self.daq.enabled:
             self._held = None
             return
         if self._held is None:
-            measured = np.clip(state.values[self._inputs], 0.0, self._high)
+            measured = np.clip(self.daq.values[self._inputs], 0.0, self._high)
             # A pressure below the play means a shut valve: noise must not open it.
             self._held = np.where(measured > self._config.play_Pa, measured, 0.0)
             self._target = self._held
@@ -233,8 +232,7 @@ class DaqActuators:
     # -- parts
 
     def _enable(self) -> str | None:
-        state = self.daq.state()
-        if state.enabled:
+        if self.daq.enabled:
             return None
         try:
             self.daq.enable()
@@ -242,7 +240,7 @@ class DaqActuators:
             return str(error)
         # The outputs had their safe values: start from the measured values.
         self._compensation = PlayCompensation(self._config, len(self._names))
-        self._target = np.clip(state.values[self._inputs], 0.0, self._high)
+        self._target = np.clip(self.daq.values[self._inputs], 0.0, self._high)
         self._target_s = self.daq.clock.now_s()
         return None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Annotated, Literal
 
 import numpy as np
@@ -171,7 +172,7 @@ class AnalogOutput(ConfigBlock):
 
     def check(self, value: float) -> float:
         """Return the value; raise ValueError if it is not finite or beyond its limits."""
-        if not np.isfinite(value):
+        if not math.isfinite(value):
             raise ValueError(f'{self.name} = {value}: expected a finite number of {self.unit}')
         slack = _ROUNDING * (self.high - self.low)
         if not self.low - slack <= value <= self.high + slack:

@@ -34,7 +34,7 @@ class DaqSensors:
 
     def problems(self) -> tuple[Problem, ...]:
         """Return the problems since the last reset."""
-        return self.daq.state().problems
+        return self.daq.problems()
 
     def values(self) -> dict[str, str]:
         """Return values for diagnostics."""

@@ -19,6 +19,7 @@ class ForceSensor:
         self.config = config
         self._matrix = np.array(config.calibration)
         self._bias = np.array(config.bias_V)
+        self._limits = np.array(config.limits)
         self._sum = np.zeros(6)
         self._summed = 0
         self._wanted = 0
@@ -50,11 +51,14 @@ class ForceSensor:
     def overload(self, volts: Array, wrench: Array) -> str | None:
         """Return a text if a load exceeds the rating or an input is saturated; else None."""
         low, high = _SATURATED * self.config.min_V, _SATURATED * self.config.max_V
-        for channel, row in zip(self.config.channels, volts):
-            if (row <= low).all() or (row >= high).all():
-                return f'{channel} saturated at {row[-1]:.3g} V'
-        for axis, unit, row, limit in zip(AXES, _UNITS, wrench, self.config.limits):
-            value = float(row.mean())
-            if abs(value) > limit:
-                return f'{axis} = {value:.4g} {unit} beyond {limit:.4g} {unit}'
+        saturated = (volts.max(axis=1) <= low) | (volts.min(axis=1) >= high)
+        if saturated.any():
+            i = int(saturated.argmax())
+            return f'{self.config.channels[i]} saturated at {volts[i, -1]:.3g} V'
+        mean = wrench.mean(axis=1)
+        beyond = np.abs(mean) > self._limits
+        if beyond.any():
+            i = int(beyond.argmax())
+            limit = self._limits[i]
+            return f'{AXES[i]} = {mean[i]:.4g} {_UNITS[i]} beyond {limit:.4g} {_UNITS[i]}'
         return None

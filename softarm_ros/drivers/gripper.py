@@ -97,7 +97,7 @@ class GripperDriver:
         """
         self._check(target_Pa)
         with self._lock:
-            if not self._daq.state().enabled:
+            if not self._daq.enabled:
                 return 'DAQ outputs not enabled'
             self._logic.command(float(target_Pa), self._clock.now_s())
             self._sent = None
@@ -108,6 +108,10 @@ class GripperDriver:
         with self._lock:
             self._logic.abandon()
         self._problems.clear()
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the problems since the last reset."""
+        return self._problems.all()
 
     def state(self) -> GripperState:
         """Return the current state."""
@@ -152,7 +156,7 @@ class GripperDriver:
     def _go_on(self, pressure: float | None) -> None:
         before = self._logic.phase
         refusal: str | None = 'DAQ outputs not enabled'
-        if self._daq.state().enabled:
+        if self._daq.enabled:
             phase = self._logic.step(self._clock.now_s(), pressure)
             refusal = self._send()
             if phase is GripperPhase.TIMED_OUT and before is not phase:

@@ -230,7 +230,7 @@ class EmulatedDaqDevice:
     # -- inputs
 
     def advance(self) -> None:
-        """Acquire all samples that are due."""
+        """Acquire all samples that are due, at the present voltages: call before they change."""
         at_terminals = np.asarray(self._source(), dtype=float)
         if at_terminals.shape != (len(self.inputs),):
             raise ValueError(

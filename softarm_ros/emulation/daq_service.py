@@ -39,7 +39,9 @@ _VOLTAGE = 10322
 _CHANNEL_TYPES = {'ai': 10100, 'ao': 10102, 'do': 10153}
 _VERSION = {0x1272: 24, 0x1923: 5, 0x2F22: 0}  # of the driver: major, minor, update
 _ATTACH = 2
-_TICK_S = 0.002
+# A read acquires its samples itself, and an arm those before each of its steps: this acquires the
+# rest, so that a buffer that nobody reads overflows.
+_TICK_S = 0.02
 _BIND_S = 3.0
 
 

@@ -126,6 +126,7 @@ class EmulatedDaqArm(ABC, Generic[PlantT]):
         self.drive(volts, levels, owed)
         self._arm.advance(owed)
         sensed = self.sensed()
+        self._daq.device.advance()
         with self._lock:
             self._input_V = sensed
 

@@ -59,11 +59,10 @@ class EmulatedHydraulicArm:
         self._names = servo.names
         self._inputs = daq.inputs
         self._rest_V = np.zeros(len(daq.input_channels))
-        n = len(servo.axes)
         self._lock = threading.Lock()
-        self._position, self._speed = np.zeros(n), np.zeros(n)
         self._waiting_s = 0.0
         plant.drives.park()
+        self._position, self._speed, self._volts = self._sensed()
         self._drives = make_drives(
             servo,
             self,
@@ -71,8 +70,6 @@ class EmulatedHydraulicArm:
             brake_close_s=plant.config.drive.brake.close_s,
         )
         self._daq = make_daq(daq, self._volts_now, seed=seed)
-        self._volts = self._rest_V
-        self._sense()
         self._running = False
 
     @property
@@ -113,22 +110,24 @@ class EmulatedHydraulicArm:
         self._waiting_s = max(self._waiting_s - count * step, 0.0)
         self._arm.drives.follow(self._drives.torque, self._drives.brakes_lifted)
         self._arm.advance(count * step)
-        self._sense()
+        sensed = self._sensed()
+        self._daq.device.advance()
+        with self._lock:
+            self._position, self._speed, self._volts = sensed
 
     def step(self, torque_N_m: Array, dt_s: float) -> tuple[Array, Array]:
         """Return positions [rad] and speeds [rad/s] of the shafts, as the load of the drives."""
         with self._lock:
             return self._position, self._speed
 
-    def _sense(self) -> None:
+    def _sensed(self) -> tuple[Array, Array, Array]:
+        """Return positions [rad] and speeds [rad/s] of the shafts, and all inputs [V]."""
         pressures = dict(zip(self._names, self._arm.drives.sensor_signals()))
         volts = self._rest_V.copy()
         for i, part in enumerate(self._inputs):
             volts[i] = part.volts(pressures.get(part.name, 0.0))
         drives = self._arm.drives
-        position, speed = drives.shaft_positions(), drives.shaft_speeds()
-        with self._lock:
-            self._position, self._speed, self._volts = position, speed, volts
+        return drives.shaft_positions(), drives.shaft_speeds(), volts
 
     def _volts_now(self) -> Array:
         with self._lock:

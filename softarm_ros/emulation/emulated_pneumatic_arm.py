@@ -70,6 +70,9 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         self._vacuum_lines = [
             i for i, line in enumerate(daq.lines) for g in wired if line.name == g.vacuum_line
         ]
+        sensor = daq.force_sensor
+        if sensor is not None:
+            self._gauges = (np.array(sensor.calibration), np.array(sensor.bias_V))
         super().__init__(plant, daq, np.zeros(len(outputs)), seed, clock, make_daq)
 
     def drive(self, volts: Array, levels: NDArray[np.bool_], duration_s: float) -> None:
@@ -91,9 +94,7 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
             volts[self._gripper_inputs] = compound_volts(arm.gripper_pressure())
         sensor = config.force_sensor
         if sensor is not None and arm.weighed is not None:
-            volts[len(config.inputs) :] = gauge_volts(
-                arm.base_wrench(), sensor.calibration, sensor.bias_V
-            )
+            volts[len(config.inputs) :] = gauge_volts(arm.base_wrench(), *self._gauges)
         return volts
 
     def truth(self) -> dict[str, str]:

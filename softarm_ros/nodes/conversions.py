@@ -20,7 +20,6 @@ from geometry_msgs.msg import (
     Quaternion,
     TransformStamped,
     Vector3,
-    WrenchStamped,
 )
 from nav_msgs.msg import Path
 from rosgraph_msgs.msg import Clock
@@ -278,16 +277,6 @@ _LINE_WIDTH, _PATH_WIDTH = 0.094, 0.0625  # shares of the thinnest section's rad
 def path_marker(points: Array, radius_m: float, stamp: Time, frame: str) -> Marker:
     """Return the marker of the reference path (n, 3) [m]; its width follows the arm's radius."""
     return _line('reference', 0, points, _PATH_WIDTH * radius_m, _REFERENCE, stamp, frame)
-
-
-def wrench_message(wrench: Array, stamp: Time, frame: str) -> WrenchStamped:
-    """Return the message of a wrench (6,) [N, N m], force first, in a frame."""
-    message = WrenchStamped()
-    message.header.stamp, message.header.frame_id = stamp, frame
-    force, torque = message.wrench.force, message.wrench.torque
-    force.x, force.y, force.z = (float(v) for v in wrench[:3])
-    torque.x, torque.y, torque.z = (float(v) for v in wrench[3:])
-    return message
 
 
 def arm_markers(

@@ -13,9 +13,8 @@ from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.problems import DriverError
-from softarm_ros.nodes import conversions
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER
-from softarm_ros.nodes.wire import pressure_bytes
+from softarm_ros.nodes.wire import pressure_bytes, wrench_bytes
 
 PASCAL = 'Pa'
 
@@ -83,9 +82,8 @@ class DaqTopics:
                     pressure_bytes(stamp_ns, 'gripper', mean[self._gripper])
                 )
             if block.wrench is not None:
-                stamp = conversions.time_message(stamp_ns)
-                load = conversions.wrench_message(block.wrench.mean(axis=1), stamp, self._frame)
-                self._publishers['wrench'].publish(load)
+                load = block.wrench.mean(axis=1)
+                self._publishers['wrench'].publish(wrench_bytes(stamp_ns, self._frame, load))
 
     def _on_tare(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
         if self._daq is None:

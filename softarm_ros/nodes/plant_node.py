@@ -40,7 +40,14 @@ from softarm_ros.nodes.qos import (
 )
 from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
-from softarm_ros.nodes.wire import JointValues, joint_bytes, listen, pressure_bytes, read_joints
+from softarm_ros.nodes.wire import (
+    JointValues,
+    joint_bytes,
+    listen,
+    pressure_bytes,
+    read_joints,
+    wrench_bytes,
+)
 from softarm_ros.plant.plant import BaseWrench, ChamberPressures, Gripping
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.assembly import build_command_gate
@@ -340,9 +347,7 @@ class PlantNode(SelfPaced, LifecycleNode):
                 self._extra['chambers'].publish(pressure_bytes(stamp_ns, name, value))
         if self._wrench is not None:
             load = self._wrench.base_wrench()
-            stamp = conversions.time_message(stamp_ns)
-            wrench = conversions.wrench_message(load, stamp, self.rig.base_frame)
-            self._extra['wrench'].publish(wrench)
+            self._extra['wrench'].publish(wrench_bytes(stamp_ns, self.rig.base_frame, load))
         if self._gripping is not None:
             pressure = self._gripping.gripper_pressure()
             self._extra['gripper'].publish(pressure_bytes(stamp_ns, 'gripper', pressure))

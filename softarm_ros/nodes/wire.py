@@ -271,6 +271,11 @@ def poses_bytes(stamp_ns: int, frame_id: str, rows: Array) -> bytes:
     return _front(stamp_ns) + _padded(front, 8) + np.asarray(rows, '<f8').tobytes()
 
 
+def wrench_bytes(stamp_ns: int, frame_id: str, wrench: Array) -> bytes:
+    """Return a serialised WrenchStamped of a wrench (6,) [N, N m], force first, in a frame."""
+    return _front(stamp_ns) + _padded(_written(frame_id), 8) + np.asarray(wrench, '<f8').tobytes()
+
+
 def pressure_bytes(stamp_ns: int, name: str, pressure_Pa: float) -> bytes:
     """Return a serialised FluidPressure: the gauge pressure [Pa] of chamber or gripper `name`."""
     return _front(stamp_ns) + _padded(_written(name), 8) + struct.pack('<dd', pressure_Pa, 0.0)

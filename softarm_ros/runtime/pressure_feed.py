@@ -56,4 +56,4 @@ class PressureFeed:
 
     def problems(self) -> tuple[Problem, ...]:
         """Return the problems of the DAQ."""
-        return self._daq.state().problems
+        return self._daq.problems()

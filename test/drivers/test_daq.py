@@ -356,7 +356,7 @@ def test_the_caller_never_waits_for_a_slow_host(rig):
 
 def test_device_is_reading_only_once_its_values_are_known(rig, monkeypatch):
     """Otherwise set points would start from values that are not numbers."""
-    watch, early = rig.driver._watches[0], []
+    watch, early = rig.driver._watch, []
     look = watch.look
 
     def looked(volts, duration_s):
@@ -371,7 +371,7 @@ def test_device_is_reading_only_once_its_values_are_known(rig, monkeypatch):
 
 def test_internal_error_is_reported_and_makes_the_outputs_safe(rig, monkeypatch):
     rig.move()
-    monkeypatch.setattr(rig.driver._watches[0], 'look', lambda volts, duration_s: 1 / 0)
+    monkeypatch.setattr(rig.driver._watch, 'look', lambda volts, duration_s: 1 / 0)
     assert rig.reported('daq inputs', 'internal') < REPORT_S
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
 

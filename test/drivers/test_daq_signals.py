@@ -81,13 +81,13 @@ def test_overload_and_saturation_are_named():
 
 
 def watch(**changes):
-    return SensorWatch(daq_config().inputs[0].model_copy(update=changes), open_after_s=0.05)
+    return SensorWatch([daq_config().inputs[0].model_copy(update=changes)], open_after_s=0.05)
 
 
 def codes(watch, volts, blocks=20):
     found = set()
     for _ in range(blocks):
-        found |= {code for code, _ in watch.look(volts(), 0.01)}
+        found |= {code for _, code, _ in watch.look(volts()[None], 0.01)}
     return found
 
 
@@ -111,21 +111,46 @@ def test_voltage_spike_is_not_reported_as_an_open_circuit():
         volts = np.full(10, 3.0) + 1e-3 * np.arange(10)
         if k % 5 == 0:
             volts[:] = 0.0
-        assert list(sensor.look(volts, 0.01)) == []
+        assert list(sensor.look(volts[None], 0.01)) == []
 
 
 @pytest.mark.parametrize('open_V', [0.02, 9.9])
 @pytest.mark.parametrize('share', range(1, 10))
 def test_block_with_a_wire_break_keeps_the_value_of_its_sound_samples(open_V, share):
     volts = np.where(np.arange(10) < share, 3.0 + 1e-3 * np.arange(10), open_V)
-    shown = watch().believable(volts)
+    config = daq_config().inputs[0]
+    shown = config.volts(watch().values(volts[None])[0])
     assert shown.mean() == pytest.approx(3.0, abs=5e-3)
-    np.testing.assert_array_equal(shown[:share], volts[:share])
+    np.testing.assert_allclose(shown[:share], volts[:share], rtol=1e-12)
 
 
 def test_blocks_that_are_entirely_open_or_sound_are_shown_unchanged():
     for volts in (np.full(10, 0.02), np.linspace(2.0, 3.0, 10)):
-        np.testing.assert_array_equal(watch().believable(volts), volts)
+        expected = daq_config().inputs[0].value(volts)
+        np.testing.assert_array_equal(watch().values(volts[None])[0], expected)
+
+
+def test_inputs_are_watched_apart():
+    config = daq_config().inputs[0]
+    both = SensorWatch([config, config.model_copy(update={'name': 'other'})], open_after_s=0.05)
+    alone = SensorWatch([config], open_after_s=0.05)
+    rng = np.random.default_rng(0)
+    found, lone = [], []
+    for k in range(60):
+        volts = 3.0 + 1e-3 * rng.standard_normal((2, 10))
+        if 10 <= k < 20:
+            volts[1, 5 if k == 10 else 0 :] = 0.1  # open, from the middle of a block
+        if 20 <= k < 30:
+            volts[1] = 5.2  # beyond its limit
+        if k >= 30:
+            volts[1] = 3.0  # stuck
+        values = both.values(volts)
+        np.testing.assert_array_equal(values[0], config.value(volts[0]))
+        found += both.look(volts, 0.01)
+        lone += alone.look(volts[1:], 0.01)
+    assert {name for name, _, _ in found} == {'other'}
+    assert [text for _, *text in found] == [text for _, *text in lone]
+    assert {code for _, code, _ in found} == {'open', 'limit', 'stuck'}
 
 
 # -- configurations

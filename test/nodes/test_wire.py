@@ -9,7 +9,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
 from builtin_interfaces.msg import Duration
 from diagnostic_msgs.msg import DiagnosticStatus
-from geometry_msgs.msg import PoseArray, PoseStamped
+from geometry_msgs.msg import PoseArray, PoseStamped, WrenchStamped
 from hypothesis import given
 from hypothesis import strategies as st
 from nav_msgs.msg import Path
@@ -65,6 +65,17 @@ def test_pose_bytes_agree_with_rclpy(stamp_ns, frame_id, row):
     back = deserialize_message(wire.pose_bytes(stamp_ns, frame_id, np.array(row)), PoseStamped)
     assert_stamped(back, stamp_ns, frame_id)
     np.testing.assert_array_equal(row_of(back.pose), row)
+
+
+@given(STAMPS, TEXTS, st.lists(NUMBERS, min_size=6, max_size=6))
+def test_wrench_bytes_agree_with_rclpy(stamp_ns, frame_id, wrench):
+    back = deserialize_message(
+        wire.wrench_bytes(stamp_ns, frame_id, np.array(wrench)), WrenchStamped
+    )
+    assert_stamped(back, stamp_ns, frame_id)
+    force, torque = back.wrench.force, back.wrench.torque
+    found = [force.x, force.y, force.z, torque.x, torque.y, torque.z]
+    np.testing.assert_array_equal(found, wrench)
 
 
 @given(STAMPS, TEXTS, NUMBERS)

@@ -187,16 +187,20 @@ class PneumaticBody:
         """Return the load on the base (6,) [N, N m] about its origin, at the last step's start."""
         borne = self.arm.scratch.carried[0]
         weight = self._mount.mass * self.gravity
-        height = np.array([0.0, 0.0, self._mount.centre])
         force = weight - borne[3:]
-        moment = np.cross(height, weight) - borne[:3]
+        moment = _moment(self._mount.centre, weight) - borne[:3]
         # About the origin of the base frame, which lies beyond the first end part.
-        return np.concatenate([force, moment + np.cross(self._base, force)])
+        return np.concatenate([force, moment + _moment(self._base[2], force)])
 
     def _tips(self, arm: Arm) -> Array:
         tips = body_poses(arm.body, arm.state, arm.scratch)[self._section_bodies]
         tips[:, :3, 3] += self._base + self._rises[:, None] * tips[:, :3, 2]
         return np.asarray(tips)
+
+
+def _moment(height_m: float, force: Array) -> Array:
+    """Return the moment (3,) about the origin of a force (3,) that acts on the z axis."""
+    return np.array([-height_m * force[1], height_m * force[0], 0.0])
 
 
 def _arm(

@@ -65,6 +65,10 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
         drives = PneumaticDrives(config, compensation, names, body, gripper, seed)
         super().__init__(config, body, drives)
         self._wrench_noise = np.random.default_rng(np.random.SeedSequence([seed, 1]))
+        c = config.wrench_sensor
+        if c is not None:
+            self._wrench_sigma = np.repeat([c.force_noise_N, c.moment_noise_N_m], 3)
+            self._most_wrench = np.repeat([c.force_range_N, c.moment_range_N_m], 3)
 
     @property
     def gripping(self) -> Gripping | None:
@@ -90,10 +94,8 @@ class PneumaticPlant(Plant[PneumaticBody, PneumaticDrives]):
 
     def base_wrench(self) -> Array:
         """Return the measured load of the arm on its base (6,) [N, N m], about its origin."""
-        c = self.config.wrench_sensor
-        if c is None:
+        if self.config.wrench_sensor is None:
             raise ValueError('plant.wrench_sensor: this arm has none')
-        noise = self._wrench_noise.standard_normal(6)
-        noise *= np.repeat([c.force_noise_N, c.moment_noise_N_m], 3)
-        most = np.repeat([c.force_range_N, c.moment_range_N_m], 3)
-        return np.clip(self.body.base_wrench() + noise, -most, most)
+        noise = self._wrench_noise.standard_normal(6) * self._wrench_sigma
+        most = self._most_wrench
+        return np.minimum(np.maximum(self.body.base_wrench() + noise, -most), most)

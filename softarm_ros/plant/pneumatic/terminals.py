@@ -27,10 +27,9 @@ def compound_volts(pressure_Pa: ArrayLike) -> Array:
     return _live_zero(pressure_Pa, *_COMPOUND_Pa)
 
 
-def gauge_volts(wrench: Array, calibration: ArrayLike, bias_V: ArrayLike) -> Array:
+def gauge_volts(wrench: Array, calibration: Array, bias_V: Array) -> Array:
     """Return the gauges' voltages (6,) of a six-axis sensor under a wrench (6,) [N, N m]."""
-    loaded: Array = np.linalg.solve(np.asarray(calibration, dtype=float), wrench)
-    return loaded + np.asarray(bias_V, dtype=float)
+    return np.asarray(np.linalg.solve(calibration, wrench) + bias_V)
 
 
 def _live_zero(pressure_Pa: ArrayLike, low_Pa: float, high_Pa: float) -> Array:
