@@ -24,6 +24,7 @@ REPORTED_S = 1.0  # generous for a busy computer; tests in simulated time check 
 PATIENT = (
     'supervisor.heartbeat_timeout_s=1.0',
     'supervisor.feedback_timeout_s=1.0',
+    'supervisor.feedback_watch.max_age_s=1.0',
     'supervisor.state_timeout_s=1.0',
     'supervisor.command_timeout_s=0.5',
     'supervisor.permit_timeout_s=0.5',

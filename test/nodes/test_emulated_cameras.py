@@ -16,7 +16,12 @@ CASE = Case(
     'type: waypoints\npoints: [[0.05, -0.015, 0.195], [0.05, 0.015, 0.195], [0.055, 0.0, 0.195]]\n'
     'closed: true\n'
     'speed: 0.015\nlaps: 100\n',
-    settings=('drives.daq.command_timeout_s=0.7', *PATIENT_DAQ),
+    # Half of the rig's images: drawing fifty a second takes most of a core.
+    settings=(
+        'drives.daq.command_timeout_s=0.7',
+        'sensors.stereo_cameras.rate_hz=25',
+        *PATIENT_DAQ,
+    ),
 )
 pneumatic = arm_of(CASE)
 
