@@ -109,6 +109,7 @@ class DaqTask:
         self.buffer = np.empty((0, 0))
         self.sources = np.empty(0, dtype=int)  # index of each channel in the device's inputs
         self.range_V = np.empty((0, 1))
+        self.step_V = np.empty((0, 1))  # of the converter
         self.overrun = False
 
     @property
@@ -219,6 +220,7 @@ class EmulatedDaqDevice:
             if task.kind == 'ai':
                 task.sources = np.array([self.inputs.index(c.physical) for c in task.channels])
                 task.range_V = np.array([[c.range_V] for c in task.channels])
+                task.step_V = 2.0 * task.range_V / 2**_BITS
 
     def stop(self, number: int) -> None:
         """Stop a task."""
@@ -238,17 +240,21 @@ class EmulatedDaqDevice:
             )
         now = self._clock.now_s()
         with self.changed:
-            for i, channel in enumerate(self.inputs):
-                if channel in self.faults.stuck:
-                    at_terminals[i] = self._last_V[i]
-                elif channel in self.faults.open_V:
-                    at_terminals[i] = self.faults.open_V[channel]
+            if self.faults.stuck or self.faults.open_V:
+                self._apply_faults(at_terminals)
             self._last_V = at_terminals
             for task in self.tasks.values():
                 if task.running and task.kind == 'ai':
                     self._sample(task, now, at_terminals)
             if any(task.overrun for task in self.tasks.values()):
                 self.changed.notify_all()
+
+    def _apply_faults(self, at_terminals: Array) -> None:
+        for i, channel in enumerate(self.inputs):
+            if channel in self.faults.stuck:
+                at_terminals[i] = self._last_V[i]
+            elif channel in self.faults.open_V:
+                at_terminals[i] = self.faults.open_V[channel]
 
     def _sample(self, task: DaqTask, now: float, volts: Array) -> None:
         due = int((now - task.began_s) * task.rate_hz) + 1 - task.produced
@@ -262,13 +268,12 @@ class EmulatedDaqDevice:
         count = min(due, task.capacity)
         at = (task.produced + due - count + np.arange(count)) % task.capacity
         noise = _NOISE_V * self._rng.standard_normal((len(task.channels), count))
-        for row, channel in enumerate(task.channels):
-            if channel.physical in self.faults.stuck:
-                noise[row] = 0.0
-        step = 2.0 * task.range_V / 2**_BITS
-        samples = volts[task.sources, None] + noise
-        rounded = np.round(samples / step) * step
-        task.buffer[:, at] = np.clip(rounded, -task.range_V, task.range_V - step)
+        if self.faults.stuck:
+            stuck = [channel.physical in self.faults.stuck for channel in task.channels]
+            noise[stuck] = 0.0
+        step = task.step_V
+        rounded = np.round((volts[task.sources, None] + noise) / step) * step
+        task.buffer[:, at] = np.minimum(np.maximum(rounded, -task.range_V), task.range_V - step)
         task.produced += due
 
     def take(self, number: int, count: int, timeout_s: float) -> Array:

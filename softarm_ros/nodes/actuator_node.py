@@ -69,7 +69,8 @@ class ActuatorNode(DriverNode):
         self._measured_hz = 0.0
         self._next_home_s = 0.0
         self._pressure = np.full(len(self.rig.actuators), np.nan)
-        self._fed = False  # pressures are subscribed to; the subscription outlives the driver
+        self._fed: FedByPressures | None = None  # the driver, if it takes pressures
+        self._listens = False  # to pressures; the subscription outlives the driver
         self._state = self.create_lifecycle_publisher(JointState, 'actuators/state', MEASUREMENT)
         listen(
             self,
@@ -86,8 +87,10 @@ class ActuatorNode(DriverNode):
         if self._folder and may_have_moved(self._device, self._folder):
             self._homing = False  # an earlier driver may have moved the arm
         driver = build_driver(self.rig, devices)
-        if isinstance(driver, FedByPressures) and not self._fed:
-            self._fed = True
+        # Once: to look at the methods of a driver takes longer than to take a pressure.
+        self._fed = driver if isinstance(driver, FedByPressures) else None
+        if self._fed is not None and not self._listens:
+            self._listens = True
             listen(self, read_pressure, 'chambers/pressure', self._on_pressure, PER_CHAMBER)
         return driver
 
@@ -146,7 +149,7 @@ class ActuatorNode(DriverNode):
             self._stop_homing()
 
     def _on_pressure(self, value: PressureValue) -> None:
-        if not isinstance(self.driver, FedByPressures):
+        if self._fed is None or self.driver is None:
             return
         try:
             index = self._gate.limits.names.index(value.name)
@@ -155,7 +158,7 @@ class ActuatorNode(DriverNode):
         self._pressure[index] = value.pressure_Pa
         if index == len(self._pressure) - 1:  # pressures of one time arrive together, in order
             age = 1e-9 * (self.get_clock().now().nanoseconds - value.stamp_ns)
-            self.driver.set_pressures(self._pressure.copy(), time.monotonic() - age)
+            self._fed.set_pressures(self._pressure.copy(), time.monotonic() - age)
 
     # -- work
 
