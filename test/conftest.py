@@ -41,8 +41,8 @@ def prioritised(request):
     if request.node.get_closest_marker('packets') is None:
         yield
         return
-    from softarm_ros.nodes.scheduling import drop_priority, raise_priority
     from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
+    from softarm_ros.runtime.scheduling import drop_priority, raise_priority
 
     raise_priority(REAL_TIME_PRIORITY)
     yield

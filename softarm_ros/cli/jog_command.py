@@ -15,7 +15,6 @@ from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.actuator_driver import FedByPressures
 from softarm_ros.drivers.daq_config import DaqConfig
-from softarm_ros.nodes.scheduling import raise_priority
 from softarm_ros.rigs.errors import did_you_mean, listed
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.schema import Rig
@@ -24,6 +23,7 @@ from softarm_ros.runtime.arm_assembly import build_actuator_driver
 from softarm_ros.runtime.emulated_bench import EmulatedBench
 from softarm_ros.runtime.jog import Jog, JogError, JogMove, JogStep
 from softarm_ros.runtime.pressure_feed import PressureFeed
+from softarm_ros.runtime.scheduling import raise_priority
 
 SLOW = 0.1  # default speed, as a share of the actuator's greatest
 _PRINT_S = 0.25

@@ -10,6 +10,8 @@ from softarm_ros.plant.plant import Plant
 
 # Report key: the worst delay of a device with its own time behind the wall clock.
 BOARD_LATE_MS = 'board_late_ms'
+# Devices answer in threads of their own; with Python's default they may wait 5 ms for the GIL.
+SWITCH_S = 5e-4
 # Largest gain error: relative difference of a simulated pulley from the driver's.
 _PULLEY_OFF = 0.1
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from std_msgs.msg import String
 
 from softarm_ros.clock import Rhythm
-from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS
+from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, SWITCH_S
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
@@ -33,8 +33,6 @@ CHUNK_S = 0.002  # simulated time between two device updates; raised to the plan
 TICK_BUDGET_S = 0.01
 SLOW_SHARE = 0.9
 REPORT_S = 0.5
-# Devices answer in threads of their own; with Python's default they may wait 5 ms for the GIL.
-SWITCH_S = 5e-4
 
 
 class EmulatorNode(HardwareNode):

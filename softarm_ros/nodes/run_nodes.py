@@ -23,9 +23,9 @@ from softarm_ros.nodes.process import (
     wait_for_release,
 )
 from softarm_ros.nodes.qos import make_executor, set_up_dds
-from softarm_ros.nodes.scheduling import drop_priority, keep_in_memory, raise_priority
 from softarm_ros.nodes.self_paced import Turns
 from softarm_ros.runtime.part_failure import FAILURES, failure_text, part_at_fault
+from softarm_ros.runtime.scheduling import drop_priority, keep_in_memory, raise_priority
 
 
 def run_node(build: Callable[[], Node], name: str, args: list[str] | None = None) -> NoReturn:

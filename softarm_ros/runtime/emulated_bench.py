@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import shutil
 import signal
+import sys
 import tempfile
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -13,10 +14,12 @@ from types import TracebackType
 from typing import Any
 
 from softarm_ros.clock import MONOTONIC, Clock
-from softarm_ros.emulation.emulated_arm import EmulatedArm, EmulationError
+from softarm_ros.emulation.emulated_arm import SWITCH_S, EmulatedArm, EmulationError
+from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_plant
 from softarm_ros.runtime.pacing import Pacer
+from softarm_ros.runtime.scheduling import raise_priority
 
 _CHUNK_S = 0.002
 _READY_S = 600.0  # the first run compiles kernels and firmware
@@ -103,6 +106,7 @@ class EmulatedBench:
 def _serve(rig: Rig, seed: int, folder: Path, pipe: Connection) -> None:
     # Ctrl-C is for the drivers: they stop the arm first.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.setswitchinterval(SWITCH_S)
     try:
         # The first steps load compiled code; another plant takes them.
         build_plant(rig, seed).step(None, _CHUNK_S)
@@ -112,6 +116,8 @@ def _serve(rig: Rig, seed: int, folder: Path, pipe: Connection) -> None:
         return
     try:
         arm.start(folder)
+        # As for the emulator of a running graph, if permitted: other programs must not delay it.
+        raise_priority(REAL_TIME_PRIORITY)
         pipe.send('ready')
         _run(arm, pipe)
     except (EOFError, ConnectionError):  # asked to end

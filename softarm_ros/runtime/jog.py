@@ -94,6 +94,8 @@ class Jog:
 
     def start(self) -> None:
         """Connect in the background; raise DriverError if a library is missing."""
+        # Loads compiled code, which takes a third of a second: later, pressures would be missed.
+        self._limits.hold(self._limits.position_min)
         self._driver.start()
         if self._feed is not None:
             self._feed.start()

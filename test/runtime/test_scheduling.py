@@ -8,7 +8,7 @@ import pytest
 
 PROGRAM = """
 import os, resource, sys, threading
-from softarm_ros.nodes.scheduling import raise_priority
+from softarm_ros.runtime.scheduling import raise_priority
 {before}
 stop = threading.Event()
 thread = threading.Thread(target=stop.wait)
@@ -60,14 +60,14 @@ def test_priority_zero_leaves_the_scheduling_unchanged():
 
 @pytest.mark.skipif(not sys.platform.startswith('linux'), reason='SCHED_FIFO is Linux')
 def test_drop_priority_restores_ordinary_scheduling_of_all_threads():
-    dropping = 'import softarm_ros.nodes.scheduling as s; s.drop_priority()'
+    dropping = 'import softarm_ros.runtime.scheduling as s; s.drop_priority()'
     _, policies, _, other = run(20, after=dropping)
     assert policies == f'[{other}, {other}]'
 
 
 LOCKING = """
 import mmap, os, resource, sys
-from softarm_ros.nodes.scheduling import keep_in_memory
+from softarm_ros.runtime.scheduling import keep_in_memory
 {before}
 print(keep_in_memory())
 large = mmap.mmap(-1, 400_000_000)  # never touched
