@@ -188,9 +188,11 @@ def build(config: StereoCamerasConfig, sections: Sequence[str], seed: int) -> Ca
 
 def main() -> int:
     """Serve the cameras until the input ends."""
-    # The parent process runs in real time; drawing images must not.
+    # If the parent process runs in real time, so does drawing, at the lowest priority: it must not
+    # delay the nodes of the loop, and other programs must not delay it, as they delay no camera.
     with contextlib.suppress(AttributeError, OSError):
-        os.sched_setscheduler(0, os.SCHED_OTHER, os.sched_param(0))
+        if os.sched_getscheduler(0) == os.SCHED_FIFO:
+            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
     given = json.loads(sys.stdin.buffer.readline())
     try:
         config = StereoCamerasConfig.model_validate(given['config'])
