@@ -54,6 +54,11 @@ class MonotoneCurve:
         self._pieces = list(zip(self.x[:-1].tolist(), np.diff(self.x).tolist(), pieces))
 
     @property
+    def pieces(self) -> Array:
+        """Cubic, square, linear and constant coefficients (m - 1, 4) of each piece, in x - x_i."""
+        return self._curve.coefficients.T
+
+    @property
     def y_limits(self) -> tuple[float, float]:
         """Return the smallest and the largest y."""
         return float(self.y.min()), float(self.y.max())

@@ -12,7 +12,11 @@ from softarm_ros.geometry.poses import displacement, pose
 from softarm_ros.geometry.rotations import exp_so3, rotation_y, rotation_z
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
-from softarm_ros.models.pneumatic.angle_correction_kernels import tilt_per_moment, yeoh_stress
+from softarm_ros.models.pneumatic.angle_correction_kernels import (
+    is_surely_stable,
+    tilt_per_moment,
+    yeoh_stress,
+)
 from softarm_ros.models.pneumatic.chambers import (
     bend_of_chambers,
     chambers_of_bend,
@@ -397,3 +401,35 @@ def test_limits_and_bad_input_are_reported():
     assert far.message.endswith('; with at most two chambers of a section under pressure')
     solution = model.inverse(exp_so3([0.0, 0.5, 0.0]) @ [0.0, 0.0, 0.205])
     assert solution.converged
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.integers(0, 10**6), st.floats(-1.0, 1.5), st.floats(0.0, 2.0))
+def test_surely_stable_equilibria_have_eigenvalues_with_positive_real_parts(seed, shift, spread):
+    matrix = spread * np.random.default_rng(seed).normal(size=(8, 8)) + shift * np.eye(8)
+    least = np.linalg.eigvalsh(0.5 * (matrix + matrix.T))[0]
+    if is_surely_stable(matrix, np.empty((8, 8))):
+        assert least > 0.0
+        assert np.linalg.eigvals(matrix).real.min() > 0.0
+    else:  # the least pivot is at least the least eigenvalue
+        assert least < 2e-6
+
+
+def test_eigenvalues_decide_on_equilibria_that_are_not_surely_stable():
+    skewed = np.array([[1.0, 5.0], [0.0, 1.0]])
+    assert np.linalg.eigvals(skewed).real.min() > 0.0
+    for doubtful in (skewed, np.full((2, 2), math.nan), -np.eye(2)):
+        assert not is_surely_stable(doubtful, np.empty((2, 2)))
+    assert is_surely_stable(np.array([[1.0, 1.9], [0.0, 1.0]]), np.empty((2, 2)))
+
+
+def test_hanging_arm_is_surely_stable_and_a_standing_one_tips_over(monkeypatch):
+    asked = []
+    eigvals = np.linalg.eigvals
+    monkeypatch.setattr('numpy.linalg.eigvals', lambda m: asked.append(1) or eigvals(m))
+    straight = np.array([0.0, 0.0, REST, 0.0, 0.0, REST])
+    arm().sagged_pose(straight)
+    assert not asked
+    with pytest.raises(ModelError, match='tips over'):
+        arm(gravity=(0.0, 0.0, -9.81), tip_mass_kg=1.0).sagged_pose(straight)
+    assert asked

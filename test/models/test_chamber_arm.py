@@ -11,9 +11,11 @@ from scipy.optimize import minimize
 from softarm_ros.models.arm_model import ModelError, SetByBends
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+from softarm_ros.models.pneumatic.chambers import ChamberCurves
 from softarm_ros.models.pneumatic.config import (
     ChamberSectionConfig,
     MountConfig,
+    PressureCurveConfig,
     placeholder_curve,
 )
 
@@ -144,3 +146,47 @@ def test_invalid_configurations_are_refused():
         ARM.actuation_of(np.array([0, 0, 0, 0, 0.032, 0]))
     with pytest.raises(ModelError, match='upper_chamber_1'):
         ARM.actuation_of(np.array([-0.001, 0, 0, 0, 0, 0]))
+
+
+@quick
+@given(extensions)
+def test_posture_answers_as_the_model_does(configuration):
+    posture = ARM.posture_of(configuration)
+    tip, jacobian = ARM.tip_and_jacobian(configuration)
+    np.testing.assert_array_equal(posture.tip, tip)
+    np.testing.assert_array_equal(posture.tip_jacobian, jacobian)
+    np.testing.assert_array_equal(posture.section_tips, ARM.shape_of(configuration).section_tips)
+    np.testing.assert_array_equal(posture.actuation, ARM.actuation_of(configuration))
+    np.testing.assert_array_equal(
+        posture.actuation_jacobian, ARM.actuation_jacobian(configuration)
+    )
+
+
+@settings(deadline=None, derandomize=True)
+@given(st.lists(st.floats(0.0, 1.0), min_size=3, max_size=3).map(np.array))
+def test_chambers_follow_their_curves_exactly(shares):
+    """Chambers with curves of different length, also at the ends of the curves."""
+    curves = [
+        PressureCurveConfig(pressure_Pa=(0.0, 2e4, 5e4, 9e4), extension_m=(0.0, 4e-3, 6e-3, 0.03)),
+        PressureCurveConfig(pressure_Pa=(0.0, 8e4), extension_m=(0.0, 0.02)),
+        placeholder_curve(),
+    ]
+    chambers = ChamberCurves(ChamberSectionConfig(name='odd', curves=tuple(curves)))
+    wanted = shares * chambers.max_extension_m
+    pressures = chambers.pressures(wanted)
+    assert pressures.tolist() == [
+        float(c.inverse(e)) for c, e in zip(chambers.curves, wanted.tolist())
+    ]
+    slopes = [c.at(p)[1] for c, p in zip(chambers.curves, pressures.tolist())]
+    assert chambers.slopes(pressures).tolist() == slopes
+
+
+def test_chambers_refuse_values_beyond_their_curves():
+    chambers = ChamberCurves(ChamberSectionConfig(name='odd', curves=(placeholder_curve(),)))
+    beyond = np.array([0.0, 1.01, 0.5])
+    with pytest.raises(ModelError, match=r'extension_m = .* outside the identified range'):
+        chambers.pressures(beyond * chambers.max_extension_m)
+    with pytest.raises(ModelError, match=r'pressure_Pa = .* outside the identified range'):
+        chambers.slopes(beyond * chambers.max_pressure_Pa)
+    with pytest.raises(ModelError, match='extension_m = nan'):
+        chambers.pressures(np.array([0.0, math.nan, 0.0]))

@@ -136,15 +136,16 @@ class PneumaticArm:
         pressures = np.empty(values.size)
         for k, curve in enumerate(self.curves):
             extensions = self.extensions(k, values)
-            most = curve.largest_extension_m
-            for j in range(3):
-                if not -1e-9 <= extensions[j] <= most[j] + 1e-9:
+            largest = curve.largest_extension_m
+            for j, (extension, most) in enumerate(zip(extensions.tolist(), largest.tolist())):
+                if not -1e-9 <= extension <= most + 1e-9:
                     name = self.actuator_names[3 * k + j]
                     raise ModelError(
-                        f'{name}: extension {1e3 * extensions[j]:.3f} mm is outside 0 to '
-                        f'{1e3 * most[j]:g} mm'
+                        f'{name}: extension {1e3 * extension:.3f} mm is outside 0 to '
+                        f'{1e3 * most:g} mm'
                     )
-            pressures[3 * k : 3 * k + 3] = curve.pressures(np.clip(extensions, 0.0, most))
+            within = np.minimum(np.maximum(extensions, 0.0), largest)
+            pressures[3 * k : 3 * k + 3] = curve.pressures(within)
         return pressures
 
     def actuation_jacobian(self, configuration: Array) -> Array:
@@ -184,8 +185,14 @@ class PneumaticArm:
 
         """
         values = self._checked_configuration(configuration)
+        if tip_force is ZERO3 and tip_moment is ZERO3:
+            return self._chain.pose(values)
         force = finite_array(tip_force, (3,), 'tip_force')
         return self._chain.pose(values, force, finite_array(tip_moment, (3,), 'tip_moment'))
+
+    def tip_jacobian(self, pose: SaggedPose) -> Array:
+        """Return the derivative (3, 3 sections) of the tip by the configuration, without load."""
+        return self._chain.tip_jacobian(pose)
 
     def section_tips_under(
         self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
@@ -219,9 +226,8 @@ class PneumaticArm:
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, 3 sections) by configuration."""
-        values = self._checked_configuration(configuration)
-        pose = self.sagged_pose(values)
-        return pose.section_tips[-1, :3, 3].copy(), self._chain.tip_jacobian(values, pose)
+        pose = self.sagged_pose(configuration)
+        return pose.section_tips[-1, :3, 3].copy(), self.tip_jacobian(pose)
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per pressure (6, 3 sections), base frame, linear rows first."""
@@ -265,8 +271,8 @@ class PneumaticArm:
     def extensions(self, k: int, configuration: Array) -> Array:
         """Return the extensions (3,) [m] of the chambers of section k."""
         section = self.sections[k]
-        bx, by, length = configuration[3 * k : 3 * k + 3]
-        lengths = chambers_of_bend(np.array([bx, by]), length, section.chamber_radius_m)
+        bend, length = configuration[3 * k : 3 * k + 2], configuration[3 * k + 2]
+        lengths = chambers_of_bend(bend, length, section.chamber_radius_m)
         return lengths - section.bending_length_m
 
     def _twists(self, configuration: Array, tip_force: Vector3) -> Array:
@@ -313,8 +319,8 @@ class PneumaticArm:
             raise ValueError(
                 f'configuration has shape {values.shape}, expected ({3 * len(self.sections)},)'
             )
-        if not np.isfinite(values).all():
+        if not all(map(math.isfinite, values.tolist())):
             raise ValueError(f'configuration {values.tolist()} is not finite')
-        if not np.all(values[2::3] > 0.0):
+        if not all(length > 0.0 for length in values[2::3].tolist()):
             raise ValueError(f'lengths {values[2::3].tolist()} m: must be positive')
         return values

@@ -2,22 +2,71 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+import math
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array, real_array
-from softarm_ros.models.arm_model import ZERO3, InverseSolution, Shape, Vector3
+from softarm_ros.models.arm_model import ZERO3, InverseSolution, Posture, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS
 from softarm_ros.models.pneumatic.extension_problem import ExtensionProblem
-from softarm_ros.models.posture import PlainPostures
+from softarm_ros.models.pneumatic.sagging_chain import SaggedPose
 
 _SCALE_RADIANS = 2.0  # bend that moves the tip by about the length of the arm
+_EYE3 = np.eye(3)
 
 
-class ChamberArm(PlainPostures):
+@dataclass(frozen=True)
+class ChamberPosture:
+    """A `Posture` that solves the sag of its mounts and the pressures of its chambers once."""
+
+    model: ChamberArm
+    configuration: Array
+
+    @cached_property
+    def _bends(self) -> Array:
+        return self.model.bends_and_lengths(self.configuration)
+
+    @cached_property
+    def _pose(self) -> SaggedPose:
+        return self.model.arm.sagged_pose(self._bends)
+
+    @cached_property
+    def tip(self) -> Array:
+        """Tip position (3,) [m]."""
+        return self._pose.section_tips[-1, :3, 3].copy()
+
+    @cached_property
+    def tip_jacobian(self) -> Array:
+        """Derivative of the tip by the extensions (3, dof)."""
+        return self.model.by_extensions(self.model.arm.tip_jacobian(self._pose))
+
+    @property
+    def section_tips(self) -> Array:
+        """Poses of all section tips (sections, 4, 4) [m]."""
+        return self._pose.section_tips
+
+    @cached_property
+    def actuation(self) -> Array:
+        """Pressures (m,) [Pa] that hold the extensions."""
+        return self.model.arm.actuation_of(self._bends)
+
+    @cached_property
+    def actuation_jacobian(self) -> Array:
+        """Derivative of the pressures by the extensions (m, dof) [Pa/m]."""
+        return self.model.pressure_rates_at(self.actuation)
+
+    @cached_property
+    def preferred(self) -> Array:
+        """Zero extensions (dof,)."""
+        return self.model.preferred_configuration(self.configuration)
+
+
+class ChamberArm:
     """
     A `PneumaticArm` whose configuration is the extension of every chamber [m].
 
@@ -127,12 +176,19 @@ class ChamberArm(PlainPostures):
 
     def actuation_jacobian(self, configuration: Array) -> Array:
         """Return d pressure / d extension (m, dof) [Pa/m]; block diagonal by section."""
-        pressures = self.actuation_of(configuration)
+        return self.pressure_rates_at(self.actuation_of(configuration))
+
+    def pressure_rates_at(self, pressures: Array) -> Array:
+        """Return d pressure / d extension (m, dof) [Pa/m] at pressures (m,) [Pa]."""
         jacobian = np.zeros((len(pressures), len(pressures)))
         for k, curve in enumerate(self.arm.curves):
             three = slice(3 * k, 3 * k + 3)
-            jacobian[three, three] = curve.pressures_by(pressures[three], np.eye(3))
+            jacobian[three, three] = curve.pressures_by(pressures[three], _EYE3)
         return jacobian
+
+    def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:
+        """Return the posture of extensions (dof,) [m]; `near` is not used."""
+        return ChamberPosture(self, real_array(configuration, 'configuration'))
 
     # Extension <-> bends.
 
@@ -143,7 +199,7 @@ class ChamberArm(PlainPostures):
             raise ValueError(
                 f'configuration has shape {values.shape}, expected ({3 * self._sections},)'
             )
-        if not np.isfinite(values).all():
+        if not all(map(math.isfinite, values.tolist())):
             raise ValueError(f'configuration {values.tolist()} is not finite')
         return np.asarray(self._rest + self._to_bends @ values)
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -16,6 +17,7 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.monotone_curve import MonotoneCurve
+from softarm_ros.models.pneumatic.chamber_kernels import CurveTables, inverses, slopes
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig
 
 CHAMBER_ANGLES_RAD = np.radians([90.0, 210.0, 330.0])
@@ -95,6 +97,7 @@ class ChamberCurves(MeasuredCurves):
     def __init__(self, section: ChamberSectionConfig) -> None:
         super().__init__(section)
         self._alike = len(section.curves) == 1
+        self._tables = tables_of(self.curves)
 
     def extensions(self, pressures: Array) -> Array:
         """Return the extensions (3,) [m] under pressures (3,) [Pa]."""
@@ -104,9 +107,11 @@ class ChamberCurves(MeasuredCurves):
 
     def slopes(self, pressures: Array) -> Array:
         """Return d extension / d pressure (3,) [m/Pa]."""
-        if self._alike:
-            return self.curves[0].slope(pressures)
-        return np.array([c.at(p)[1] for c, p in zip(self.curves, pressures.tolist())])
+        found: Array = slopes(pressures, self._tables)
+        for curve, pressure, slope in zip(self.curves, pressures.tolist(), found.tolist()):
+            if math.isnan(slope):
+                curve.at(pressure)  # raises the error
+        return found
 
     def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
         """Convert a derivative of the extensions (3, k) to that of the pressures (3, k)."""
@@ -118,9 +123,22 @@ class ChamberCurves(MeasuredCurves):
 
     def pressures(self, extensions: Array) -> Array:
         """Return the pressures (3,) [Pa] for extensions (3,) [m]."""
-        if self._alike:
-            return self.curves[0].inverse(extensions)
-        return np.array([float(c.inverse(e)) for c, e in zip(self.curves, extensions)])
+        found: Array = inverses(extensions, self._tables)
+        for curve, extension, pressure in zip(self.curves, extensions.tolist(), found.tolist()):
+            if math.isnan(pressure):
+                curve.inverse(extension)  # raises the error
+        return found
+
+
+def tables_of(curves: Sequence[MonotoneCurve]) -> CurveTables:
+    """Return the tables of curves for the kernels."""
+    blank = np.zeros((1, 4))
+    return CurveTables(
+        np.cumsum([0] + [curve.x.size for curve in curves]),
+        np.concatenate([curve.x for curve in curves]),
+        np.concatenate([curve.y for curve in curves]),
+        np.concatenate([part for curve in curves for part in (curve.pieces, blank)]),
+    )
 
 
 def bend_of_chambers(lengths: Array, radius: float) -> SectionBend:
@@ -143,7 +161,7 @@ def chambers_of_bend(bend: Array, length_m: float, radius: float) -> Array:
 
     """
     lengths = length_m - radius * (CHAMBER_DIRECTIONS @ np.asarray(bend, dtype=np.float64))
-    if not np.all(lengths > 0.0):
+    if not lengths.min() > 0.0:
         raise ModelError(
             f'a bend of {np.degrees(np.linalg.norm(bend)):.1f} deg at {1e3 * length_m:.1f} mm '
             f'leaves a chamber without length: {np.round(1e3 * lengths, 2).tolist()} mm'

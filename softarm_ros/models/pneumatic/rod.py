@@ -158,7 +158,7 @@ class RodPosture:
     @cached_property
     def actuation_jacobian(self) -> Array:
         """Derivative of the pressures by the extensions (m, dof)."""
-        return self.model.actuation_jacobian(self.configuration)
+        return self.model.pressure_rates_at(self.actuation)
 
     @property
     def preferred(self) -> Array:

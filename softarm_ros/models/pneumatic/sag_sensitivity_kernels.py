@@ -12,7 +12,12 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.models.pneumatic.angle_correction_kernels import is_rigid, residual_into
+from softarm_ros.models.pneumatic.angle_correction_kernels import (
+    STATIONS,
+    compliances_into,
+    is_rigid,
+    residual_into,
+)
 
 _STEP = 1e-6  # of finite differences, rad and m
 
@@ -22,26 +27,32 @@ def tip_derivative(
     bends: Array,
     lengths: Array,
     materials: Array,
-    compliances: Array,
-    softenings: Array,
+    softness: Array,
     weights: Array,
     tip_weight: Array,
     tip_force: Array,
     tip_moment: Array,
-    give: Array,
+    tilts: Array,
+    bent: Array,
 ) -> Array:
     """
     Return the derivative (3, 3 sections) of the tip by bends and lengths at an equilibrium.
 
-    The arguments are those of `solve_give`; `softenings` (sections,) is d compliance / d length.
-    `give` (sections, 4) is the solved give and is not changed.
+    The arguments are those of `solve_give`. `tilts` (sections, 2) and the arcs under load `bent`
+    (sections, 3) are its solution; they are not changed.
     """
     count = bends.shape[0]
     size = 4 * count
-    moved, given = bends.copy(), give.copy()
-    bent, moments, middles = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
+    moved, given = bends.copy(), np.empty((count, 4))
+    for i in range(count):
+        for k in range(2):
+            given[i, k], given[i, 2 + k] = tilts[i, k], bent[i, k] - bends[i, k]
+    arcs, moments, middles = np.empty((count, 3)), np.empty((count, 3)), np.empty((count, 3))
+    compliances = np.empty(count)
+    compliances_into(bends, softness, compliances)
     mounts, tips = np.empty((count, 4, 4)), np.empty((count, 4, 4))
-    after, before = np.empty(size), np.empty(size)
+    stations = np.empty((count, STATIONS, 3))
+    after, before, ahead = np.empty(size), np.empty(size), np.empty(3)
     by_give, by_bends = np.eye(size), np.empty((size, 3 * count))
     tip_by_give, tip_by_bends = np.zeros((3, size)), np.empty((3, 3 * count))
     flat_give, flat_bends = given.reshape(size), moved.reshape(3 * count)
@@ -56,27 +67,28 @@ def tip_derivative(
         values[k] = saved + _STEP
         residual_into(
             moved, lengths, given, materials, compliances, weights, tip_weight, tip_force,
-            tip_moment, bent, mounts, tips, moments, middles, after,
+            tip_moment, arcs, mounts, tips, moments, middles, stations, after,
         )  # fmt: skip
-        ahead = tips[count - 1, :3, 3].copy()
+        for j in range(3):
+            ahead[j] = tips[count - 1, j, 3]
         values[k] = saved - _STEP
         residual_into(
             moved, lengths, given, materials, compliances, weights, tip_weight, tip_force,
-            tip_moment, bent, mounts, tips, moments, middles, before,
+            tip_moment, arcs, mounts, tips, moments, middles, stations, before,
         )  # fmt: skip
         values[k] = saved
-        ahead -= tips[count - 1, :3, 3]
-        if i < size:
-            by_give[:, k] = (after - before) / (2.0 * _STEP)
-            tip_by_give[:, k] = ahead / (2.0 * _STEP)
-        else:
-            by_bends[:, k] = (after - before) / (2.0 * _STEP)
-            tip_by_bends[:, k] = ahead / (2.0 * _STEP)
+        by, tip_by = (by_give, tip_by_give) if i < size else (by_bends, tip_by_bends)
+        for j in range(size):
+            by[j, k] = (after[j] - before[j]) / (2.0 * _STEP)
+        for j in range(3):
+            tip_by[j, k] = (ahead[j] - tips[count - 1, j, 3]) / (2.0 * _STEP)
     residual_into(
         moved, lengths, given, materials, compliances, weights, tip_weight, tip_force,
-        tip_moment, bent, mounts, tips, moments, middles, after,
+        tip_moment, arcs, mounts, tips, moments, middles, stations, after,
     )  # fmt: skip
     for i in range(count):  # the compliance changes with the length; the residual is linear in it
-        by_bends[4 * i + 2, 3 * i + 2] -= softenings[i] * middles[i, 1]
-        by_bends[4 * i + 3, 3 * i + 2] += softenings[i] * middles[i, 0]
+        stretched = bends[i, 2] > softness[2, i]
+        softening = softness[0, i] * softness[1, i] / softness[2, i] if stretched else 0.0
+        by_bends[4 * i + 2, 3 * i + 2] -= softening * middles[i, 1]
+        by_bends[4 * i + 3, 3 * i + 2] += softening * middles[i, 0]
     return tip_by_bends - tip_by_give @ np.linalg.solve(by_give, by_bends)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -14,8 +14,10 @@ from softarm_ros.models.pneumatic.angle_correction_kernels import frames_into, s
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.sag_sensitivity_kernels import tip_derivative
 
-_LOAD_STEPS = 20
+# If the first try fails, the load grows in steps from no load, which decides the branch.
+_LOAD_SHARES = ((1.0,), tuple(np.linspace(0.0, 1.0, 21)[1:].tolist()))
 _MAX_GIVE_RAD = math.radians(60.0)
+_NONE = np.zeros(3)  # no load at the tip
 
 
 @dataclass(frozen=True)
@@ -27,8 +29,8 @@ class SaggedPose:
     ----------
     section_tips, mounts : (sections, 4, 4)
         Ends of the sections, and mount frames before their tilt, both in the base frame.
-    bends : (sections, 3)
-        Bending vectors [rad] and lengths [m] of the arcs under load.
+    unloaded, bends : (sections, 3)
+        Bending vectors [rad] and lengths [m] of the arcs, without load and under load.
     tilts : (sections, 2)
         Rotation of each mount about its x and y axes [rad].
     moments : (sections, 3)
@@ -40,10 +42,28 @@ class SaggedPose:
 
     section_tips: Array
     mounts: Array
+    unloaded: Array
     bends: Array
     tilts: Array
     moments: Array
     residual: float
+
+
+@dataclass(frozen=True)
+class _Found:
+    """Arrays into which the kernels write an equilibrium; the Jacobian of its residual."""
+
+    give: Array
+    bends: Array
+    mounts: Array
+    section_tips: Array
+    moments: Array
+    jacobian: Array
+
+    def pose(self, unloaded: Array, tilts: Array, residual: float) -> SaggedPose:
+        return SaggedPose(
+            self.section_tips, self.mounts, unloaded, self.bends, tilts, self.moments, residual
+        )
 
 
 class SaggingChain:
@@ -76,11 +96,18 @@ class SaggingChain:
         )
         self._tip_weight = np.append(tip_mass_kg * gravity, tip_offset_m)
         self._materials = np.array([_material(mount) for _ in sections])
-        self._compliances = np.array([s.bend_per_moment_rad_N_m for s in sections])
-        self._growths = np.array([s.give_growth for s in sections])
-        self._rest_lengths = np.array([s.bending_length_m for s in sections])
+        # Rows of `compliances_into`: compliances of unstretched arcs, their growth, rest lengths.
+        self._softness = np.array(
+            [
+                [s.bend_per_moment_rad_N_m for s in sections],
+                [s.give_growth for s in sections],
+                [s.bending_length_m for s in sections],
+            ]
+        )
 
-    def pose(self, configuration: Array, force: Array, moment: Array) -> SaggedPose:
+    def pose(
+        self, configuration: Array, force: Array | None = None, moment: Array | None = None
+    ) -> SaggedPose:
         """
         Return the pose for bends and lengths (3 sections,) under a tip force and moment (3,).
 
@@ -93,27 +120,27 @@ class SaggingChain:
         """
         bends = configuration.reshape(-1, 3)
         count = len(bends)
-        pose = SaggedPose(
-            section_tips=np.zeros((count, 4, 4)),
-            mounts=np.zeros((count, 4, 4)),
+        force, moment = _NONE if force is None else force, _NONE if moment is None else moment
+        found = _Found(
+            give=np.zeros((count, 4)),
             bends=bends.copy(),
-            tilts=np.zeros((count, 2)),
+            mounts=np.empty((count, 4, 4)),
+            section_tips=np.empty((count, 4, 4)),
             moments=np.zeros((count, 3)),
-            residual=0.0,
+            jacobian=np.empty((4 * count, 4 * count)),
         )
         if not self.gives:
-            frames_into(bends, self._rigid, pose.tilts, pose.mounts, pose.section_tips)
-            return pose
-        # If the first try fails, the load grows in steps from no load, which decides the branch.
-        for steps in (1, _LOAD_STEPS):
-            give = np.zeros((count, 4))
-            for share in np.linspace(0.0, 1.0, steps + 1)[1:]:
-                stable, residual = self._solve(bends, share, force, moment, give, pose)
+            tilts = np.zeros((count, 2))
+            frames_into(bends, self._rigid, tilts, found.mounts, found.section_tips)
+            return found.pose(bends, tilts, 0.0)
+        for shares in _LOAD_SHARES:
+            found.give[:] = 0.0
+            for share in shares:
+                stable, residual = self._solve(bends, share, force, moment, found)
                 if not stable:
                     break
             else:
-                tilts = np.ascontiguousarray(give[:, :2])
-                return replace(pose, tilts=tilts, residual=residual)
+                return found.pose(bends, found.give[:, :2].copy(), residual)
         raise ModelError(
             f'no stable equilibrium under tip_force = {force.tolist()} N: at '
             f'{100 * share:.0f} % of weight and load the arm tips over, or a mount or section '
@@ -121,50 +148,34 @@ class SaggingChain:
         )
 
     def _solve(
-        self,
-        bends: Array,
-        share: float,
-        force: Array,
-        moment: Array,
-        give: Array,
-        pose: SaggedPose,
+        self, bends: Array, share: float, force: Array, moment: Array, found: _Found
     ) -> tuple[bool, float]:
         """Solve for the give (sections, 4) under a share of the load; return stable, residual."""
-        tip_weight = self._tip_weight * np.array([share, share, share, 1.0])
-        jacobian, middles = np.empty((give.size, give.size)), np.empty((len(give), 3))
+        weights, tip_weight = self._weights, self._tip_weight
+        if share != 1.0:
+            weights, force, moment = share * weights, share * force, share * moment
+            tip_weight = tip_weight * np.array([share, share, share, 1.0])
         try:
-            converged, residual = solve_give(
-                bends, self._rigid, self._materials, self._compliances_of(bends),
-                share * self._weights, tip_weight, share * force, share * moment, give,
-                pose.bends, pose.mounts,
-                pose.section_tips, pose.moments, middles, jacobian,
+            converged, residual, stable = solve_give(
+                bends, self._rigid, self._materials, self._softness, weights, tip_weight, force,
+                moment, found.give, found.bends, found.mounts, found.section_tips, found.moments,
+                found.jacobian,
             )  # fmt: skip
         except np.linalg.LinAlgError:
             return False, math.inf
         # Stable: with positive eigenvalues, more give needs more moment than it causes.
-        stable = converged and bool(np.all(np.linalg.eigvals(jacobian).real > 0.0))
-        return stable and float(np.abs(give).max()) <= _MAX_GIVE_RAD, float(residual)
+        if converged and not stable:
+            stable = bool(np.all(np.linalg.eigvals(found.jacobian).real > 0.0))
+        most = max(map(abs, found.give.ravel().tolist()))
+        return converged and stable and most <= _MAX_GIVE_RAD, residual
 
-    def tip_jacobian(self, configuration: Array, pose: SaggedPose) -> Array:
-        """Return d tip / d configuration (3, 3 sections) at a pose."""
-        bends = configuration.reshape(-1, 3)
-        give = np.hstack([pose.tilts, pose.bends[:, :2] - bends[:, :2]])
+    def tip_jacobian(self, pose: SaggedPose) -> Array:
+        """Return d tip / d configuration (3, 3 sections) at a pose without load."""
         jacobian: Array = tip_derivative(
-            bends, self._rigid, self._materials, self._compliances_of(bends),
-            self._softenings_of(bends), self._weights, self._tip_weight, np.zeros(3),
-            np.zeros(3), give,
+            pose.unloaded, self._rigid, self._materials, self._softness, self._weights,
+            self._tip_weight, _NONE, _NONE, pose.tilts, pose.bends,
         )  # fmt: skip
         return jacobian
-
-    def _compliances_of(self, bends: Array) -> Array:
-        """Return compliances L / (E I) (sections,) of arcs (sections, 3); stretch thins walls."""
-        strains = bends[:, 2] / self._rest_lengths - 1.0
-        return np.asarray(self._compliances * (1.0 + self._growths * np.maximum(strains, 0.0)))
-
-    def _softenings_of(self, bends: Array) -> Array:
-        """Return the derivative (sections,) of the compliances by the lengths."""
-        stretched = bends[:, 2] > self._rest_lengths
-        return np.asarray(self._compliances * self._growths / self._rest_lengths * stretched)
 
     def centerline(self, state: SaggedPose, n: int) -> Array:
         """Return (n, 3) points [m] evenly spaced along arcs and rigid parts of a pose."""
