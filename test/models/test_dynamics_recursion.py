@@ -20,6 +20,13 @@ from hypothesis import given, settings
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.config import RigidBodyConfig, round_section
+from softarm_ros.models.dynamics.layout import allocate_scratch
+from softarm_ros.models.dynamics.recursion_kernels import (
+    place_arm,
+    replace_segment,
+    static_residual,
+)
+from softarm_ros.models.dynamics.tangents import residual_tangents, static_tangent_into
 
 quick = settings(deadline=None, max_examples=25)
 
@@ -251,3 +258,38 @@ def test_segment_without_inertia_is_refused():
     )
     with pytest.raises(ModelError, match='lacks inertia'):
         arm.forward_dynamics(arm.straight, arm.straight, arm.loads())
+
+
+@quick
+@given(seed=seeds, size=sizes)
+def test_statics_are_the_dynamics_at_rest(seed, size):
+    """Forces and their tangent; equal, not close: the terms left out are zeros."""
+    arm = full_arm(seed)
+    q, _ = random_state(arm, seed, size)
+    loads, still = random_loads(arm, seed), np.zeros_like(q)
+    out = np.empty_like(q)
+    place_arm(arm.body, q, arm.scratch)
+    static_residual(arm.body, loads, q, still, arm.scratch, out)
+    np.testing.assert_array_equal(out, arm.inverse_dynamics(q, still, still, loads))
+    n, tangent = arm.segments, np.empty((q.size, q.size))
+    zeros = np.zeros((n, 4), np.complex128)
+    scratch, column = allocate_scratch(n, np.complex128), zeros.copy()
+    static_tangent_into(arm.body, loads, q + 0j, zeros, scratch, column, tangent)
+    by_strain, _ = residual_tangents(arm, q, still, still, loads)
+    np.testing.assert_array_equal(tangent, by_strain)
+
+
+@quick
+@given(seed=seeds, size=sizes)
+def test_replacing_a_segment_places_the_arm(seed, size):
+    arm = full_arm(seed)
+    q, change = random_state(arm, seed, size)
+    moved = q.copy()
+    first = seed % arm.segments
+    moved[first] += change[first]
+    changed, whole = allocate_scratch(arm.segments), allocate_scratch(arm.segments)
+    place_arm(arm.body, q, changed)
+    replace_segment(arm.body, moved, first, changed)
+    place_arm(arm.body, moved, whole)
+    for found, expected in zip(changed, whole):
+        np.testing.assert_array_equal(found, expected)

@@ -17,7 +17,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
 from softarm_ros.models.dynamics.body import build_body
 from softarm_ros.models.dynamics.config import DynamicSectionConfig, RigidBodyConfig
-from softarm_ros.models.dynamics.energy_kernels import energies, node_twists
+from softarm_ros.models.dynamics.energy_kernels import energies, node_twists, tip_twists
 from softarm_ros.models.dynamics.integrator_kernels import accelerations_into, solve_mass_into
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch, allocate_scratch
 from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual
@@ -245,13 +245,8 @@ class ArmDynamics:
         """Return the tip twist per strain rate (6, 4 n), base axes, linear rows first."""
         (q,) = self._checked(strains)
         place_arm(self.body, q, self.scratch)
-        jacobian, out = np.empty((6, q.size)), np.empty((self.segments, 6))
-        unit = np.zeros_like(q)
-        for j in range(q.size):
-            unit.flat[j] = 1.0
-            node_twists(self.body, unit, self.scratch, out)
-            jacobian[:, j] = out[-1]
-            unit.flat[j] = 0.0
+        jacobian = np.empty((6, q.size))
+        tip_twists(self.body, self.scratch, jacobian)
         return jacobian
 
     def shape(self, strains: ArrayLike) -> Shape:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
@@ -74,6 +76,19 @@ def energies(
                 for j in range(6):
                     loss += loads.node_damping[k, i, j] * twist[i] * twist[j]
     return kinetic, elastic, weight, loss
+
+
+@kernel
+def tip_twists(body: Body, scratch: Scratch, out: Array) -> None:
+    """Write the tip twist per strain rate (6, 4 n), as `node_twists`."""
+    n = body.length.shape[0]
+    unit, twists = np.zeros((n, 4)), np.empty((n, 6))
+    for j in range(4 * n):
+        unit[j // 4, j % 4] = 1.0
+        node_twists(body, unit, scratch, twists)
+        unit[j // 4, j % 4] = 0.0
+        for i in range(6):
+            out[i, j] = twists[n - 1, i]
 
 
 @kernel

@@ -84,6 +84,37 @@ def place_arm(body: Body, q: Numbers, scratch: Scratch) -> None:
 
 
 @kernel
+def replace_segment(body: Body, q: Numbers, first: int, scratch: Scratch) -> None:
+    """Update what `place_arm` has written after a change of the strains of segment `first`."""
+    rotation, origin = scratch.rotation, scratch.origin
+    turned, end = scratch.turned, scratch.end
+    place_segment(
+        body.length[first],
+        body.rotary,
+        q,
+        first,
+        turned,
+        end,
+        scratch.end_map,
+        scratch.centre,
+        scratch.centre_map,
+        scratch.end_turn,
+        scratch.middle_turn,
+        scratch.inertia,
+    )
+    for k in range(first, body.length.shape[0]):
+        for i in range(3):
+            x, y, z = rotation[k, i, 0], rotation[k, i, 1], rotation[k, i, 2]
+            origin[k + 1, i] = origin[k, i] + x * end[k, 0] + y * end[k, 1] + z * end[k, 2]
+            for j in range(3):
+                rotation[k + 1, i, j] = (
+                    x * turned[k, 0, j] + y * turned[k, 1, j] + z * turned[k, 2, j]
+                )
+        if body.has_connector[k]:
+            _pass_connector(body.connector[k], body.turn[k], rotation[k + 1], origin[k + 1])
+
+
+@kernel
 def _pass_connector(offset: Array, turn_: Array, R: Array, r: Array) -> None:
     """Move a pose from a segment's distal frame to the far end of its connector, in place."""
     for i in range(3):
@@ -146,6 +177,80 @@ def residual(
         b0, b1, b2 = cross(c[0], c[1], c[2], g[0], g[1], g[2])
         m0, m1, m2 = m0 + x + b0 + u[0], m1 + y + b1 + u[1], m2 + z + b2 + u[2]
         f0, f1, f2 = f0 + g[0], f1 + g[1], f2 + g[2]
+
+
+@kernel
+def static_residual(
+    body: Body, loads: Loads, q: Numbers, still: Numbers, scratch: Scratch, out: Numbers
+) -> None:
+    """
+    Write the forces that strains `q` (n, 4) need at rest, as `residual` without rates.
+
+    `still` (n, 4) is zero. `place_arm` must have been called for `q`.
+    """
+    n = body.length.shape[0]
+    _weigh(body, loads, scratch)
+    f0, f1, f2 = q[0, 0] * 0.0, q[0, 0] * 0.0, q[0, 0] * 0.0
+    m0, m1, m2 = f0, f0, f0
+    for k in range(n - 1, -1, -1):
+        if body.has_connector[k]:
+            f0, f1, f2 = turn(body.turn[k], f0, f1, f2)
+            m0, m1, m2 = turn(body.turn[k], m0, m1, m2)
+            c = body.connector[k]
+            x, y, z = cross(c[0], c[1], c[2], f0, f1, f2)
+            m0, m1, m2 = m0 + x, m1 + y, m2 + z
+        t, s = scratch.tip_force[k], scratch.tip_moment[k]
+        R, p = scratch.turned[k], scratch.end[k]
+        f0, f1, f2 = turn(R, f0 + t[0], f1 + t[1], f2 + t[2])
+        m0, m1, m2 = turn(R, m0 + s[0], m1 + s[1], m2 + s[2])
+        g = scratch.force[k]
+        P, C, W = scratch.end_map[k], scratch.centre_map[k], scratch.end_turn[k]
+        for j in range(4):
+            out[k, j] = (
+                P[0, j] * f0
+                + P[1, j] * f1
+                + P[2, j] * f2
+                + C[0, j] * g[0]
+                + C[1, j] * g[1]
+                + C[2, j] * g[2]
+            )
+        for j in range(3):
+            out[k, j + 1] += W[0, j] * m0 + W[1, j] * m1 + W[2, j] * m2
+        _add_material(body, loads, q, still, k, out)
+        x, y, z = cross(p[0], p[1], p[2], f0, f1, f2)
+        c = scratch.centre[k]
+        b0, b1, b2 = cross(c[0], c[1], c[2], g[0], g[1], g[2])
+        m0, m1, m2 = m0 + x + b0, m1 + y + b1, m2 + z + b2
+        f0, f1, f2 = f0 + g[0], f1 + g[1], f2 + g[2]
+
+
+@kernel
+def _weigh(body: Body, loads: Loads, scratch: Scratch) -> None:
+    """Write the wrenches that hold the rod pieces and the loads on the distal frames at rest."""
+    zero = scratch.end[0, 0] * 0.0
+    g0, g1, g2 = zero + loads.gravity[0], zero + loads.gravity[1], zero + loads.gravity[2]
+    for k in range(body.length.shape[0]):
+        weight, force = body.weight[k], scratch.force[k]
+        force[0], force[1], force[2] = -weight * g0, -weight * g1, -weight * g2
+        g0, g1, g2 = turn_back(scratch.turned[k], g0, g1, g2)
+        fx, fy, fz, mx, my, mz = zero, zero, zero, zero, zero, zero
+        if body.has_body[k]:
+            weight, c = body.tip_weight[k], body.tip_centre[k]
+            fx, fy, fz = -weight * g0, -weight * g1, -weight * g2
+            mx, my, mz = cross(c[0], c[1], c[2], fx, fy, fz)
+        R, F = scratch.rotation, loads.wrench
+        wx, wy, wz = _turn_back_at(R, k + 1, -F[k, 0], -F[k, 1], -F[k, 2])
+        ux, uy, uz = _turn_back_at(R, k + 1, -F[k, 3], -F[k, 4], -F[k, 5])
+        if body.has_connector[k]:
+            T, c = body.turn[k], body.connector[k]
+            g0, g1, g2 = turn_back(T, g0, g1, g2)
+            wx, wy, wz = turn(T, wx, wy, wz)
+            ux, uy, uz = turn(T, ux, uy, uz)
+            x, y, z = cross(c[0], c[1], c[2], wx, wy, wz)
+            ux, uy, uz = ux + x, uy + y, uz + z
+        force, moment = scratch.tip_force[k], scratch.tip_moment[k]
+        force[0], force[1], force[2] = fx + wx, fy + wy, fz + wz
+        moment[0], moment[1], moment[2] = mx + ux, my + uy, mz + uz
 
 
 @inlined

@@ -19,7 +19,12 @@ from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics, checked
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch, allocate_scratch
-from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual
+from softarm_ros.models.dynamics.recursion_kernels import (
+    place_arm,
+    replace_segment,
+    residual,
+    static_residual,
+)
 
 ComplexArray = NDArray[np.complex128]
 
@@ -46,6 +51,30 @@ def strain_tangent_into(
         q[j // 4, j % 4] = q[j // 4, j % 4].real
         for i in range(4 * n):
             out[i, j] = column[i // 4, i % 4].imag / _STEP
+
+
+@kernel
+def static_tangent_into(
+    body: Body,
+    loads: Loads,
+    q: ComplexArray,
+    still: ComplexArray,
+    scratch: Scratch,
+    column: ComplexArray,
+    out: Array,
+) -> None:
+    """Write d static_residual / d strains (4 n, 4 n); complex work arrays (n, 4)."""
+    n = q.shape[0]
+    place_arm(body, q, scratch)
+    for k in range(n):
+        for j in range(4):
+            q[k, j] += 1j * _STEP
+            replace_segment(body, q, k, scratch)
+            static_residual(body, loads, q, still, scratch, column)
+            q[k, j] = q[k, j].real
+            for i in range(4 * n):
+                out[i, 4 * k + j] = column[i // 4, i % 4].imag / _STEP
+        replace_segment(body, q, k, scratch)
 
 
 @kernel
@@ -226,7 +255,7 @@ def _newton(
         # Reuse a stiffness as long as its steps contract well: it costs more than they do.
         if not fresh and (iteration == 0 or slow or left <= tolerance):
             complex_q = q.astype(np.complex128)
-            strain_tangent_into(arm.body, loads, complex_q, zero, zero, scratch, column, K)
+            static_tangent_into(arm.body, loads, complex_q, zero, scratch, column, K)
             fresh = True
             try:
                 inverse = np.linalg.inv(K)

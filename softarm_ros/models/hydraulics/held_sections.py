@@ -79,6 +79,15 @@ class HeldSections(ABC, Generic[Held]):
     ) -> None:
         self.name = name
         self.sections, self.chambers = tuple(sections), tuple(chambers)
+        self._configuration_names = tuple(
+            f'{section.name}_{part}'
+            for section in self.sections
+            for part in ('bend_x', 'bend_y', 'elongation')
+        )
+        self._own = [
+            [i for i, chamber in enumerate(self.chambers) if chamber.section == k]
+            for k in range(len(self.sections))
+        ]
         self._section_lengths = np.array([section.length_m for section in sections])
         tilt_x, tilt_y = np.radians(surroundings.base_tilt_deg)
         self._mount = np.eye(4)
@@ -172,11 +181,7 @@ class HeldSections(ABC, Generic[Held]):
     @property
     def configuration_names(self) -> tuple[str, ...]:
         """Bending-vector components [rad] and elongation [m] of every section."""
-        return tuple(
-            f'{section.name}_{part}'
-            for section in self.sections
-            for part in ('bend_x', 'bend_y', 'elongation')
-        )
+        return self._configuration_names
 
     @property
     def rest_length_m(self) -> float:
@@ -216,7 +221,10 @@ class HeldSections(ABC, Generic[Held]):
             For a wrong shape, a number that is not finite, or if there is no balance.
 
         """
-        wanted = self._checked_configuration(configuration)
+        return self._near_balance(self._checked_configuration(configuration), near)
+
+    def _near_balance(self, wanted: Array, near: Held | None) -> Held:
+        """Return `held` for a checked configuration (3 s,)."""
         if near is not None:
             away = np.abs(self.configuration_of_held(near) - wanted)
             if float(away.max()) >= self.NEAR:
@@ -227,7 +235,7 @@ class HeldSections(ABC, Generic[Held]):
         """Return the posture at a configuration (3 s,); `near` is one at a similar one."""
         values = self._checked_configuration(configuration)
         start = near.held if isinstance(near, HeldPosture) else None
-        return HeldPosture(self, values, self.held(values, start))
+        return HeldPosture(self, values, self._near_balance(values.copy(), start))
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape of a configuration (3 s,), including the twist due to weight."""
@@ -268,7 +276,7 @@ class HeldSections(ABC, Generic[Held]):
         wanted = values.copy()
         wanted[:, :2] = values[:, :2].mean(axis=0)
         for k, section in enumerate(self.sections):
-            own = [i for i, chamber in enumerate(self.chambers) if chamber.section == k]
+            own = self._own[k]
             missing = self.preload_Pa - float(pressures[own].min())
             stretch = len(own) * section.chamber_area_m2 / section.axial_stiffness_N
             wanted[k, 2] += missing * stretch * section.length_m
@@ -333,7 +341,7 @@ class HeldSections(ABC, Generic[Held]):
                 f'configuration has shape {values.shape}; expected ({len(names)},) '
                 f'for {", ".join(names)}'
             )
-        for name, value in zip(names, values):
+        for name, value in zip(names, values.tolist()):
             if not math.isfinite(value):
                 raise ModelError(f'{name} = {value}: expected a finite number')
         return values

@@ -24,8 +24,8 @@ from softarm_ros.geometry.kernels import kernel
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.dynamics.arm import ArmDynamics
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch, allocate_scratch
-from softarm_ros.models.dynamics.recursion_kernels import place_arm, residual
-from softarm_ros.models.dynamics.tangents import ComplexArray, strain_tangent_into
+from softarm_ros.models.dynamics.recursion_kernels import place_arm, static_residual
+from softarm_ros.models.dynamics.tangents import ComplexArray, static_tangent_into
 
 ITERATION_LIMIT = 60
 # The search ends after a step of this size. The remaining error is rounding: Newton converges
@@ -83,8 +83,8 @@ def _tangent_into(
     for k in range(n):
         for j in range(4):
             complex_q[k, j] = q[k, j]
-    strain_tangent_into(
-        body, loads, complex_q, zeros, zeros, complex_scratch, column, matrix[: 4 * n, : 4 * n]
+    static_tangent_into(
+        body, loads, complex_q, zeros, complex_scratch, column, matrix[: 4 * n, : 4 * n]
     )
     _border(hold, n, m, matrix)
 
@@ -131,7 +131,7 @@ def _search(
             _tangent_into(body, loads, hold, q, complex_q, zeros, complex_scratch, column, matrix)
             known, fresh = True, True
         place_arm(body, q, scratch)
-        residual(body, loads, q, still, still, scratch, out)
+        static_residual(body, loads, q, still, scratch, out)
         for i in range(4 * n):
             value = out[i // 4, i % 4]
             for j in range(m):

@@ -132,6 +132,8 @@ class HydraulicStatics(HeldSections[HeldShape]):
 
     def loaded(self, tip_force: Vector3, tip_moment: Vector3 = ZERO3) -> Loads:
         """Return the loads: gravity and a load at the tip [N, N m], base frame."""
+        if tip_force is ZERO3 and tip_moment is ZERO3:
+            return self.loads
         force = finite_array(tip_force, (3,), 'tip_force')
         moment = finite_array(tip_moment, (3,), 'tip_moment')
         if not (force.any() or moment.any()):
