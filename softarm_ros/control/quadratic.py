@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from functools import lru_cache
 
 import daqp
@@ -27,7 +28,7 @@ def within_bounds(
     """
     kinds = _all(_SOFT if soft else _HARD, len(bounds.high))
     x, _, flag, _ = daqp.solve(H, f, bounds.rows, bounds.high, bounds.low, kinds)
-    if flag not in _SOLVED or not np.isfinite(x).all():
+    if flag not in _SOLVED or not all(map(math.isfinite, x.tolist())):
         return None
     return np.asarray(x)
 

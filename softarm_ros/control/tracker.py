@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -335,7 +336,7 @@ class Tracker:
             moved = _moved(bounds, bend)
             velocity = asked
             if not _within(moved.rows @ asked, moved):
-                found = within_bounds(np.eye(len(asked)), -asked, moved)
+                found = within_bounds(_identity(len(asked)), -asked, moved)
                 velocity = asked if found is None else found
             posture = self._integrated(velocity, period_s)
             rate = self._rate_to(posture, room, period_s)
@@ -392,7 +393,17 @@ def _size(vector: Array) -> float:
 
 def _within(values: Array, bounds: VelocityBounds) -> bool:
     """Return whether values (k,) of the first k rows are within their bounds."""
-    return lies_within(values, bounds.low, bounds.high, np.full(len(values), _ROUNDING))
+    return lies_within(values, bounds.low, bounds.high, _slack(len(values)))
+
+
+@lru_cache
+def _identity(n: int) -> Array:
+    return np.eye(n)
+
+
+@lru_cache
+def _slack(n: int) -> Array:
+    return np.full(n, _ROUNDING)
 
 
 def _moved(bounds: VelocityBounds, bend: Array) -> VelocityBounds:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from bisect import bisect_right
 from dataclasses import dataclass
 
-import numpy as np
 from ruckig import InputParameter, Result, Ruckig
 from ruckig import Trajectory as RuckigTrajectory
 
@@ -110,7 +109,7 @@ class Trajectory:
         index = max(bisect_right(self._starts, t) - 1, 0)
         leg = self._legs[index]
         position, velocity, _ = leg.profile.at_time(min(t - leg.start_time, leg.duration))
-        travelled, speed = float(np.ravel(position)[0]), float(np.ravel(velocity)[0])
+        travelled, speed = float(position[0]), float(velocity[0])
         lap = min(int(travelled / leg.curve.length + 1e-12), leg.laps - 1)
         s = travelled - lap * leg.curve.length
         if leg.backwards:

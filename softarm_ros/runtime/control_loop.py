@@ -9,7 +9,7 @@ import numpy as np
 from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach
 from softarm_ros.control.tracker import Tracker
-from softarm_ros.control.trajectory import Trajectory
+from softarm_ros.control.trajectory import ReferenceSample, Trajectory
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.configuration_move import ConfigurationMove, plan_move
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
@@ -52,6 +52,8 @@ class ControlLoop(Loop):
         self._error_history: list[float] = []
         self._out_of_reach = False
         self._limited_s = 0.0
+        self._all_reached = not np.any(reach.miss_m > REACH_TOLERANCE_M)
+        self._sampled = (0.0, trajectory.sample(0.0))  # the last time and its sample
 
     def path(self, n: int) -> Array:
         """Return (n, 3) points [m] of one lap of the reference."""
@@ -76,7 +78,7 @@ class ControlLoop(Loop):
             self._update_settle(error, period)
         elif self.phase is Phase.TRACK:
             self._update_track(error, period)
-        sample = self.trajectory.sample(self._trajectory_time())
+        sample = self._sample(self._trajectory_time())
         reference = (
             self.tracker.tip() if self.phase in (Phase.IDLE, Phase.APPROACH) else sample.position
         )
@@ -101,17 +103,23 @@ class ControlLoop(Loop):
             return self._phase_time
         return self.trajectory.duration_s if phase is Phase.DONE else 0.0
 
+    def _sample(self, time_s: float) -> ReferenceSample:
+        """Return the reference at a time; a cycle asks for the same time several times."""
+        if self._sampled[0] != time_s:
+            self._sampled = (time_s, self.trajectory.sample(time_s))
+        return self._sampled[1]
+
     def _matched_reference(self, now_s: float) -> Array:
         """Return the reference (3,) at the time of the newest measurement."""
         age = 0.0 if self._pose is None else max(now_s - self._pose.stamp_s, 0.0)
         if self.phase in (Phase.IDLE, Phase.APPROACH):
             return self.tracker.tip()
-        return self.trajectory.sample(self._trajectory_time() - age).position
+        return self._sample(self._trajectory_time() - age).position
 
     def _error_vector(self, matched: Array) -> Array:
         if self.open_loop:
             # eq. 38 as the paper uses it: the drift of the numerical integration.
-            reference = self.trajectory.sample(self._trajectory_time()).position
+            reference = self._sample(self._trajectory_time()).position
             return reference - self.tracker.tip()
         if self._pose is None:
             return np.zeros(3)
@@ -151,7 +159,7 @@ class ControlLoop(Loop):
             self._enter(Phase.TRACK)
 
     def _update_track(self, error: Array, period: float) -> None:
-        sample = self.trajectory.sample(self._phase_time)
+        sample = self._sample(self._phase_time)
         step = self.tracker.step(
             self.pace * sample.velocity, self.pace * error, period, self._measured()
         )
@@ -174,6 +182,8 @@ class ControlLoop(Loop):
             )
 
     def _watch_reach(self, position: Array) -> None:
+        if self._all_reached:
+            return
         i = int(((self.reach.points - position) ** 2).sum(axis=1).argmin())
         outside = bool(self.reach.miss_m[i] > REACH_TOLERANCE_M)
         if outside and not self._out_of_reach:

@@ -199,7 +199,7 @@ class Loop(ABC):
     def _read(self, pose: PoseSample | None) -> None:
         if pose is None:
             return
-        if not np.all(np.isfinite(pose.position)):
+        if not all(map(math.isfinite, pose.position.tolist())):
             tip = np.asarray(pose.position).tolist()
             raise AnswerError(f'estimated tip is not finite: {tip}; the estimator is wrong')
         self._pose = pose
@@ -209,13 +209,13 @@ class Loop(ABC):
         if self.open_loop or self._pose is None or self._pose.configuration is None:
             return None
         seen = self._pose.configuration
-        return seen if np.all(np.isfinite(seen)) else None
+        return seen if np.isfinite(seen).all() else None
 
     def _distance_from(self, reference: Array) -> float:
         """Return the distance [m] from a reference (3,) to the newest measurement, or NaN."""
         if self._pose is None:
             return float('nan')
-        return math.dist(reference, self._pose.position)
+        return math.dist(reference.tolist(), self._pose.position.tolist())
 
     def _tell(self, level: str, message: str) -> None:
         origin = self._first_time if self._first_time is not None else 0.0
