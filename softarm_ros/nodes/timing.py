@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 
 _LOW_MS, _HIGH_MS, _BINS_PER_DECADE = 1e-3, 1e5, 200
@@ -17,7 +19,7 @@ class DurationHistogram:
 
     def add(self, duration_ms: float) -> None:
         """Count one duration; negative ones count as the shortest."""
-        position = np.log10(max(duration_ms, _LOW_MS) / _LOW_MS) * _BINS_PER_DECADE
+        position = math.log10(max(duration_ms, _LOW_MS) / _LOW_MS) * _BINS_PER_DECADE
         self._counts[min(int(position), len(self._counts) - 1)] += 1
         self._max = max(self._max, duration_ms)
 

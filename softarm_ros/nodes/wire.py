@@ -117,16 +117,34 @@ def read_poses(data: bytes) -> StampedPoses:
 
 def read_joints(data: bytes) -> JointValues:
     """Return the values of a serialised JointState; struct.error if it is cut off."""
-    data = _little_endian(data, JointState)
-    stamp_ns, _, at = _header(data)
-    at = _aligned(at, 4)
-    (count,) = _COUNT.unpack_from(data, at)
-    names, at = _texts(data, count, at + 4)
-    columns = []
-    for _ in range(3):
-        column, at = _column(data, at)
-        columns.append(column)
-    return JointValues(stamp_ns, tuple(names), *columns)
+    return JointReader()(data)
+
+
+class JointReader:
+    """
+    Reads as `read_joints`, faster if frame and names are those of the message before.
+
+    These are the bytes between stamp and values, so equal bytes have the same meaning.
+    """
+
+    def __init__(self) -> None:
+        self._front, self._names = b'', tuple[str, ...]()
+
+    def __call__(self, data: bytes) -> JointValues:
+        """Return the values of a serialised JointState; struct.error if it is cut off."""
+        data = _little_endian(data, JointState)
+        seconds, nanoseconds = _FRONT.unpack_from(data)
+        at = _FRONT.size + len(self._front)
+        if not self._front or not data.startswith(self._front, _FRONT.size):
+            _, at = _text(data, _FRONT.size)
+            at = _aligned(at, 4)
+            (count,) = _COUNT.unpack_from(data, at)
+            names, at = _texts(data, count, at + 4)
+            self._front, self._names = data[_FRONT.size : at], tuple(names)
+        position, at = _column(data, at)
+        velocity, at = _column(data, at)
+        effort, _ = _column(data, at)
+        return JointValues(seconds * _S + nanoseconds, self._names, position, velocity, effort)
 
 
 def read_path(data: bytes) -> PathValues:
@@ -361,10 +379,11 @@ def listen(
     **options: Any,
 ) -> None:
     """Subscribe to a topic whose messages `read` decodes; log messages it cannot decode."""
+    decode: Callable[[bytes], Any] = JointReader() if read is read_joints else read
 
     def take(data: bytes) -> None:
         try:
-            values = read(data)
+            values = decode(data)
         except (struct.error, UnicodeDecodeError) as error:
             node.get_logger().warning(
                 f'{topic}: a message cannot be read: {error}', throttle_duration_sec=1.0

@@ -130,6 +130,32 @@ def test_joint_state_bytes_agree_with_rclpy(stamp_ns, names, position, velocity,
         np.testing.assert_array_equal(getattr(back, name), column)
 
 
+NAMES = st.sampled_from([['one', 'two'], ['one', 'tw'], ['two', 'one'], ['one'], []])
+JOINTS = st.tuples(NAMES, st.sampled_from(['', 'base']), COLUMNS, COLUMNS)
+
+
+@given(st.lists(JOINTS, min_size=2, max_size=5))
+def test_reader_of_a_topic_reads_each_message_as_if_it_were_the_first(sent):
+    reader = wire.JointReader()
+    for stamp_ns, (names, frame_id, position, effort) in enumerate(sent):
+        message = stamped(
+            JointState, stamp_ns, frame_id, name=names, position=position, effort=effort
+        )
+        read = reader(bytes(serialize_message(message)))
+        assert read[:2] == (stamp_ns, tuple(names))
+        for found, expected in zip(read[2:], (position, [], effort)):
+            np.testing.assert_array_equal(found, expected)
+
+
+def test_reader_of_a_topic_refuses_a_cut_message_after_a_whole_one():
+    whole = wire.joint_bytes(['one', 'two'], 1, [0.1, 0.2], effort=[3.0, 4.0])
+    reader = wire.JointReader()
+    for size in range(4, len(whole)):
+        assert reader(whole).name == ('one', 'two')
+        with pytest.raises(struct.error):
+            reader(whole[:size])
+
+
 @given(STAMPS, TEXTS, st.lists(st.tuples(TEXTS, st.lists(NUMBERS, min_size=7, max_size=7))))
 def test_path_is_read_from_bytes_of_rclpy(stamp_ns, frame_id, poses):
     message = stamped(Path, stamp_ns, frame_id)
