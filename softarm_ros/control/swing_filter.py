@@ -13,6 +13,7 @@ from pydantic import Field
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
+from softarm_ros.geometry.kernels import kernel
 
 PASSED_DAMPING = 0.7  # damping of the poles that replace those of the swing
 # Factors by which the actual swing may differ from the stated one, for `largest_gain`.
@@ -50,6 +51,8 @@ class SwingFilter:
         self._input = np.array([[0.0], [1.0]])
         self._taken = np.array([[0.0, 2.0 * (PASSED_DAMPING - config.damping) * rate]])
         self.reset()
+        none = np.zeros(1)  # loads the compiled step now, rather than in motion
+        _stepped(np.zeros((2, 1)), none, none, 1.0, self._dynamics, self._input)
 
     def reset(self) -> None:
         """Forget the past: treat the next value as if it had been constant before."""
@@ -62,11 +65,24 @@ class SwingFilter:
         if state is None:
             state = _solved(self._dynamics, -self._input) * value
         elif period_s > 0.0:
-            half = 0.5 * period_s * self._dynamics
-            driven = half @ state + period_s * self._input * (0.5 * (self._last + value))
-            state = _solved(np.eye(2) - half, state + driven)
+            state = _stepped(state, self._last, value, period_s, self._dynamics, self._input)
         self._state, self._last = state, value
         return np.asarray(value - (self._taken @ state)[0])
+
+
+@kernel
+def _stepped(
+    state: Array, last: Array, value: Array, period_s: float, dynamics: Array, entry: Array
+) -> Array:
+    """
+    Return the state (2, n) after a period by the trapezoidal rule.
+
+    `last`, `value` (n,): input before and now; `dynamics` (2, 2) and `entry` (2, 1).
+    """
+    half = 0.5 * period_s * dynamics
+    driven = half @ state + period_s * entry * (0.5 * (last + value))
+    # In rows, as before: for another order, the kernel would be compiled again, in mid-motion.
+    return np.ascontiguousarray(np.linalg.solve(np.eye(2) - half, state + driven))
 
 
 def _solved(matrix: Array, right: Array) -> Array:
