@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import time
 from abc import abstractmethod
 from collections.abc import Callable, Sequence
@@ -64,4 +65,8 @@ class Turns:
                 node.work()
 
     def _next_s(self) -> float:
-        return min((node.due for node in self._paced), default=float('inf'))
+        next_s = math.inf
+        for node in self._paced:  # faster than `min` with a generator, at each event
+            if node.due < next_s:
+                next_s = node.due
+        return next_s
