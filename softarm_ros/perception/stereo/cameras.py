@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose
 from softarm_ros.perception.stereo.camera import Camera, CameraError
-from softarm_ros.perception.stereo.pair_kernels import project_through
+from softarm_ros.perception.stereo.pair_kernels import project_through, rays_into
 from softarm_ros.perception.stereo.window import FlatWindow
 
 Side = Literal['left', 'right']
@@ -86,11 +86,12 @@ class StereoCameras:
 
     def rays(self, side: Side, pixels: ArrayLike) -> tuple[Array, Array]:
         """Return starts and directions (n, 3) of the rays of pixels, in the arm's medium."""
-        X_LC = self.pose(side)
-        directions = self.camera(side).directions(pixels) @ X_LC[:3, :3].T
-        if self.window is None:
-            return np.broadcast_to(X_LC[:3, 3], directions.shape).copy(), directions
-        return self.window.rays_in_water(X_LC[:3, 3], directions)
+        given = np.ascontiguousarray(pixels, dtype=np.float64).reshape(-1, 2)
+        starts, rays = np.empty((2, len(given), 3))
+        matrices, lenses, poses, window = self.numbers
+        which = SIDES.index(side)
+        rays_into(given, matrices[which], lenses[which], poses[which], window, starts, rays)
+        return starts, rays
 
     def base_pose(self) -> Array:
         """Return the pose (4, 4) of the arm's base in the left camera's frame."""

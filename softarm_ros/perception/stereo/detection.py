@@ -9,13 +9,15 @@ from functools import lru_cache
 from typing import Annotated, Literal
 
 import numpy as np
+from numpy.typing import NDArray
 from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
-from softarm_ros.perception.stereo.blob_kernels import measure_blobs
+from softarm_ros.perception.stereo.blob_kernels import direction_table, find_blobs
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.images import Image, grey, opencv
+from softarm_ros.perception.stereo.region_kernels import joined_regions
 
 Level = Annotated[int, Field(ge=1, le=254)]
 Degrees = Annotated[float, Field(ge=0.0, le=360.0)]
@@ -24,6 +26,7 @@ Region = tuple[int, int, int, int]
 
 _EDGE_PX = 2  # width of the faded edge around a blob; beyond, the background is read
 _RIM_PX = _EDGE_PX + 2
+_TABLE_PX = 48  # width of the largest blob, with its rim, whose directions are tabulated
 # An ideal ellipse has fullness 1; that of a pixelated one may be somewhat larger.
 _FULLEST = 1.15
 _DICTIONARIES = (
@@ -113,54 +116,36 @@ class Marks:
     rejected: tuple[str, ...] = ()
 
 
-def find_marks(image: Image, looks: MarkerLooks, regions: Sequence[Region] | None = None) -> Marks:
+def find_marks(
+    image: Image, looks: MarkerLooks, regions: Array | Sequence[Region] | None = None
+) -> Marks:
     """
     Return the markers in an image, except those at its edge or partly hidden.
 
-    With `regions`, ranges of columns and rows (from x, from y, to x, to y), only these are
-    searched; ArUco markers are always searched for in the whole image.
+    With `regions` (n, 4), ranges of columns and rows (from x, from y, to x, to y), only these are
+    searched, without those with nan; ArUco markers are always searched for in the whole image.
     """
     if looks.kind == 'aruco':
         return _aruco(grey(image), looks)
     height, width = image.shape[:2]
-    whole = (0, 0, width, height)
-    found: tuple[list[Array], list[str]] = ([], [])
-    for region in (whole,) if regions is None else joined(regions, (width, height)):
-        part = image[region[1] : region[3], region[0] : region[2]]
-        _blobs(_strength(part, looks), looks, region, whole, found)
-    rows = np.array(found[0], dtype=np.float64).reshape(-1, 8)
-    spread = np.empty((len(rows), 2, 2))
-    spread[:, 0, 0], spread[:, 1, 1] = rows[:, 2], rows[:, 4]
-    spread[:, 0, 1] = spread[:, 1, 0] = rows[:, 3]
-    covariances = spread + looks.noise_px**2 * np.eye(2)
-    return Marks(rows[:, :2], covariances, rows[:, 5], ('',) * len(rows), tuple(found[1]))
+    places = (
+        np.array([[0, 0, width, height]])
+        if regions is None
+        else joined_regions(
+            np.ascontiguousarray(regions, dtype=np.float64).reshape(-1, 4), width, height
+        )
+    )
+    if looks.kind == 'bright':
+        return _blobs(_plain(grey(image)), places, looks, (width, height))
+    strength = np.zeros((height, width), dtype=np.uint8)
+    for x0, y0, x1, y1 in places.tolist():
+        strength[y0:y1, x0:x1] = _strength(image[y0:y1, x0:x1], looks)
+    return _blobs(strength, places, looks, (width, height))
 
 
-def joined(regions: Sequence[Region], size: tuple[int, int]) -> list[Region]:
-    """Return disjoint regions within an image of this size that cover all given regions."""
-    left = [
-        (max(x0, 0), max(y0, 0), min(x1, size[0]), min(y1, size[1]))
-        for x0, y0, x1, y1 in regions
-        if x0 < size[0] and y0 < size[1] and x1 > 0 and y1 > 0
-    ]
-    apart: list[Region] = []
-    while left:
-        one = left.pop()
-        for k, other in enumerate(apart):
-            if one[0] < other[2] and other[0] < one[2] and one[1] < other[3] and other[1] < one[3]:
-                del apart[k]
-                left.append(
-                    (
-                        min(one[0], other[0]),
-                        min(one[1], other[1]),
-                        max(one[2], other[2]),
-                        max(one[3], other[3]),
-                    )
-                )
-                break
-        else:
-            apart.append(one)
-    return apart
+def _plain(image: Image) -> Image:
+    """Return an image as compiled code takes it: contiguous and writable."""
+    return np.require(image, requirements=['C', 'W'])
 
 
 def _strength(image: Image, looks: MarkerLooks) -> Image:
@@ -180,38 +165,57 @@ def _strength(image: Image, looks: MarkerLooks) -> Image:
 
 
 def _blobs(
-    strength: Image,
-    looks: MarkerLooks,
-    region: Region,
-    whole: Region,
-    found: tuple[list[Array], list[str]],
-) -> None:
-    """Add the blobs of a region, as rows of `measure_blob`, and texts on rejected ones."""
+    strength: Image, regions: NDArray[np.int64], looks: MarkerLooks, size: tuple[int, int]
+) -> Marks:
+    """Return the marks in disjoint regions (n, 4) of an image."""
     level = looks.threshold if looks.kind != 'dark' else 255 - looks.threshold
-    bright = np.flatnonzero(strength > level)
-    sizes = looks.smallest_px, looks.largest_px
-    for row in measure_blobs(strength, bright, level, *sizes, _RIM_PX, *_discs()):
-        x, y, w, h, area = (int(v) for v in row[8:])
-        place = f'{region[0] + x + w // 2}, {region[1] + y + h // 2}'
-        if area > looks.largest_px:
-            found[1].append(f'{place}: area {area} px: more than {looks.largest_px:g}')
-        elif np.isnan(row[0]):
-            # A blob cut by the border of a region is not worth reporting.
-            if region == whole:
-                found[1].append(f'{place}: at the edge of the image')
-        elif row[6] > looks.elongation:
-            found[1].append(f'{place}: {row[6]:.2f} times as long as wide')
-        elif not looks.fullness <= row[7] <= _FULLEST:
-            found[1].append(f'{place}: fills {row[7]:.0%} of its ellipse')
-        else:
-            row[:2] += (region[0] + x - _RIM_PX, region[1] + y - _RIM_PX)
-            found[0].append(row[:8])
+    near_disc, beyond_disc, turns = _tables()
+    rows = find_blobs(
+        strength,
+        regions,
+        level,
+        looks.smallest_px,
+        looks.largest_px,
+        _RIM_PX,
+        near_disc,
+        beyond_disc,
+        turns,
+    )
+    # A blob that was not measured has nan.
+    good = (rows[:, 6] <= looks.elongation) & (looks.fullness <= rows[:, 7])
+    good &= rows[:, 7] <= _FULLEST
+    rejected = []
+    if not good.all():
+        for row in rows[~good]:
+            whole = tuple(regions[int(row[13])].tolist()) == (0, 0, *size)
+            text = _why_rejected(row, looks, whole)
+            if text:
+                rejected.append(text)
+        rows = rows[good]
+    covariances = rows[:, [2, 3, 3, 4]].reshape(-1, 2, 2) + looks.noise_px**2 * np.eye(2)
+    return Marks(
+        rows[:, :2].copy(), covariances, rows[:, 5].copy(), ('',) * len(rows), tuple(rejected)
+    )
+
+
+def _why_rejected(row: Array, looks: MarkerLooks, whole: bool) -> str:
+    """Return the place of a blob, a row of `find_blobs`, and why it is no marker."""
+    x, y, w, h, area = (int(v) for v in row[8:13])
+    place = f'{x + w // 2}, {y + h // 2}'
+    if area > looks.largest_px:
+        return f'{place}: area {area} px: more than {looks.largest_px:g}'
+    if np.isnan(row[0]):
+        # A blob cut by the border of a region is not worth reporting.
+        return f'{place}: at the edge of the image' if whole else ''
+    if row[6] > looks.elongation:
+        return f'{place}: {row[6]:.2f} times as long as wide'
+    return f'{place}: fills {row[7]:.0%} of its ellipse'
 
 
 @lru_cache(maxsize=1)
-def _discs() -> tuple[Image, Image]:
-    """Return the discs `near_disc` and `beyond_disc` of `measure_blob`."""
-    return _disc(_EDGE_PX), _disc(_EDGE_PX + 1)
+def _tables() -> tuple[Image, Image, Array]:
+    """Return `near_disc`, `beyond_disc` and `turns` of `measure_blob`."""
+    return _disc(_EDGE_PX), _disc(_EDGE_PX + 1), direction_table(_TABLE_PX)
 
 
 def _disc(radius_px: int) -> Image:
@@ -225,7 +229,6 @@ def load_code() -> None:
     """Load compiled code, so that the first image does not wait for it."""
     blob = np.zeros((15, 15), dtype=np.uint8)
     blob[5:10, 5:10] = 200
-    # Compile also for a region, which is a view of an image and so another array type.
     wide = np.zeros((40, 40), dtype=np.uint8)
     wide[10:25, 10:25] = blob
     find_marks(wide, MarkerLooks(), [(5, 5, 35, 35)])

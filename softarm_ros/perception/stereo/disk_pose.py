@@ -7,14 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.perception.stereo.camera import CameraError
-from softarm_ros.perception.stereo.disk_kernels import refine_pose
-from softarm_ros.perception.stereo.rigid_fit import rigid_fit
-
-_STEPS = 2  # Gauss-Newton steps, starting from the unweighted fit
-_FEWEST = 3
-# 99.9 % quantiles of chi-square with 3, 6, 9, ... degrees of freedom, for 3, 4, 5, ... markers.
-_GATES = (16.27, 22.46, 27.88, 32.91, 37.70, 42.31)
+from softarm_ros.perception.stereo.disk_kernels import fit_disk
 
 
 @dataclass(frozen=True)
@@ -57,19 +50,14 @@ def disk_pose(
         Standard deviation of the markers' positions on the disk.
 
     """
-    spread = covariances + mounted_within_m**2 * np.eye(3)
-    weights: Array = np.asarray(np.linalg.inv(spread), dtype=np.float64)
-    used = list(range(len(known)))
-    doubted: list[int] = []
-    while len(used) >= _FEWEST:
-        try:
-            X, _ = rigid_fit(known[used], measured[used])
-        except CameraError:  # the remaining markers lie on a line
-            return None
-        misfits = np.empty(len(used))
-        information = refine_pose(known[used], measured[used], weights[used], _STEPS, X, misfits)
-        if misfits.sum() < _GATES[min(len(used) - _FEWEST, len(_GATES) - 1)]:
-            covariance: Array = np.asarray(np.linalg.inv(information), dtype=np.float64)
-            return DiskPose(X, covariance, tuple(used), tuple(sorted(doubted)))
-        doubted.append(used.pop(int(misfits.argmax())))
-    return None
+    count = len(known)
+    X, covariance, used = np.empty((4, 4)), np.empty((6, 6)), np.empty(count, dtype=bool)
+    if not fit_disk(known, measured, covariances, mounted_within_m, X, covariance, used):
+        return None
+    agree = used.tolist()
+    return DiskPose(
+        X,
+        covariance,
+        tuple(k for k in range(count) if agree[k]),
+        tuple(k for k in range(count) if not agree[k]),
+    )

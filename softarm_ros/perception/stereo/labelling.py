@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.perception.stereo.disk_kernels import rigid_labels
 from softarm_ros.perception.stereo.matching import Candidates
 
 # Quantile of chi-square with three degrees of freedom: 1 in 1000 true points is lost.
@@ -107,31 +106,3 @@ def in_order(
         left.remove(nearest)
         here = points[nearest]
     return dict(zip(names, order))
-
-
-def label_rigid(
-    points: Array, expected: Array, reach_m: float, tolerance_m: float
-) -> dict[int, int]:
-    """
-    Return the index of the point of each marker of a rigid disk; empty if ambiguous.
-
-    If a disk is not at its expected place, all of its markers are shifted. So every shift that
-    brings a marker onto a point is tried. The shift that explains most markers is taken; among
-    equals, that with the smallest misfit. If two shifts are similar in both, the result is empty.
-
-    Parameters
-    ----------
-    points : (n, 3)
-        Candidates.
-    expected : (m, 3)
-        Expected positions of the markers.
-    reach_m : float
-        Longest shift of the disk.
-    tolerance_m : float
-        Tolerance of a marker's position after the shift: the disk may have turned.
-
-    """
-    if not len(points):
-        return {}
-    labels = rigid_labels(points, expected, reach_m, tolerance_m)
-    return {marker: int(point) for marker, point in enumerate(labels) if point >= 0}

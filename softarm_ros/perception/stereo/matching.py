@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.perception.stereo.camera import Mask
-from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
+from softarm_ros.perception.stereo.cameras import StereoCameras
 from softarm_ros.perception.stereo.detection import Marks
-from softarm_ros.perception.stereo.triangulation import triangulate
+from softarm_ros.perception.stereo.match_kernels import match_marks
 
 # Quantile of chi-square with one degree of freedom: 1 in 1000 true pairs is lost.
 EPIPOLAR_GATE = 10.83
@@ -29,7 +29,7 @@ class Candidates:
     left, right : (n,)
         Indices of the marks in each image.
     points : (n, 3)
-        Triangulated points in the left camera's frame [m].
+        Triangulated points, in the left camera's frame unless another was given [m].
     covariances : (n, 3, 3)
         Covariances of the points [m2].
     misfit : (n,)
@@ -68,6 +68,7 @@ def candidates(
     marker_m: float | None = None,
     size_tolerance: float = 0.25,
     together: Mask | None = None,
+    X: Array | None = None,
 ) -> Candidates:
     """
     Return the pairs of marks whose rays meet within their covariances.
@@ -87,52 +88,39 @@ def candidates(
         Relative tolerance of the diameter in the image.
     together : (left marks, right marks), optional
         Which marks may show the same marker; by default all.
+    X : (4, 4), optional
+        Pose of the left camera in the frame of the points; by default that of the camera.
 
     """
     counts = len(left.pixels), len(right.pixels)
-    allowed = np.ones(counts, dtype=bool) if together is None else together.copy()
+    allowed = np.ones(counts, dtype=bool) if together is None else together
     if any(left.names) or any(right.names):
+        allowed = allowed.copy()
         for a, name in enumerate(left.names):
             allowed[a] &= np.array([name == other for other in right.names], dtype=bool)
-    i, j = np.nonzero(allowed)
-    found = triangulate(
-        cameras,
-        left.pixels[i],
-        right.pixels[j],
-        left.covariances[i],
-        right.covariances[j],
-        hopeless=_HOPELESS * EPIPOLAR_GATE,
+    lefts, rights, points, covariances, misfit = match_marks(
+        _arrays(left),
+        _arrays(right),
+        allowed,
+        *cameras.numbers,
+        (nearest_m, farthest_m),
+        (np.nan if marker_m is None else marker_m, size_tolerance),
+        (EPIPOLAR_GATE, _HOPELESS * EPIPOLAR_GATE),
+        np.eye(4) if X is None else X,
     )
-    with np.errstate(invalid='ignore'):
-        good = np.isfinite(found.points).all(axis=1) & (found.misfit < EPIPOLAR_GATE)
-        for side, marks, numbers in zip(SIDES, (left, right), (i, j)):
-            X_LC = cameras.pose(side)
-            depth = (found.points - X_LC[:3, 3]) @ X_LC[:3, 2]
-            good &= (depth > nearest_m) & (depth < farthest_m)
-            if marker_m is not None:
-                wanted = marker_width_px(cameras, side, found.points, marker_m)
-                seen = np.sqrt(4.0 / np.pi * marks.areas[numbers])
-                good &= np.abs(seen / wanted - 1.0) < size_tolerance
-    which = np.flatnonzero(good)
+    names = left.names
     return Candidates(
-        i[which],
-        j[which],
-        found.points[which],
-        found.covariances[which],
-        found.misfit[which],
-        tuple(left.names[a] for a in i[which]),
+        lefts, rights, points, covariances, misfit, tuple(names[a] for a in lefts.tolist())
     )
 
 
-def marker_width_px(cameras: StereoCameras, side: Side, points_L: Array, marker_m: float) -> Array:
-    """Return the widths (n,) [px] of balls at points (n, 3), from the pixels of their ends."""
-    X_LC = cameras.pose(side)
-    half = 0.5 * marker_m * np.stack([X_LC[:3, 0], -X_LC[:3, 0], X_LC[:3, 1], -X_LC[:3, 1]])
-    ends = cameras.project(side, (points_L[None] + half[:, None]).reshape(-1, 3))
-    ends = ends.reshape(4, len(points_L), 2)
-    across = np.linalg.norm(ends[0] - ends[1], axis=1)
-    up: Array = np.linalg.norm(ends[2] - ends[3], axis=1)
-    return np.sqrt(across * up)
+def _arrays(marks: Marks) -> tuple[Array, Array, Array]:
+    """Return the arrays of marks as compiled code takes them."""
+    return (
+        np.ascontiguousarray(marks.pixels),
+        np.ascontiguousarray(marks.covariances),
+        np.ascontiguousarray(marks.areas),
+    )
 
 
 def unambiguous(found: Candidates) -> Candidates:

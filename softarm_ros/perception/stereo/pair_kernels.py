@@ -9,14 +9,15 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
 from softarm_ros.geometry.linear_kernels import weighted_square
-from softarm_ros.perception.stereo.lens_kernels import project_point
-from softarm_ros.perception.stereo.window_kernels import direction_into
+from softarm_ros.perception.stereo.lens_kernels import directions_into, project_point
+from softarm_ros.perception.stereo.window_kernels import continue_ray, direction_into
 
 _STEP_M = 1e-6  # step of the central differences
 _CONVERGED_M = 1e-8  # length of a last step; the next would be far smaller
 _FLAT_M = 2e-3  # after a shorter step, the previous derivatives are still good enough
 _STEPS = 10
-_REGULAR = 1e14  # largest condition number of an invertible information matrix
+_REGULAR = 1e14  # largest condition number of an invertible matrix
+_APART = 1e-12  # square of the sine of the least angle between two rays
 
 
 @kernel
@@ -65,6 +66,90 @@ def _appear(
     y = ray[0] * X_LC[0, 1] + ray[1] * X_LC[1, 1] + ray[2] * X_LC[2, 1]
     z = ray[0] * X_LC[0, 2] + ray[1] * X_LC[1, 2] + ray[2] * X_LC[2, 2]
     project_point(x, y, z, matrix, lens, bent, pixel)
+
+
+@kernel
+def triangulate_pairs(
+    seen: Array,
+    weights: Array,
+    matrices: Array,
+    lenses: Array,
+    poses: Array,
+    window: Array,
+    hopeless: float,
+    points: Array,
+    covariances: Array,
+    misfits: Array,
+) -> None:
+    """
+    Triangulate pairs of pixels; parameters as for `refine_points`, but `points` is output only.
+
+    The search starts midway between both rays, and fails if they are parallel or meet behind a
+    camera.
+    """
+    count = seen.shape[0]
+    pixels = np.empty((count, 2))
+    starts, rays = np.empty((2, count, 3)), np.empty((2, count, 3))
+    for side in range(2):
+        pixels[:] = seen[:, 2 * side : 2 * side + 2]
+        rays_into(
+            pixels,
+            matrices[side],
+            lenses[side],
+            poses[side],
+            window,
+            starts[side],
+            rays[side],
+        )
+    for n in range(count):
+        _midway(starts[0, n], rays[0, n], starts[1, n], rays[1, n], points[n])
+    refine_points(
+        points, seen, weights, matrices, lenses, poses, window, hopeless, covariances, misfits
+    )
+
+
+@kernel
+def rays_into(
+    pixels: Array,
+    matrix: Array,
+    lens: Array,
+    X_LC: Array,
+    window: Array,
+    starts: Array,
+    rays: Array,
+) -> None:
+    """
+    Write the starts and unit vectors (n, 3) of the rays of pixels (n, 2), in the arm's medium.
+
+    The parameters are those of `project_through`.
+    """
+    directions_into(pixels, matrix, lens, rays)
+    for n in range(pixels.shape[0]):
+        x, y, z = rays[n, 0], rays[n, 1], rays[n, 2]
+        for k in range(3):
+            starts[n, k] = X_LC[k, 3]
+            rays[n, k] = X_LC[k, 0] * x + X_LC[k, 1] * y + X_LC[k, 2] * z
+        if window.shape[0] > 0:
+            continue_ray(starts[n], rays[n], window)
+
+
+@kernel
+def _midway(a: Array, u: Array, b: Array, v: Array, point: Array) -> None:
+    """Write the point midway between rays from a along u and from b along v; nan if none."""
+    cosine = along_u = along_v = 0.0
+    for k in range(3):
+        cosine += u[k] * v[k]
+        along_u += (b[k] - a[k]) * u[k]
+        along_v += (b[k] - a[k]) * v[k]
+    apart = 1.0 - cosine * cosine
+    point[0] = point[1] = point[2] = math.nan
+    if not apart > _APART:
+        return
+    s = (along_u - cosine * along_v) / apart
+    t = (cosine * along_u - along_v) / apart
+    if s > 0.0 and t > 0.0:
+        for k in range(3):
+            point[k] = 0.5 * (a[k] + s * u[k] + b[k] + t * v[k])
 
 
 @kernel
@@ -128,7 +213,7 @@ def refine_points(
                     for i in range(4):
                         slope[i, axis] = (after[i] - before[i]) / (2.0 * _STEP_M)
                 _normal(slope, weights[n], information)
-                if not _invert(information, inverse):
+                if not invert_symmetric(information, inverse):
                     points[n] = math.nan
                     break
             for k in range(3):
@@ -183,7 +268,7 @@ def _normal(slope: Array, weight: Array, information: Array) -> None:
 
 
 @kernel
-def _invert(matrix: Array, inverse: Array) -> bool:
+def invert_symmetric(matrix: Array, inverse: Array) -> bool:
     """Write the inverse of a symmetric matrix (3, 3); return whether it is well conditioned."""
     for i in range(3):
         for j in range(3):

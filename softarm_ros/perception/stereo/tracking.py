@@ -10,14 +10,15 @@ import numpy as np
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, pose
 from softarm_ros.geometry.sightings import BodySighting, PointSighting
-from softarm_ros.perception.stereo.camera import Mask
-from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
-from softarm_ros.perception.stereo.config import MarkedBody, StereoCamerasConfig
-from softarm_ros.perception.stereo.detection import Marks, Region, find_marks, load_code
+from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
+from softarm_ros.perception.stereo.config import StereoCamerasConfig
+from softarm_ros.perception.stereo.detection import Marks, find_marks, load_code
+from softarm_ros.perception.stereo.disk_kernels import assign_disks
 from softarm_ros.perception.stereo.disk_pose import disk_pose
 from softarm_ros.perception.stereo.images import Image
-from softarm_ros.perception.stereo.labelling import in_order, label, label_rigid
+from softarm_ros.perception.stereo.labelling import in_order, label
 from softarm_ros.perception.stereo.matching import Candidates, candidates, unambiguous
+from softarm_ros.perception.stereo.region_kernels import in_one_region, regions_around
 from softarm_ros.perception.stereo.triangulation import triangulate
 
 # Speed at which the gate of an unseen marker widens.
@@ -75,10 +76,23 @@ class Seen:
 
 @dataclass(frozen=True)
 class _Expected:
-    """Expected position (3,) of a marker, and its standard deviation `reach_m` [m]."""
+    """
+    Expected positions of markers.
 
-    position: Array
-    reach_m: float
+    Attributes
+    ----------
+    rows : dict
+        Row of each marker in the arrays, by name.
+    places : (n, 3)
+        Positions in the base frame [m].
+    reaches : (n,)
+        Their standard deviations [m].
+
+    """
+
+    rows: dict[str, int]
+    places: Array
+    reaches: Array
 
 
 class MarkerTracker:
@@ -106,12 +120,17 @@ class MarkerTracker:
         self.predict = predict
         self._config = config
         self._cameras = cameras
-        self._X_BL = inverse_pose(cameras.base_pose())
+        self._X_LB = cameras.base_pose()
+        self._X_BL = inverse_pose(self._X_LB)
         self._points = [point.name for point in config.points]
-        self._bodies: dict[str, MarkedBody] = {body.name: body for body in config.bodies}
+        self._bodies = {body.name: body.marker_names() for body in config.bodies}
         self._offsets = {
             body.name: np.array(body.markers, dtype=np.float64) for body in config.bodies
         }
+        self._of_bodies = [name for names in self._bodies.values() for name in names]
+        counts = [0, *map(len, self._bodies.values())]
+        self._starts = np.cumsum(np.array(counts, dtype=np.int64))
+        self._tolerances_m = np.array([_TURNED * _size(one) for one in self._offsets.values()])
         self._last: dict[str, tuple[int, Array, Array]] = {}  # stamp, position, velocity
         self._disks: dict[str, tuple[int, Array, Array]] = {}  # stamp, pose, velocity
         self._expected: tuple[int, Mapping[str, Array]] | None = None
@@ -126,18 +145,19 @@ class MarkerTracker:
     def see(self, stamp_ns: int, left: Image, right: Image) -> Seen:
         """Return the markers and bodies in two images of one exposure."""
         expected = self._where(stamp_ns)
-        wanted = len(self._points) + sum(map(len, self._offsets.values()))
+        wanted = len(self._points) + len(self._of_bodies)
         self._since_search += 1
-        search = len(expected) < wanted or (self._missing and self._since_search >= _SEARCH_EVERY)
+        search = len(expected.rows) < wanted or (
+            self._missing and self._since_search >= _SEARCH_EVERY
+        )
         regions = None
         if search:
             self._since_search = 0
         else:
-            boxes = [self._regions(side, expected) for side in SIDES]
-            regions = (boxes[0], boxes[1])
+            regions = self._regions(expected)
         looks = self._config.markers
-        lists = (None, None) if regions is None else tuple(map(_listed, regions))
-        marks = find_marks(left, looks, lists[0]), find_marks(right, looks, lists[1])
+        parts = (None, None) if regions is None else (regions[0], regions[1])
+        marks = find_marks(left, looks, parts[0]), find_marks(right, looks, parts[1])
         return replace(self._named(stamp_ns, marks, expected, regions), searched=search)
 
     def name(self, stamp_ns: int, marks: tuple[Marks, Marks]) -> Seen:
@@ -154,60 +174,62 @@ class MarkerTracker:
 
     # -- where markers are expected
 
-    def _where(self, stamp_ns: int) -> dict[str, _Expected]:
+    def _where(self, stamp_ns: int) -> _Expected:
         """Return the expected positions of markers; omit those without any information."""
-        found: dict[str, _Expected] = {}
+        names: list[str] = []
+        places: list[Array] = []
+        reaches: list[float] = []
         for name, (last_ns, position, velocity) in self._last.items():
             gone_s = 1e-9 * (stamp_ns - last_ns)
             if 0.0 < gone_s < _FORGOTTEN_S:
-                wide = self._config.expected_within_m + _DRIFT_M_S * gone_s
-                found[name] = _Expected(position + gone_s * velocity, wide)
+                names.append(name)
+                places.append((position + gone_s * velocity)[None])
+                reaches.append(self._config.expected_within_m + _DRIFT_M_S * gone_s)
         for name, (last_ns, X, velocity) in self._disks.items():
             gone_s = 1e-9 * (stamp_ns - last_ns)
             if 0.0 < gone_s < _DISK_FORGOTTEN_S:
-                places = self._offsets[name] @ X[:3, :3].T + X[:3, 3] + gone_s * velocity
-                wide = _TRACKED_M + _DRIFT_M_S * gone_s
-                for marker, place in zip(self._bodies[name].marker_names(), places):
-                    found[marker] = _Expected(place, wide)
-        for name, one in self._predicted(stamp_ns, found).items():
-            found.setdefault(name, one)
-        return found
+                names.extend(self._bodies[name])
+                places.append(self._offsets[name] @ X[:3, :3].T + X[:3, 3] + gone_s * velocity)
+                reaches.extend([_TRACKED_M + _DRIFT_M_S * gone_s] * len(self._bodies[name]))
+        if len(names) < len(self._points) + len(self._of_bodies):
+            predicted, wide = self._predicted(stamp_ns, set(names))
+            names.extend(predicted)
+            places.extend(
+                np.array(one, dtype=np.float64).reshape(1, 3) for one in predicted.values()
+            )
+            reaches.extend([wide] * len(predicted))
+        return _Expected(
+            {name: row for row, name in enumerate(names)},
+            np.concatenate(places) if places else np.empty((0, 3)),
+            np.array(reaches, dtype=np.float64),
+        )
 
-    def _predicted(self, stamp_ns: int, known: Mapping[str, object]) -> dict[str, _Expected]:
-        """Return the predictions of the markers that are not known otherwise."""
+    def _predicted(self, stamp_ns: int, known: set[str]) -> tuple[dict[str, Array], float]:
+        """Return predictions of markers not known otherwise, and their standard deviation [m]."""
         late_s, positions = 0.0, None
         if self._expected is not None:
             late_s = 1e-9 * abs(stamp_ns - self._expected[0])
             positions = self._expected[1] if late_s < _FORGOTTEN_S else None
-        wanted = [*self._points, *(m for b in self._bodies.values() for m in b.marker_names())]
-        wanted = [name for name in wanted if name not in known]
-        if positions is None and wanted and self.predict is not None:
+        wanted = [name for name in (*self._points, *self._of_bodies) if name not in known]
+        if positions is None and self.predict is not None:
             late_s, positions = 0.0, self.predict()
         if positions is None:
-            return {}
+            return {}, 0.0
         wide = self._config.expected_within_m + _DRIFT_M_S * late_s
-        return {
-            name: _Expected(np.asarray(positions[name], dtype=np.float64), wide)
-            for name in wanted
-            if name in positions
-        }
+        return {name: positions[name] for name in wanted if name in positions}, wide
 
-    def _regions(self, side: Side, expected: Mapping[str, _Expected]) -> Array:
-        """Return search regions (n, 4) in an image: from x, y, to x, y [px]; nan if invisible."""
-        X_LB = inverse_pose(self._X_BL)
-        places = np.array([one.position for one in expected.values()])
-        places = places @ X_LB[:3, :3].T + X_LB[:3, 3]
-        X_LC = self._cameras.pose(side)
-        depth = np.maximum((places - X_LC[:3, 3]) @ X_LC[:3, 2], 1e-3)
-        scale = self._cameras.camera(side).matrix[0, 0] / depth
-        if self._cameras.window is not None:  # objects behind it appear nearer
-            scale = scale * self._cameras.window.water / self._cameras.window.air
-        # Three standard deviations of the position, the marker's radius, and its rim.
-        reach = 3.0 * np.array([one.reach_m for one in expected.values()])
-        radius = 0.6 * (self._config.marker_diameter_m or _LARGEST_M)
-        half = (scale * (reach + radius) + _RIM_PX)[:, None]
-        middle = self._cameras.project(side, places)
-        return np.concatenate([np.floor(middle - half), np.ceil(middle + half) + 1.0], axis=1)
+    def _regions(self, expected: _Expected) -> Array:
+        """Return search regions (2, n, 4) of both images, as from `regions_around`."""
+        window = self._cameras.window
+        return regions_around(
+            expected.places @ self._X_LB[:3, :3].T + self._X_LB[:3, 3],
+            # Three standard deviations of the position, the marker's radius, and its rim.
+            3.0 * expected.reaches,
+            0.6 * (self._config.marker_diameter_m or _LARGEST_M),
+            _RIM_PX,
+            1.0 if window is None else window.water / window.air,
+            *self._cameras.numbers,
+        )
 
     # -- what marks are
 
@@ -215,16 +237,17 @@ class MarkerTracker:
         self,
         stamp_ns: int,
         marks: tuple[Marks, Marks],
-        expected: Mapping[str, _Expected],
-        regions: tuple[Array, Array] | None,
+        expected: _Expected,
+        regions: Array | None,
     ) -> Seen:
-        found = self._in_base(
-            candidates(
-                self._cameras,
-                *marks,
-                marker_m=self._config.marker_diameter_m,
-                together=None if regions is None else _together(marks, regions),
-            )
+        found = candidates(
+            self._cameras,
+            *marks,
+            marker_m=self._config.marker_diameter_m,
+            together=None
+            if regions is None
+            else in_one_region(marks[0].pixels, marks[1].pixels, regions),
+            X=self._X_BL,
         )
         which = self._which_points(found, expected)
         points = []
@@ -249,61 +272,29 @@ class MarkerTracker:
             self._strangers(found, taken, expected, {b.name for b in bodies} | set(which)),
         )
 
-    def _which_disks(
-        self, found: Candidates, expected: Mapping[str, _Expected]
-    ) -> dict[str, dict[int, int]]:
+    def _which_disks(self, found: Candidates, expected: _Expected) -> dict[str, dict[int, int]]:
         """
         Return the index of each marker's point, by disk; no point belongs to two disks.
 
         Disks may look alike, and a disk that was hidden for a moment may have moved far. If two
         disks claim the same points, the disk that is nearer to its expected position gets them.
         """
-        labels = {name: self._which_of_disk(name, found.points, expected) for name in self._bodies}
-        settled: dict[str, dict[int, int]] = {}
-        free = np.arange(len(found.left))
-        while labels:
-            away = {name: self._shift_m(name, of, found, expected) for name, of in labels.items()}
-            nearest = min(away, key=lambda name: away[name])
-            settled[nearest] = of_nearest = labels.pop(nearest)
-            taken = list(of_nearest.values())
-            free = np.setdiff1d(free, taken)
-            for name, of_other in labels.items():
-                if not set(taken).isdisjoint(of_other.values()):
-                    again = self._which_of_disk(name, found.points[free], expected)
-                    labels[name] = {marker: int(free[n]) for marker, n in again.items()}
-        return {name: settled[name] for name in self._bodies}
-
-    def _which_of_disk(
-        self, name: str, points: Array, expected: Mapping[str, _Expected]
-    ) -> dict[int, int]:
-        """Return the index in points (n, 3) of each marker of a disk; empty if not seen."""
-        names = self._bodies[name].marker_names()
-        if not set(names) <= expected.keys():
+        if not self._bodies:
             return {}
-        offsets = self._offsets[name]
-        size = float(np.linalg.norm(offsets - offsets.mean(axis=0), axis=1).max())
-        which = label_rigid(
-            points,
-            np.array([expected[marker].position for marker in names]),
-            3.0 * max(expected[marker].reach_m for marker in names),
-            _TURNED * size,
-        )
-        return which if len(which) >= 3 else {}
-
-    def _shift_m(
-        self,
-        name: str,
-        labels: Mapping[int, int],
-        found: Candidates,
-        expected: Mapping[str, _Expected],
-    ) -> float:
-        """Return the distance of a disk from its expected position [m]; inf if not seen."""
-        if not labels:
-            return np.inf
-        names = self._bodies[name].marker_names()
-        places = np.array([expected[names[marker]].position for marker in labels])
-        shift = (found.points[list(labels.values())] - places).mean(axis=0)
-        return float(np.linalg.norm(shift))
+        rows = [expected.rows.get(name, -1) for name in self._of_bodies]
+        labels = assign_disks(
+            found.points,
+            expected.places,
+            expected.reaches,
+            np.array(rows, dtype=np.int64),
+            self._starts,
+            self._tolerances_m,
+        ).tolist()
+        each = iter(labels)
+        return {
+            name: {marker: n for marker, n in zip(range(len(names)), each) if n >= 0}
+            for name, names in self._bodies.items()
+        }
 
     def _see_disk(
         self,
@@ -317,7 +308,7 @@ class MarkerTracker:
         points, bodies, doubted, taken = seen
         if not which:
             return
-        names = self._bodies[name].marker_names()
+        names = self._bodies[name]
         markers, numbers = list(which), list(which.values())
         fit = disk_pose(
             self._offsets[name][markers],
@@ -341,18 +332,18 @@ class MarkerTracker:
                 velocity = 0.5 * slow + 0.5 * (fit.pose[:3, 3] - before[:3, 3]) / gone_s
         self._disks[name] = (stamp_ns, pose(fit.pose[:3, :3], fit.pose[:3, 3]), velocity)
 
-    def _which_points(
-        self, found: Candidates, expected: Mapping[str, _Expected]
-    ) -> dict[str, int]:
+    def _which_points(self, found: Candidates, expected: _Expected) -> dict[str, int]:
+        if not self._points:
+            return {}
         if self._config.markers.kind == 'aruco':
             clear = unambiguous(found)
             return {n: found.names.index(n) for n in clear.names if n in self._points}
-        known = {name: expected[name] for name in self._points if name in expected}
+        known = {name: expected.rows[name] for name in self._points if name in expected.rows}
         if known:
             return label(
                 found,
-                {name: one.position for name, one in known.items()},
-                {name: one.reach_m**2 * np.eye(3) for name, one in known.items()},
+                {name: expected.places[n] for name, n in known.items()},
+                {name: expected.reaches[n] ** 2 * np.eye(3) for name, n in known.items()},
             )
         if self._bodies:
             return {}
@@ -366,30 +357,29 @@ class MarkerTracker:
 
     @staticmethod
     def _strangers(
-        found: Candidates,
-        taken: set[int],
-        expected: Mapping[str, _Expected],
-        seen: set[str],
+        found: Candidates, taken: set[int], expected: _Expected, seen: set[str]
     ) -> Array:
         """
         Return points near the visible parts of the arm whose marks belong to no marker.
 
         Points near an unidentified disk are not included: they may be its own markers.
         """
-        places = [
-            one.position for name, one in expected.items() if name.rpartition(':')[0] in seen
-        ]
-        places += [one.position for name, one in expected.items() if name in seen]
-        lefts = {int(found.left[n]) for n in taken}
-        rights = {int(found.right[n]) for n in taken}
+        lefts, rights = found.left.tolist(), found.right.tolist()
+        of_taken = {lefts[n] for n in taken}, {rights[n] for n in taken}
         left_over = [
             n
-            for n in range(len(found.left))
-            if int(found.left[n]) not in lefts and int(found.right[n]) not in rights
+            for n in range(len(lefts))
+            if lefts[n] not in of_taken[0] and rights[n] not in of_taken[1]
         ]
-        if not places or not left_over:
+        near_by = [
+            row
+            for name, row in expected.rows.items()
+            if name in seen or name.rpartition(':')[0] in seen
+        ]
+        if not near_by or not left_over:
             return np.empty((0, 3))
-        away = np.linalg.norm(found.points[left_over][:, None] - np.array(places)[None], axis=2)
+        places = expected.places[near_by]
+        away = np.linalg.norm(found.points[left_over][:, None] - places[None], axis=2)
         near: Array = found.points[left_over][(away < _SUSPICIOUS_M).any(axis=1)]
         return near
 
@@ -402,38 +392,24 @@ class MarkerTracker:
                 velocity = 0.5 * slow + 0.5 * (position - before) / gone_s
         self._last[name] = (stamp_ns, position, velocity)
 
-    def _in_base(self, found: Candidates) -> Candidates:
-        R = self._X_BL[:3, :3]
-        return replace(
-            found,
-            points=found.points @ R.T + self._X_BL[:3, 3],
-            covariances=R @ found.covariances @ R.T,
-        )
 
-
-def _listed(regions: Array) -> list[Region]:
-    """Return the finite regions (n, 4) as whole pixels."""
-    somewhere = regions[np.isfinite(regions).all(axis=1)].astype(int)
-    return [(int(a), int(b), int(c), int(d)) for a, b, c, d in somewhere]
-
-
-def _together(marks: tuple[Marks, Marks], regions: tuple[Array, Array]) -> Mask:
-    """Return which marks (left, right) lie in the regions of the same marker in both images."""
-    inside = []
-    for each, boxes in zip(marks, regions):
-        x, y = each.pixels[:, 0, None], each.pixels[:, 1, None]
-        with np.errstate(invalid='ignore'):
-            inside.append(
-                (x >= boxes[:, 0]) & (y >= boxes[:, 1]) & (x < boxes[:, 2]) & (y < boxes[:, 3])
-            )
-    both: Mask = np.asarray((inside[0][:, None] & inside[1][None]).any(axis=2), dtype=bool)
-    return both
+def _size(offsets: Array) -> float:
+    """Return the largest distance of markers (n, 3) from their middle [m]."""
+    return float(np.linalg.norm(offsets - offsets.mean(axis=0), axis=1).max())
 
 
 def _load_code(cameras: StereoCameras) -> None:
     """Load compiled code now, not at the first exposure."""
     load_code()
     corners = np.array([[0.0, 0.0, 1.0], [0.1, 0.0, 1.0], [0.0, 0.1, 1.0]])
-    triangulate(cameras, *(cameras.project(side, corners) for side in SIDES))
-    label_rigid(corners, corners, 0.1, 0.1)
+    reaches, numbers = np.full(3, 0.1), np.arange(3)
+    regions = regions_around(corners, reaches, 0.01, _RIM_PX, 1.0, *cameras.numbers)
+    pixels = [cameras.project(side, corners) for side in SIDES]
+    triangulate(cameras, *pixels)
+    in_one_region(pixels[0], pixels[1], regions)
+    left, right = (
+        Marks(each, np.tile(np.eye(2), (3, 1, 1)), np.ones(3), ('',) * 3) for each in pixels
+    )
+    candidates(cameras, left, right, X=inverse_pose(cameras.base_pose()))
+    assign_disks(corners, corners, reaches, numbers, np.array([0, 3]), reaches[:1])
     disk_pose(corners, corners, np.tile(np.eye(3), (3, 1, 1)), 0.0)

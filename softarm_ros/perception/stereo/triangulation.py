@@ -8,9 +8,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.perception.stereo.camera import Mask
 from softarm_ros.perception.stereo.cameras import StereoCameras
-from softarm_ros.perception.stereo.pair_kernels import refine_points
+from softarm_ros.perception.stereo.pair_kernels import triangulate_pairs
 
 
 @dataclass(frozen=True)
@@ -35,24 +34,6 @@ class Triangulated:
     points: Array
     covariances: Array
     misfit: Array
-
-
-def nearest_to_rays(left: tuple[Array, Array], right: tuple[Array, Array]) -> tuple[Array, Mask]:
-    """
-    Return the points (n, 3) midway between rays (starts, unit vectors), and which lie ahead (n,).
-
-    The points of parallel rays are nan.
-    """
-    (a, u), (b, v) = left, right
-    across = b - a
-    cosine = np.einsum('ni,ni->n', u, v)
-    along_u, along_v = np.einsum('ni,ni->n', across, u), np.einsum('ni,ni->n', across, v)
-    with np.errstate(all='ignore'):
-        apart = 1.0 - cosine * cosine
-        apart = np.where(apart > 1e-12, apart, np.nan)
-        s = (along_u - cosine * along_v) / apart
-        t = (cosine * along_u - along_v) / apart
-        return 0.5 * (a + s[:, None] * u + b + t[:, None] * v), (s > 0.0) & (t > 0.0)
 
 
 def triangulate(
@@ -87,10 +68,6 @@ def triangulate(
     for place, given in ((0, left_covariances), (2, right_covariances)):
         each = np.eye(2) if given is None else np.linalg.inv(np.asarray(given).reshape(-1, 2, 2))
         weight[:, place : place + 2, place : place + 2] = each
-    points, ahead = nearest_to_rays(
-        cameras.rays('left', pixels[0]), cameras.rays('right', pixels[1])
-    )
-    points[~ahead] = np.nan
-    covariances, misfit = np.empty((count, 3, 3)), np.empty(count)
-    refine_points(points, seen, weight, *cameras.numbers, hopeless, covariances, misfit)
+    points, covariances, misfit = np.empty((count, 3)), np.empty((count, 3, 3)), np.empty(count)
+    triangulate_pairs(seen, weight, *cameras.numbers, hopeless, points, covariances, misfit)
     return Triangulated(points, covariances, misfit)

@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.perception.stereo.camera import CameraError
-from softarm_ros.perception.stereo.window_kernels import directions_into
+from softarm_ros.perception.stereo.window_kernels import continue_rays, directions_into
 
 
 @dataclass(frozen=True)
@@ -81,15 +81,11 @@ class FlatWindow:
             does not reach the window or is totally reflected.
 
         """
-        start = np.asarray(origin, dtype=np.float64)
-        rays = np.asarray(directions, dtype=np.float64).reshape(-1, 3)
-        gap = self.distance_m - float(self.normal @ start)
-        with np.errstate(all='ignore'):
-            towards = rays @ self.normal
-            dry = start + rays * (gap / np.where(towards > 0.0, towards, np.nan))[:, None]
-            in_glass = self._refracted(rays, self.air / self.glass)
-            wet = dry + in_glass * (self.thickness_m / (in_glass @ self.normal))[:, None]
-            return wet, self._refracted(in_glass, self.glass / self.water)
+        rays = np.array(directions, dtype=np.float64, order='C').reshape(-1, 3)
+        starts = np.empty_like(rays)
+        starts[:] = origin
+        continue_rays(starts, rays, self.numbers)
+        return starts, rays
 
     def directions_to(self, origin: ArrayLike, points: ArrayLike) -> Array:
         """
@@ -107,10 +103,3 @@ class FlatWindow:
         """All parameters (8,), for compiled code."""
         sizes = self.distance_m, self.thickness_m, self.air, self.glass, self.water
         return np.array([*self.normal, *sizes])
-
-    def _refracted(self, rays: Array, ratio: float) -> Array:
-        """Refract unit vectors at a face with a ratio of the indices before and behind it."""
-        cosine = rays @ self.normal
-        behind = 1.0 - ratio * ratio * (1.0 - cosine * cosine)
-        bent = np.sqrt(np.where(behind > 0.0, behind, np.nan)) - ratio * cosine
-        return ratio * rays + bent[:, None] * self.normal

@@ -1,4 +1,9 @@
-"""Compiled refraction at a flat window: the ray in air towards a point in water."""
+"""
+Compiled refraction at a flat window.
+
+Two independent computations: the ray in air towards a point in water, and the ray in water that
+continues one in air.
+"""
 
 from __future__ import annotations
 
@@ -70,3 +75,49 @@ def directions_into(points: Array, origin: Array, window: Array, rays: Array) ->
     """Write the directions (n, 3) to points (n, 3); parameters as for `direction_into`."""
     for n in range(points.shape[0]):
         direction_into(points[n], origin, window, rays[n])
+
+
+@kernel
+def continue_ray(start: Array, ray: Array, window: Array) -> None:
+    """
+    Trace a ray from a point in air through the window; replace it by its part in water.
+
+    The results are nan if the ray does not reach the window or is totally reflected.
+
+    Parameters
+    ----------
+    start, ray : (3,)
+        Start [m] in front of the dry face, and unit vector; overwritten with the point where the
+        ray leaves the wet face, and its unit vector in water.
+    window : (8,)
+        As for `direction_into`.
+
+    """
+    nx, ny, nz = window[0], window[1], window[2]
+    towards = ray[0] * nx + ray[1] * ny + ray[2] * nz
+    gap = window[3] - (nx * start[0] + ny * start[1] + nz * start[2])
+    along = gap / towards if towards > 0.0 else math.nan
+    for k in range(3):
+        start[k] += ray[k] * along
+    _refract(ray, window, window[5] / window[6])
+    along = window[4] / (ray[0] * nx + ray[1] * ny + ray[2] * nz)
+    for k in range(3):
+        start[k] += ray[k] * along
+    _refract(ray, window, window[6] / window[7])
+
+
+@kernel
+def continue_rays(starts: Array, rays: Array, window: Array) -> None:
+    """Trace rays (n, 3) through the window; parameters as for `continue_ray`."""
+    for n in range(starts.shape[0]):
+        continue_ray(starts[n], rays[n], window)
+
+
+@kernel
+def _refract(ray: Array, window: Array, ratio: float) -> None:
+    """Refract a unit vector at a face with a ratio of the indices before and behind it."""
+    cosine = ray[0] * window[0] + ray[1] * window[1] + ray[2] * window[2]
+    behind = 1.0 - ratio * ratio * (1.0 - cosine * cosine)
+    bent = (math.sqrt(behind) if behind > 0.0 else math.nan) - ratio * cosine
+    for k in range(3):
+        ray[k] = ratio * ray[k] + bent * window[k]

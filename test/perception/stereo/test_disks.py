@@ -11,10 +11,12 @@ from pydantic import ValidationError
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.perception.stereo.cameras import SIDES
-from softarm_ros.perception.stereo.detection import MarkerLooks, Marks, find_marks, joined
+from softarm_ros.perception.stereo.detection import MarkerLooks, Marks, find_marks
+from softarm_ros.perception.stereo.disk_kernels import assign_disks, rigid_labels
 from softarm_ros.perception.stereo.disk_pose import disk_pose
-from softarm_ros.perception.stereo.labelling import label_rigid
 from softarm_ros.perception.stereo.picture import marked
+from softarm_ros.perception.stereo.region_kernels import in_one_region, joined_regions
+from softarm_ros.perception.stereo.rigid_fit import rigid_fit
 from softarm_ros.perception.stereo.tracking import MarkerTracker
 from softarm_ros.perception.stereo.video_devices import VideoDevice, list_video_devices
 
@@ -27,13 +29,46 @@ def test_markers_of_a_displaced_disk_are_labelled_as_a_rigid_group():
     turned = exp_so3(np.array([0.05, 0.0, -0.05]))
     expected = (PLACES - X[:3, 3]) @ turned.T + X[:3, 3] + (0.02, -0.01, 0.015)
     shuffled = np.concatenate([PLACES[[2, 0, 3]], [[0.13, -0.2, 0.52]]])  # one hidden, one foreign
-    assert label_rigid(shuffled, expected, 0.04, 0.008) == {0: 1, 2: 0, 3: 2}
-    assert label_rigid(shuffled, expected, 0.01, 0.008) == {}
+    assert rigid_labels(shuffled, expected, 0.04, 0.008).tolist() == [1, -1, 0, 2]
+    assert rigid_labels(shuffled, expected, 0.01, 0.008).tolist() == [-1] * 4
 
 
 def test_two_points_of_a_regular_row_are_not_labelled():
     row = np.array([[0.02 * k, 0.0, 0.0] for k in range(4)])
-    assert label_rigid(row[:2] + 0.01, row, 0.05, 0.004) == {}
+    assert rigid_labels(row[:2] + 0.01, row, 0.05, 0.004).tolist() == [-1] * 4
+
+
+def test_points_claimed_by_two_like_disks_go_to_the_nearer_one():
+    above, below = np.array([0.0, 0.0, 0.02]), np.array([0.0, 0.0, 0.004])
+    places = np.concatenate([PLACES + above, PLACES - below])  # where both are expected
+    reaches, rows, starts = np.full(8, 0.01), np.arange(8), np.array([0, 4, 8])
+    tolerances = np.full(2, 0.004)
+    found = assign_disks(PLACES, places, reaches, rows, starts, tolerances)
+    assert found.tolist() == [-1, -1, -1, -1, 0, 1, 2, 3]
+    # One marker of the first disk is hidden: it claims the points of the second, too.
+    both = np.concatenate([PLACES, PLACES[1:] + above])
+    found = assign_disks(both, places, reaches, rows, starts, tolerances)
+    assert found.tolist() == [-1, 4, 5, 6, 0, 1, 2, 3]
+    rows[2] = -1  # it is not known where one of the first disk's markers should be
+    found = assign_disks(both, places, reaches, rows, starts, tolerances)
+    assert found.tolist() == [-1, -1, -1, -1, 0, 1, 2, 3]
+
+
+@pytest.mark.parametrize('flat', [False, True])
+def test_equal_covariances_give_the_pose_of_the_unweighted_fit(flat):
+    rng = np.random.default_rng(3)
+    known = KNOWN * (1.0, 1.0, 0.0 if flat else 1.0)
+    for _ in range(20):
+        turn = pose(exp_so3(rng.normal(0.0, 2.0, 3)), rng.normal(0.0, 0.3, 3))
+        seen = known @ turn[:3, :3].T + turn[:3, 3] + rng.normal(0.0, 1e-4, (4, 3))
+        fit = disk_pose(known, seen, np.tile(1e-7 * np.eye(3), (4, 1, 1)), 1e-4)
+        np.testing.assert_allclose(fit.pose, rigid_fit(known, seen)[0], atol=1e-12)
+
+
+def test_markers_on_a_line_give_no_pose():
+    line = np.array([[0.01 * k, 0.0, 0.0] for k in range(3)])
+    seen = line @ X[:3, :3].T + X[:3, 3]
+    assert disk_pose(line, seen, np.tile(1e-8 * np.eye(3), (3, 1, 1)), 1e-4) is None
 
 
 def test_covariance_of_a_disk_pose_matches_its_scatter():
@@ -84,9 +119,23 @@ def test_search_in_regions_finds_the_marks_of_the_whole_image():
     np.testing.assert_array_equal(parts.pixels[order], whole.pixels)
     np.testing.assert_array_equal(parts.covariances[order], whole.covariances)
     assert find_marks(image, MarkerLooks(), []).pixels.shape == (0, 2)
-    assert joined([(0, 0, 5, 5), (4, 4, 9, 9), (20, 0, 90, 3)], (30, 30)) == [
-        (20, 0, 30, 3),
-        (0, 0, 9, 9),
+
+
+def test_overlapping_regions_are_joined_and_cut_at_the_edge_of_the_image():
+    regions = np.array(
+        [[0, 0, 5, 5], [4, 4, 9, 9], [20, 0, 90, 3], [1, 1, np.nan, 3], [-9, 0, 0, 9]], dtype=float
+    )
+    assert joined_regions(regions, 30, 30).tolist() == [[20, 0, 30, 3], [0, 0, 9, 9]]
+
+
+def test_marks_are_paired_only_within_the_regions_of_one_marker():
+    regions = np.array([[[0, 0, 9, 9], [5, 5, 20, 20]], [[40, 0, 50, 9], [60, 5, 70, 20]]], float)
+    left = np.array([[1.0, 1.0], [6.0, 6.0], [30.0, 30.0]])
+    right = np.array([[45.0, 3.0], [65.0, 9.0], [50.0, 3.0]])
+    assert in_one_region(left, right, regions).tolist() == [
+        [True, False, False],
+        [True, True, False],
+        [False, False, False],
     ]
 
 

@@ -56,6 +56,23 @@ def test_marker_centre_is_not_biased_by_the_edge_of_the_arm():
         assert np.abs(marks.pixels - (at, 30.2)).max() < 0.04
 
 
+def test_marker_wider_than_the_table_of_directions_is_measured_as_well():
+    centre = (70.3, 65.8)
+    marks = find_marks(disc(centre, 45.0, size=(140, 130)), MarkerLooks(largest_px=9000.0))
+    assert np.abs(marks.pixels - centre).max() < 0.02
+
+
+def test_read_only_and_strided_images_are_searched():
+    image = disc((40.2, 30.4), 6.0)
+    wide = np.repeat(image[..., None], 2, axis=2)
+    locked = image.copy()
+    locked.setflags(write=False)
+    for same in (locked, wide[..., 0]):
+        np.testing.assert_array_equal(
+            find_marks(same, MarkerLooks()).pixels, find_marks(image, MarkerLooks()).pixels
+        )
+
+
 def test_covariance_of_a_marker_centre_matches_its_scatter():
     looks = MarkerLooks(noise_px=1e-6)
     centre, found, claimed = np.array([33.3, 28.6]), [], []
