@@ -145,7 +145,8 @@ def find_marks(
 
 def _plain(image: Image) -> Image:
     """Return an image as compiled code takes it: contiguous and writable."""
-    return np.require(image, requirements=['C', 'W'])
+    flags = image.flags
+    return image if flags.c_contiguous and flags.writeable else image.copy(order='C')
 
 
 def _strength(image: Image, looks: MarkerLooks) -> Image:

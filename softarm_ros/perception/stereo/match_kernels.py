@@ -9,7 +9,12 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.perception.stereo.pair_kernels import project_through, triangulate_pairs
+from softarm_ros.perception.stereo.pair_kernels import (
+    midway,
+    project_through,
+    rays_into,
+    refine_points,
+)
 
 
 @kernel
@@ -54,6 +59,12 @@ def match_marks(
             count += together[a, b]
     lefts, rights = np.empty(count, dtype=np.int64), np.empty(count, dtype=np.int64)
     seen, weights = np.empty((count, 4)), np.zeros((count, 4, 4))
+    points, covariances = np.empty((count, 3)), np.empty((count, 3, 3))
+    misfits = np.empty(count)
+    of_left = np.empty((2, together.shape[0], 3))
+    of_right = np.empty((2, together.shape[1], 3))
+    rays_into(left[0], matrices[0], lenses[0], poses[0], window, of_left[0], of_left[1])
+    rays_into(right[0], matrices[1], lenses[1], poses[1], window, of_right[0], of_right[1])
     n = 0
     for a in range(together.shape[0]):
         for b in range(together.shape[1]):
@@ -62,10 +73,10 @@ def match_marks(
                 seen[n, :2], seen[n, 2:] = left[0][a], right[0][b]
                 _invert_small(left[1][a], weights[n, :2, :2])
                 _invert_small(right[1][b], weights[n, 2:, 2:])
+                midway(of_left[0, a], of_left[1, a], of_right[0, b], of_right[1, b], points[n])
                 n += 1
-    points, covariances = np.empty((count, 3)), np.empty((count, 3, 3))
-    misfits = np.empty(count)
-    triangulate_pairs(
+    refine_points(
+        points,
         seen,
         weights,
         matrices,
@@ -73,7 +84,6 @@ def match_marks(
         poses,
         window,
         gates[1],
-        points,
         covariances,
         misfits,
     )

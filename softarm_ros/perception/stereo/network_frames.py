@@ -6,12 +6,13 @@ import contextlib
 import re
 import socket
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from http.client import HTTPConnection, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.perception.stereo.camera import CameraError
@@ -85,27 +86,39 @@ class MjpegFrames(ThreadedFrames):
 
 def _part_header(answer: HTTPResponse, before: str) -> dict[str, str]:
     """Return the header of the next part, with names in lower case; `before` was unreadable."""
+    # Usually, the whole header has arrived: one reading instead of one for each line.
+    arrived = answer.peek(_LONGEST_LINE)
+    blank = len(arrived) - len(arrived.lstrip(b'\r\n'))
+    end = arrived.find(b'\n\r\n', blank)
+    if end > 0 and arrived.find(b'\n\n', blank, end) < 0:
+        found = dict(_fields(answer.read(end + 3).split(b'\n')))
+        if found:
+            return found
     header: dict[str, str] = {}
     while True:
         line = answer.readline(_LONGEST_LINE)
         if not line:
             raise CameraError('the stream ended' + (f' after {before}' if before else ''))
-        text = line.strip().decode('latin-1')
-        if not text:
-            if header:
-                return header
-            continue
-        name, colon, value = text.partition(':')
+        if line.strip():
+            header.update(_fields([line]))
+        elif header:
+            return header
+
+
+def _fields(lines: Iterable[bytes]) -> Iterator[tuple[str, str]]:
+    """Return names, in lower case, and values of the lines of a header that have both."""
+    for line in lines:
+        name, colon, value = line.decode('latin-1').partition(':')
         if colon:
-            header[name.strip().lower()] = value.strip()
+            yield name.strip().lower(), value.strip()
 
 
-def _part_body(answer: HTTPResponse, header: dict[str, str]) -> bytearray:
+def _part_body(answer: HTTPResponse, header: dict[str, str]) -> NDArray[np.uint8]:
     length = header.get('content-length', '')
     if not length.isdigit() or not 0 < int(length) <= _LARGEST_IMAGE:
         raise CameraError(f'part with Content-Length {length!r}: expected 1 to {_LARGEST_IMAGE}')
-    data = bytearray(int(length))
-    left = memoryview(data)
+    data = np.empty(int(length), dtype=np.uint8)
+    left = data.data
     while left:
         count = answer.readinto(left)
         if not count:
@@ -114,17 +127,17 @@ def _part_body(answer: HTTPResponse, header: dict[str, str]) -> bytearray:
     return data
 
 
-def _decoded(data: bytearray, colour: bool) -> Image | None:
+def _decoded(data: NDArray[np.uint8], colour: bool) -> Image | None:
     """Return the decoded image; None if the data are damaged."""
-    grey = None if colour else _PGM.match(data)
+    grey = None if colour else _PGM.match(data.data)
     if grey is not None:  # uncompressed: no copy
         width, height = int(grey[1]), int(grey[2])
         if len(data) - grey.end() < width * height:
             return None
-        return np.frombuffer(data, np.uint8, width * height, grey.end()).reshape(height, width)
+        return data[grey.end() : grey.end() + width * height].reshape(height, width)
     cv2 = opencv()
     mode = cv2.IMREAD_COLOR if colour else cv2.IMREAD_GRAYSCALE
-    return decoded(np.frombuffer(data, np.uint8), mode)
+    return decoded(data, mode)
 
 
 def _stamp_ns(header: dict[str, str]) -> int:

@@ -102,7 +102,7 @@ def triangulate_pairs(
             rays[side],
         )
     for n in range(count):
-        _midway(starts[0, n], rays[0, n], starts[1, n], rays[1, n], points[n])
+        midway(starts[0, n], rays[0, n], starts[1, n], rays[1, n], points[n])
     refine_points(
         points, seen, weights, matrices, lenses, poses, window, hopeless, covariances, misfits
     )
@@ -134,7 +134,7 @@ def rays_into(
 
 
 @kernel
-def _midway(a: Array, u: Array, b: Array, v: Array, point: Array) -> None:
+def midway(a: Array, u: Array, b: Array, v: Array, point: Array) -> None:
     """Write the point midway between rays from a along u and from b along v; nan if none."""
     cosine = along_u = along_v = 0.0
     for k in range(3):

@@ -522,6 +522,24 @@ def test_mjpeg_source_reads_compressed_and_raw_images(suffix, off):
 
 
 @pytest.mark.parametrize(
+    'head',
+    [
+        b'\r\n\r\n--b\r\nContent-Length: 20\r\nX-Timestamp: 1700000000.5\r\n\r\n',
+        b'--b\nContent-Length: 20\nX-Timestamp: 1700000000.5\n\n',
+        b'--b\nContent-Length: 20\nX-Timestamp: 1700000000.5\r\n\r\n',
+        b'--b\r\n\r\ncontent-length:20\r\nx-timestamp:1700000000.5\r\nother\r\n\r\n',
+        b'--b\r\nContent-Length: 20\r\nX-Timestamp: 1700000000.5\r\n'
+        + b'X-Long: %s\r\n\r\n' % (b'12 ' * 4000),
+    ],
+)
+def test_header_of_a_part_ends_at_its_first_blank_line(head):
+    pixels = b'\r\n\r\n\n\n\r\n'  # an image may contain what ends a header
+    found = frame_of_stream(head + b'P5 3 3 255\n' + pixels + b'x')
+    assert found.stamp_ns == 1_700_000_000_500_000_000
+    assert found.image.tobytes() == pixels + b'x'
+
+
+@pytest.mark.parametrize(
     ('status', 'kind', 'body', 'says'),
     [
         (404, 'text/html', b'no', 'answered 404'),
