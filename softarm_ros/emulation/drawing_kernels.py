@@ -9,10 +9,113 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.perception.stereo.pair_kernels import project_through
 
 
 @kernel
-def cover_ellipse(image: NDArray[np.float32], outline: Array, grey: float) -> None:
+def paint_arm(
+    line: Array,
+    balls: Array,
+    away: Array,
+    boxes: Array,
+    matrix: Array,
+    lens: Array,
+    X_LC: Array,
+    window: Array,
+    size: tuple[int, int],
+    radii_m: tuple[float, float],
+    greys: tuple[float, float, float],
+    outline: int,
+    rim_px: int,
+) -> tuple[NDArray[np.float32], int, int]:
+    """
+    Return the part of an image that shows an arm (rows, columns), and its first column and row.
+
+    The part is empty if the image does not show the arm.
+
+    Parameters
+    ----------
+    line, balls, boxes : (n, 3), (m, 3), (b, 4, 3)
+        Centreline, centres of the balls, and corners of rectangles before the arm, in the left
+        camera's frame [m].
+    away : (m, 3)
+        As for `ball_outlines`.
+    matrix, lens, X_LC, window
+        As for `project_through`.
+    size : (int, int)
+        Width and height of the image.
+    radii_m : (float, float)
+        Radii of the tube and of the balls.
+    greys : (float, float, float)
+        Grey levels of the background, the tube and the boxes, and the balls.
+    outline : int
+        Number of points on the outline of a ball.
+    rim_px : int
+        Width of the background around the arm.
+
+    """
+    n, m, b = line.shape[0], balls.shape[0], boxes.shape[0]
+    eye = X_LC[:3, 3].copy()
+    first_box = 2 * n + m * outline
+    points = np.empty((first_box + 4 * b, 3))
+    tube_edges(line, eye, radii_m[0], points[: 2 * n])
+    ball_outlines(balls, away, radii_m[1], points[2 * n : first_box].reshape((m, outline, 3)))
+    points[first_box:] = boxes.reshape((4 * b, 3))
+    pixels = np.empty((points.shape[0], 2))
+    project_through(points, matrix, lens, X_LC, window, pixels)
+    ends = limits(pixels)
+    left = top = right = bottom = 0
+    if math.isfinite(ends[0]):
+        left, top = max(math.floor(ends[0]) - rim_px, 0), max(math.floor(ends[1]) - rim_px, 0)
+        right = min(math.ceil(ends[2]) + rim_px + 1, size[0])
+        bottom = min(math.ceil(ends[3]) + rim_px + 1, size[1])
+    image = np.full((max(bottom - top, 0), max(right - left, 0)), np.float32(greys[0]))
+    if image.size == 0:
+        return image, left, top
+    for k in range(pixels.shape[0]):
+        pixels[k, 0] -= left
+        pixels[k, 1] -= top
+    flats, depths = np.empty((n - 1 + b, 4, 2)), np.empty(n - 1 + b + m)
+    for k in range(n - 1):
+        flats[k, 0], flats[k, 1] = pixels[k], pixels[n + k]
+        flats[k, 2], flats[k, 3] = pixels[k + 1], pixels[n + k + 1]
+        depths[k] = _depth(0.5 * (line[k + 1] + line[k]), X_LC)
+    for k in range(b):
+        flats[n - 1 + k] = pixels[first_box + 4 * k : first_box + 4 * k + 4]
+        middle = 0.25 * (boxes[k, 0] + boxes[k, 1] + boxes[k, 2] + boxes[k, 3])
+        depths[n - 1 + k] = _depth(middle, X_LC)
+    for k in range(m):
+        depths[n - 1 + b + k] = _depth(balls[k], X_LC)
+    order = np.argsort(-depths)  # the farthest first
+    paint(
+        image,
+        order,
+        flats,
+        greys[1],
+        pixels[2 * n : first_box].reshape((m, outline, 2)),
+        greys[2],
+    )
+    return image, left, top
+
+
+@kernel
+def _depth(point: Array, X_LC: Array) -> float:
+    """Return the distance of a point (3,) along a camera's view, from the left one's centre."""
+    return point[0] * X_LC[0, 2] + point[1] * X_LC[1, 2] + point[2] * X_LC[2, 2]
+
+
+@kernel
+def unit_circle(count: int) -> Array:
+    """Return the cosine and sine (n, 2) of evenly spaced directions."""
+    turns = np.empty((count, 2))
+    for k in range(count):
+        turn = 2.0 * math.pi * k / count
+        turns[k, 0], turns[k, 1] = math.cos(turn), math.sin(turn)
+    return turns
+
+
+@kernel
+def cover_ellipse(image: NDArray[np.float32], outline: Array, turns: Array, grey: float) -> None:
     """
     Draw an ellipse with partial coverage of edge pixels; clip it to the image.
 
@@ -22,6 +125,8 @@ def cover_ellipse(image: NDArray[np.float32], outline: Array, grey: float) -> No
         Modified in place.
     outline : (n, 2)
         Evenly spaced points on the ellipse [px].
+    turns : (n, 2)
+        As from `unit_circle`.
     grey : float
         Grey level of the ellipse.
 
@@ -35,22 +140,30 @@ def cover_ellipse(image: NDArray[np.float32], outline: Array, grey: float) -> No
     a = b = c = d = 0.0
     reach_x = reach_y = 0.0
     for k in range(count):
-        turn = 2.0 * math.pi * k / count
         x, y = outline[k, 0] - cx, outline[k, 1] - cy
-        a += 2.0 * x * math.cos(turn) / count
-        b += 2.0 * x * math.sin(turn) / count
-        c += 2.0 * y * math.cos(turn) / count
-        d += 2.0 * y * math.sin(turn) / count
+        a += 2.0 * x * turns[k, 0] / count
+        b += 2.0 * x * turns[k, 1] / count
+        c += 2.0 * y * turns[k, 0] / count
+        d += 2.0 * y * turns[k, 1] / count
         reach_x, reach_y = max(reach_x, abs(x)), max(reach_y, abs(y))
     size = a * d - b * c
     if size == 0.0:
         return
     ia, ib, ic, id_ = d / size, -b / size, -c / size, a / size
+    # Beyond these radii, a pixel is certainly covered whole or not at all.
+    edge = 0.500001 * math.sqrt(ia * ia + ib * ib + ic * ic + id_ * id_)
+    inner, outer = max(1.0 - edge, 0.0) ** 2, (1.0 + edge) ** 2
     height, width = image.shape
     for y in range(max(int(cy - reach_y - 1.5), 0), min(int(cy + reach_y + 3.5), height)):
         for x in range(max(int(cx - reach_x - 1.5), 0), min(int(cx + reach_x + 3.5), width)):
             u = ia * (x - cx) + ib * (y - cy)
             v = ic * (x - cx) + id_ * (y - cy)
+            square = u * u + v * v
+            if square > outer:
+                continue
+            if square < inner:
+                image[y, x] += grey - image[y, x]
+                continue
             r = max(math.hypot(u, v), 1e-9)
             # Distance to the outline [px], to first order: (r - 1) by the length of its gradient.
             slope = math.hypot(u * ia + v * ic, u * ib + v * id_)
@@ -120,12 +233,13 @@ def paint(
         Evenly spaced points on the outlines of the balls [px].
 
     """
+    turns = unit_circle(balls.shape[1])
     for number in order:
         if number < flats.shape[0]:
             if _finite(flats[number]):
                 cover_hull(image, flats[number], flat_grey)
         elif _finite(balls[number - flats.shape[0]]):
-            cover_ellipse(image, balls[number - flats.shape[0]], ball_grey)
+            cover_ellipse(image, balls[number - flats.shape[0]], turns, ball_grey)
 
 
 @kernel
@@ -187,6 +301,7 @@ def ball_outlines(balls: Array, away: Array, radius_m: float, outlines: Array) -
 
     """
     count = outlines.shape[1]
+    turns = unit_circle(count)
     for m in range(balls.shape[0]):
         distance = math.sqrt(away[m, 0] ** 2 + away[m, 1] ** 2 + away[m, 2] ** 2)
         x, y, z = away[m, 0] / distance, away[m, 1] / distance, away[m, 2] / distance
@@ -197,8 +312,7 @@ def ball_outlines(balls: Array, away: Array, radius_m: float, outlines: Array) -
         sine = radius_m / distance
         back, wide = radius_m * sine, radius_m * math.sqrt(1.0 - sine * sine)
         for k in range(count):
-            turn = 2.0 * math.pi * k / count
-            c, s = wide * math.cos(turn), wide * math.sin(turn)
+            c, s = wide * turns[k, 0], wide * turns[k, 1]
             for axis, ray in enumerate((x, y, z)):
                 outlines[m, k, axis] = (
                     balls[m, axis] - back * ray + c * first[axis] + s * second[axis]

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import tempfile
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
@@ -18,6 +19,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, pose
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.geometry.section_curve import along_sections
+from softarm_ros.geometry.sightings import Place
 from softarm_ros.perception.stereo.calibration_file import (
     BaseBlock,
     CalibrationFile,
@@ -93,6 +95,7 @@ class StereoCameraServer:
         opencv()
         self._config = config
         self._places = config.marker_places(tuple(sections))
+        self._seats = _seats(self._places)
         self.cameras = cameras
         self._calibration = calibration or calibration_of(cameras)
         diameter_m = config.marker_diameter_m or MARKER_M
@@ -253,19 +256,33 @@ class StereoCameraServer:
 
     def markers(self, tips: Array) -> dict[str, Array]:
         """Return the marker positions (3,), by name, for section tips (sections, 4, 4)."""
-        seats = {(-1, 0.0): np.eye(4)}  # markers of one disk share its pose
-        found = {}
-        for name, place in self._places.items():
-            seat = (place.section, place.fraction) if place.section >= 0 else (-1, 0.0)
-            if seat not in seats:
-                seats[seat] = (
-                    tips[place.section]
-                    if place.fraction == 1.0
-                    else along_sections(tips, place.section, np.array([place.fraction]))[0]
+        found: dict[str, Array] = {}
+        for (section, fraction), (names, offsets) in self._seats.items():
+            if section < 0:
+                places = offsets
+            else:
+                X = (
+                    tips[section]
+                    if fraction == 1.0
+                    else along_sections(tips, section, np.array([fraction]))[0]
                 )
-            X = seats[seat]
-            found[name] = X[:3, :3] @ place.offset[:3, 3] + X[:3, 3]
-        return found
+                places = offsets @ X[:3, :3].T + X[:3, 3]
+            found.update(zip(names, places))
+        return {name: found[name] for name in self._places}
+
+
+def _seats(
+    places: Mapping[str, Place],
+) -> dict[tuple[int, float], tuple[tuple[str, ...], Array]]:
+    """Return the names and offsets (n, 3) of the markers at each cross-section; -1 is the base."""
+    names: dict[tuple[int, float], list[str]] = {}
+    for name, place in places.items():
+        seat = (place.section, place.fraction) if place.section >= 0 else (-1, 0.0)
+        names.setdefault(seat, []).append(name)
+    return {
+        seat: (tuple(group), np.array([places[name].offset[:3, 3] for name in group]))
+        for seat, group in names.items()
+    }
 
 
 _SQUARE = ((1, 1), (1, -1), (-1, -1), (-1, 1))
@@ -352,8 +369,16 @@ class _Stream:
                         return
                     sent, part = self.shown, self._part
                 if part is not None:
-                    request.wfile.write(part[0])
-                    request.wfile.write(part[1].data)
+                    _send(request.connection, part[0], part[1])
+
+
+def _send(link: socket.socket, head: bytes, image: Image) -> None:
+    """Send both at once: a driver that waits for images then wakes up once."""
+    body = image.reshape(-1).data
+    sent = link.sendmsg([head, body])
+    if sent < len(head):
+        link.sendall(head[sent:])
+    link.sendall(body[max(sent - len(head), 0) :])
 
 
 class _Server(ThreadingHTTPServer):

@@ -13,13 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from softarm_ros.emulation.drawing_kernels import (
-    add_noise,
-    ball_outlines,
-    limits,
-    paint,
-    tube_edges,
-)
+from softarm_ros.emulation.drawing_kernels import add_noise, paint_arm
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.images import Image, opencv
@@ -107,74 +101,49 @@ class StereoRenderer:
         width, height = self.cameras.camera(side).size
         x, y = noise_at
         shown: Image = self._ground[side][y : y + height, x : x + width].copy()
-        X_LC = self.cameras.pose(side)
-        # Project all outlines at once: both edges of the tube, the balls, the boxes.
-        outlines = np.empty((2 * len(line) + _OUTLINE * len(balls) + 4 * len(boxes), 3))
-        tubes, rest = outlines[: 2 * len(line)], outlines[2 * len(line) :]
-        tube_edges(line, X_LC[:3, 3], self.looks.tube_radius_m, tubes)
-        self._outline_balls(balls, X_LC[:3, 3], rest[: _OUTLINE * len(balls)])
-        rest[_OUTLINE * len(balls) :] = boxes.reshape(-1, 3)
-        pixels = self.cameras.project(side, outlines)
+        which = SIDES.index(side)
+        matrices, lenses, poses, window = self.cameras.numbers
+        looks = self.looks
         # Only the part with outlines needs more than the background and its noise.
-        part = _around(pixels, (width, height))
-        if part is None:
+        image, left, top = paint_arm(
+            line,
+            balls,
+            self._away(balls, poses[which][:3, 3]),
+            boxes,
+            matrices[which],
+            lenses[which],
+            poses[which],
+            window,
+            (width, height),
+            (looks.tube_radius_m, 0.5 * looks.marker_diameter_m),
+            (looks.background_grey, looks.tube_grey, looks.marker_grey),
+            _OUTLINE,
+            _RIM_PX,
+        )
+        if image.size == 0:
             return shown
-        rows, columns = part
-        pixels -= (columns.start, rows.start)
-        edges, rest = pixels[: 2 * len(line)].reshape(2, -1, 2), pixels[2 * len(line) :]
-        flats = np.empty((len(line) - 1 + len(boxes), 4, 2))
-        flats[: len(line) - 1, :2] = edges[:, :-1].swapaxes(0, 1)
-        flats[: len(line) - 1, 2:] = edges[:, 1:].swapaxes(0, 1)
-        flats[len(line) - 1 :] = rest[_OUTLINE * len(balls) :].reshape(-1, 4, 2)
-        middles = np.concatenate([0.5 * (line[1:] + line[:-1]), boxes.mean(axis=1), balls])
-        image = np.full(
-            (rows.stop - rows.start, columns.stop - columns.start),
-            self.looks.background_grey,
-            dtype=np.float32,
-        )
-        paint(
-            image,
-            np.argsort(middles @ -X_LC[:3, 2]),  # the farthest first
-            flats,
-            self.looks.tube_grey,
-            rest[: _OUTLINE * len(balls)].reshape(-1, _OUTLINE, 2),
-            self.looks.marker_grey,
-        )
-        if self.looks.blur_px > 0.0:
-            image = cv2.GaussianBlur(image, (0, 0), self.looks.blur_px)
-        bank = self._bank[side]
+        if looks.blur_px > 0.0:
+            image = cv2.GaussianBlur(image, (0, 0), looks.blur_px)
+        rows, columns = image.shape
         add_noise(
             image,
-            bank[y + rows.start : y + rows.stop, x + columns.start : x + columns.stop],
-            shown[rows, columns],
+            self._bank[side][y + top : y + top + rows, x + left : x + left + columns],
+            shown[top : top + rows, left : left + columns],
         )
         return shown
 
-    def _outline_balls(self, balls: Array, eye: Array, outlines: Array) -> None:
-        """Write points (m * 16, 3) on the outline of each ball (m, 3), seen from an eye (3,)."""
+    def _away(self, balls: Array, eye: Array) -> Array:
+        """Return the way (m, 3) to each ball (m, 3) from where its rays to an eye (3,) start."""
         window = self.cameras.window
-        away = balls - eye
-        if window is not None:
-            # Rays in water start near the point where the ray to the centre leaves the glass.
-            # Moving their start back behind that point gives the cone of rays its true width.
-            starts, rays = window.rays_in_water(eye, window.directions_to(eye, balls))
-            path = np.linalg.norm(balls - starts, axis=1, keepdims=True)
-            dry = np.linalg.norm(starts - eye, axis=1, keepdims=True)
-            away = rays * (path + dry * window.water / window.air)
-        radius = 0.5 * self.looks.marker_diameter_m
-        ball_outlines(balls, away, radius, outlines.reshape(len(balls), _OUTLINE, 3))
+        if window is None:
+            return balls - eye
+        # Rays in water start near the point where the ray to the centre leaves the glass. Moving
+        # their start back behind that point gives the cone of rays its true width.
+        starts, rays = window.rays_in_water(eye, window.directions_to(eye, balls))
+        path = np.linalg.norm(balls - starts, axis=1, keepdims=True)
+        dry = np.linalg.norm(starts - eye, axis=1, keepdims=True)
+        return rays * (path + dry * window.water / window.air)
 
     def _noise(self, size: tuple[int, int]) -> NDArray[np.float32]:
         shape = (size[1] + _NOISE_BANK, size[0] + _NOISE_BANK)
         return self._random.normal(0.0, self.looks.noise_grey, shape).astype(np.float32)
-
-
-def _around(pixels: Array, size: tuple[int, int]) -> tuple[slice, slice] | None:
-    """Return the rows and columns of an image that contain pixels (n, 2), with a rim."""
-    ends = limits(pixels)
-    if not np.isfinite(ends[0]):
-        return None
-    (x0, y0, x1, y1), (width, height) = ends, size
-    left, right = max(int(np.floor(x0)) - _RIM_PX, 0), min(int(np.ceil(x1)) + _RIM_PX + 1, width)
-    top, end = max(int(np.floor(y0)) - _RIM_PX, 0), min(int(np.ceil(y1)) + _RIM_PX + 1, height)
-    return (slice(top, end), slice(left, right)) if left < right and top < end else None

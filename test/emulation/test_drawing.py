@@ -6,10 +6,12 @@ import pytest
 from softarm_ros.emulation.drawing_kernels import (
     add_noise,
     ball_outlines,
+    cover_ellipse,
     cover_hull,
     limits,
     paint,
     tube_edges,
+    unit_circle,
 )
 
 
@@ -55,6 +57,20 @@ def test_shapes_painted_later_hide_earlier_ones():
         middle[order] = image[20, 20], image[16, 20], image[20, 11]
     assert middle[(0, 1)] == (2.0, 2.0, 1.0)
     assert middle[(1, 0)] == (1.0, 2.0, 1.0)
+
+
+@pytest.mark.parametrize('axes', [(6.0, 6.0), (12.0, 2.5), (0.4, 0.3)])
+def test_edge_of_an_ellipse_fades_by_the_distance_of_a_pixel_to_it(axes):
+    turns = unit_circle(16)
+    turned = np.array([[0.8, -0.6], [0.6, 0.8]]) * axes
+    image = np.zeros((40, 40), dtype=np.float32)
+    cover_ellipse(image, turns @ turned.T + (20.3, 19.6), turns, 1.0)
+    rows, columns = np.indices(image.shape)
+    inverse = np.linalg.inv(turned)
+    unit = np.stack([columns - 20.3, rows - 19.6], axis=-1) @ inverse.T
+    r = np.linalg.norm(unit, axis=-1)
+    slope = np.linalg.norm(unit @ inverse, axis=-1) / r
+    np.testing.assert_allclose(image, np.clip(0.5 - (r - 1.0) / slope, 0.0, 1.0), atol=1e-6)
 
 
 def test_shapes_with_nan_corners_are_not_painted():
