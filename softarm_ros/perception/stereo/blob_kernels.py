@@ -87,6 +87,51 @@ def find_blobs(
 
 
 @kernel
+def split_blobs(
+    rows: Array, elongation: float, fullness: tuple[float, float], noise_px: float
+) -> tuple[Array, Array, Array, Array]:
+    """
+    Return the centres (k, 2) of the blobs of markers, their covariances (k, 2, 2), and areas (k,);
+    then the rows (m, 14) of the other blobs.
+
+    Parameters
+    ----------
+    rows : (n, 14)
+        Blobs as from `find_blobs`.
+    elongation : float
+        Largest ratio of length to width of a marker.
+    fullness : (float, float)
+        Its least and largest fullness.
+    noise_px : float
+        Standard deviation of a centre in addition to that of the row.
+
+    """
+    count = rows.shape[0]
+    pixels, covariances = np.empty((count, 2)), np.empty((count, 2, 2))
+    areas, others = np.empty(count), np.empty((count, _COLUMNS))
+    good = other = 0
+    for n in range(count):
+        row = rows[n]
+        # A comparison with nan, of a blob that was not measured, is false.
+        if row[6] <= elongation and fullness[0] <= row[7] <= fullness[1]:
+            pixels[good, 0], pixels[good, 1] = row[0], row[1]
+            covariances[good, 0, 0] = row[2] + noise_px * noise_px
+            covariances[good, 0, 1] = covariances[good, 1, 0] = row[3]
+            covariances[good, 1, 1] = row[4] + noise_px * noise_px
+            areas[good] = row[5]
+            good += 1
+        else:
+            others[other] = row
+            other += 1
+    return (
+        pixels[:good].copy(),
+        covariances[:good].copy(),
+        areas[:good].copy(),
+        others[:other].copy(),
+    )
+
+
+@kernel
 def _bright(part: NDArray[np.uint8], level: int) -> tuple[int, int, int, int, int]:
     """Return the first and last column and row with a brighter pixel, and their number."""
     height, width = part.shape

@@ -14,7 +14,7 @@ from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive
-from softarm_ros.perception.stereo.blob_kernels import direction_table, find_blobs
+from softarm_ros.perception.stereo.blob_kernels import direction_table, find_blobs, split_blobs
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.images import Image, grey, opencv
 from softarm_ros.perception.stereo.region_kernels import joined_regions
@@ -182,21 +182,16 @@ def _blobs(
         beyond_disc,
         turns,
     )
-    # A blob that was not measured has nan.
-    good = (rows[:, 6] <= looks.elongation) & (looks.fullness <= rows[:, 7])
-    good &= rows[:, 7] <= _FULLEST
-    rejected = []
-    if not good.all():
-        for row in rows[~good]:
-            whole = tuple(regions[int(row[13])].tolist()) == (0, 0, *size)
-            text = _why_rejected(row, looks, whole)
-            if text:
-                rejected.append(text)
-        rows = rows[good]
-    covariances = rows[:, [2, 3, 3, 4]].reshape(-1, 2, 2) + looks.noise_px**2 * np.eye(2)
-    return Marks(
-        rows[:, :2].copy(), covariances, rows[:, 5].copy(), ('',) * len(rows), tuple(rejected)
+    pixels, covariances, areas, others = split_blobs(
+        rows, looks.elongation, (looks.fullness, _FULLEST), looks.noise_px
     )
+    rejected = []
+    for row in others:
+        whole = tuple(regions[int(row[13])].tolist()) == (0, 0, *size)
+        text = _why_rejected(row, looks, whole)
+        if text:
+            rejected.append(text)
+    return Marks(pixels, covariances, areas, ('',) * len(areas), tuple(rejected))
 
 
 def _why_rejected(row: Array, looks: MarkerLooks, whole: bool) -> str:

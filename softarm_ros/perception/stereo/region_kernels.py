@@ -18,6 +18,7 @@ _NEAREST_M = 1e-3  # a marker at the camera's centre is taken to be this far awa
 def regions_around(
     places: Array,
     reaches: Array,
+    X_LB: Array,
     radius_m: float,
     rim_px: float,
     refraction: float,
@@ -34,9 +35,11 @@ def regions_around(
     Parameters
     ----------
     places : (n, 3)
-        Expected positions in the left camera's frame [m].
+        Expected positions in the base frame [m].
     reaches : (n,)
         Largest distance of a marker from its place [m].
+    X_LB : (4, 4)
+        Pose of the base in the left camera's frame.
     radius_m : float
         Radius of a marker.
     rim_px : float
@@ -50,19 +53,32 @@ def regions_around(
     count = places.shape[0]
     regions = np.empty((2, count, 4))
     middles = np.empty((count, 2))
+    seen = moved(places, X_LB)
     for side in range(2):
         X_LC = poses[side]
-        project_through(places, matrices[side], lenses[side], X_LC, window, middles)
+        project_through(seen, matrices[side], lenses[side], X_LC, window, middles)
         for n in range(count):
             depth = 0.0
             for k in range(3):
-                depth += (places[n, k] - X_LC[k, 3]) * X_LC[k, 2]
+                depth += (seen[n, k] - X_LC[k, 3]) * X_LC[k, 2]
             scale = matrices[side, 0, 0] / max(depth, _NEAREST_M) * refraction
             half = scale * (reaches[n] + radius_m) + rim_px
             for k in range(2):
                 regions[side, n, k] = math.floor(middles[n, k] - half)
                 regions[side, n, k + 2] = math.ceil(middles[n, k] + half) + 1.0
     return regions
+
+
+@kernel
+def moved(points: Array, X: Array) -> Array:
+    """Return points (n, 3) moved by a pose (4, 4)."""
+    result = np.empty_like(points)
+    for n in range(points.shape[0]):
+        for i in range(3):
+            result[n, i] = (
+                X[i, 0] * points[n, 0] + X[i, 1] * points[n, 1] + X[i, 2] * points[n, 2] + X[i, 3]
+            )
+    return result
 
 
 @kernel

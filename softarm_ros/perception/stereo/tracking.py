@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, pose
@@ -18,7 +19,7 @@ from softarm_ros.perception.stereo.disk_pose import disk_pose
 from softarm_ros.perception.stereo.images import Image
 from softarm_ros.perception.stereo.labelling import in_order, label
 from softarm_ros.perception.stereo.matching import Candidates, candidates, unambiguous
-from softarm_ros.perception.stereo.region_kernels import in_one_region, regions_around
+from softarm_ros.perception.stereo.region_kernels import in_one_region, moved, regions_around
 from softarm_ros.perception.stereo.triangulation import triangulate
 
 # Speed at which the gate of an unseen marker widens.
@@ -83,6 +84,8 @@ class _Expected:
     ----------
     rows : dict
         Row of each marker in the arrays, by name.
+    disk_rows : (m,)
+        Row of each marker of the bodies, in their order; -1 if it is not expected anywhere.
     places : (n, 3)
         Positions in the base frame [m].
     reaches : (n,)
@@ -91,6 +94,7 @@ class _Expected:
     """
 
     rows: dict[str, int]
+    disk_rows: NDArray[np.int64]
     places: Array
     reaches: Array
 
@@ -120,7 +124,7 @@ class MarkerTracker:
         self.predict = predict
         self._config = config
         self._cameras = cameras
-        self._X_LB = cameras.base_pose()
+        self._X_LB = _plain(cameras.base_pose())
         self._X_BL = inverse_pose(self._X_LB)
         self._points = [point.name for point in config.points]
         self._bodies = {body.name: body.marker_names() for body in config.bodies}
@@ -134,6 +138,9 @@ class MarkerTracker:
         self._last: dict[str, tuple[int, Array, Array]] = {}  # stamp, position, velocity
         self._disks: dict[str, tuple[int, Array, Array]] = {}  # stamp, pose, velocity
         self._expected: tuple[int, Mapping[str, Array]] | None = None
+        self._names: list[str] = []
+        self._rows: dict[str, int] = {}
+        self._disk_rows = np.full(len(self._of_bodies), -1, dtype=np.int64)
         self._since_search = _SEARCH_EVERY
         self._missing = True
         _load_code(cameras)
@@ -189,7 +196,9 @@ class MarkerTracker:
             gone_s = 1e-9 * (stamp_ns - last_ns)
             if 0.0 < gone_s < _DISK_FORGOTTEN_S:
                 names.extend(self._bodies[name])
-                places.append(self._offsets[name] @ X[:3, :3].T + X[:3, 3] + gone_s * velocity)
+                expected_X = X.copy()
+                expected_X[:3, 3] += gone_s * velocity
+                places.append(moved(self._offsets[name], expected_X))
                 reaches.extend([_TRACKED_M + _DRIFT_M_S * gone_s] * len(self._bodies[name]))
         if len(names) < len(self._points) + len(self._of_bodies):
             predicted, wide = self._predicted(stamp_ns, set(names))
@@ -198,8 +207,14 @@ class MarkerTracker:
                 np.array(one, dtype=np.float64).reshape(1, 3) for one in predicted.values()
             )
             reaches.extend([wide] * len(predicted))
+        if names != self._names:  # usually, the markers are the same as in the last exposure
+            self._names, self._rows = names, {name: row for row, name in enumerate(names)}
+            self._disk_rows = np.array(
+                [self._rows.get(name, -1) for name in self._of_bodies], dtype=np.int64
+            )
         return _Expected(
-            {name: row for row, name in enumerate(names)},
+            self._rows,
+            self._disk_rows,
             np.concatenate(places) if places else np.empty((0, 3)),
             np.array(reaches, dtype=np.float64),
         )
@@ -222,9 +237,10 @@ class MarkerTracker:
         """Return search regions (2, n, 4) of both images, as from `regions_around`."""
         window = self._cameras.window
         return regions_around(
-            expected.places @ self._X_LB[:3, :3].T + self._X_LB[:3, 3],
+            expected.places,
             # Three standard deviations of the position, the marker's radius, and its rim.
             3.0 * expected.reaches,
+            self._X_LB,
             0.6 * (self._config.marker_diameter_m or _LARGEST_M),
             _RIM_PX,
             1.0 if window is None else window.water / window.air,
@@ -281,12 +297,11 @@ class MarkerTracker:
         """
         if not self._bodies:
             return {}
-        rows = [expected.rows.get(name, -1) for name in self._of_bodies]
         labels = assign_disks(
             found.points,
             expected.places,
             expected.reaches,
-            np.array(rows, dtype=np.int64),
+            expected.disk_rows,
             self._starts,
             self._tolerances_m,
         ).tolist()
@@ -393,6 +408,11 @@ class MarkerTracker:
         self._last[name] = (stamp_ns, position, velocity)
 
 
+def _plain(X: Array) -> Array:
+    """Return a pose as compiled code takes it: contiguous and writable."""
+    return np.array(X, dtype=np.float64, order='C')
+
+
 def _size(offsets: Array) -> float:
     """Return the largest distance of markers (n, 3) from their middle [m]."""
     return float(np.linalg.norm(offsets - offsets.mean(axis=0), axis=1).max())
@@ -402,8 +422,10 @@ def _load_code(cameras: StereoCameras) -> None:
     """Load compiled code now, not at the first exposure."""
     load_code()
     corners = np.array([[0.0, 0.0, 1.0], [0.1, 0.0, 1.0], [0.0, 0.1, 1.0]])
-    reaches, numbers = np.full(3, 0.1), np.arange(3)
-    regions = regions_around(corners, reaches, 0.01, _RIM_PX, 1.0, *cameras.numbers)
+    reaches, numbers, X_LB = np.full(3, 0.1), np.arange(3), _plain(cameras.base_pose())
+    regions = regions_around(
+        moved(corners, X_LB), reaches, X_LB, 0.01, _RIM_PX, 1.0, *cameras.numbers
+    )
     pixels = [cameras.project(side, corners) for side in SIDES]
     triangulate(cameras, *pixels)
     in_one_region(pixels[0], pixels[1], regions)
