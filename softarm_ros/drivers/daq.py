@@ -66,6 +66,7 @@ class DaqDriver:
             np.array([getattr(output, name) for output in outputs], dtype=float)
             for name in ('scale', 'zero', 'min_V', 'max_V')
         )
+        self._bounds = np.array([part.bounds for part in config.streamed]).reshape(-1, 2).T
         self._inverted = np.array([line.inverted for line in config.lines], dtype=bool)
         self._problems = ProblemLog()
         self._reading = PollingThread(
@@ -181,10 +182,7 @@ class DaqDriver:
             If the number of values is wrong, or a value is not finite or beyond its limits.
 
         """
-        parts = self.config.streamed
-        if len(values) != len(parts):
-            raise ValueError(f'{len(values)} output values; expected {len(parts)}')
-        checked = [part.check(float(value)) for part, value in zip(parts, values)]
+        checked = self.checked(values)
         with self._lock:
             if not self._enabled:
                 return 'DAQ outputs not enabled'
@@ -195,6 +193,16 @@ class DaqDriver:
             self._command_s = self._note_command()
         self._writing.wake()
         return None
+
+    def checked(self, values: Sequence[float] | Array) -> Array:
+        """Return the SI values of all streamed outputs (m,); raise as `set_outputs`."""
+        wanted, (least, most) = np.array(values, dtype=float), self._bounds
+        if wanted.shape != least.shape:
+            raise ValueError(f'{len(values)} output values; expected {len(least)}')
+        if not ((wanted >= least) & (wanted <= most)).all():
+            for part, value in zip(self.config.streamed, wanted.tolist()):
+                part.check(value)
+        return wanted
 
     def set_output(self, name: str, value: float) -> str | None:
         """Set the SI value of one output that is not streamed; otherwise as `set_outputs`."""

@@ -199,8 +199,7 @@ class DaqActuators:
         wanted = np.asarray(command, dtype=float)
         if wanted.shape != self._target.shape:
             raise ValueError(f'{wanted.shape} set points; expected ({len(self._names)},)')
-        for part, value in zip(self.daq.config.streamed, wanted):
-            part.check(float(value))
+        self.daq.checked(wanted)
         refusal = self._enable()
         if refusal is not None:
             return refusal

@@ -170,12 +170,18 @@ class AnalogOutput(ConfigBlock):
         """Return the SI values of voltages."""
         return self.scale * np.asarray(volts, dtype=float) + self.zero
 
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Lowest and highest allowed command, with a margin for rounding."""
+        slack = _ROUNDING * (self.high - self.low)
+        return self.low - slack, self.high + slack
+
     def check(self, value: float) -> float:
         """Return the value; raise ValueError if it is not finite or beyond its limits."""
         if not math.isfinite(value):
             raise ValueError(f'{self.name} = {value}: expected a finite number of {self.unit}')
-        slack = _ROUNDING * (self.high - self.low)
-        if not self.low - slack <= value <= self.high + slack:
+        least, most = self.bounds
+        if not least <= value <= most:
             raise ValueError(
                 f'{self.name} = {value:.6g} {self.unit} outside [{self.low:.6g}, '
                 f'{self.high:.6g}] {self.unit}'

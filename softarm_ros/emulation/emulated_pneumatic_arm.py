@@ -70,9 +70,11 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         self._vacuum_lines = [
             i for i, line in enumerate(daq.lines) for g in wired if line.name == g.vacuum_line
         ]
+        self._channels = len(daq.input_channels)
         sensor = daq.force_sensor
         if sensor is not None:
-            self._gauges = (np.array(sensor.calibration), np.array(sensor.bias_V))
+            inverse: Array = np.asarray(np.linalg.inv(sensor.calibration), dtype=np.float64)
+            self._gauges = (inverse, np.array(sensor.bias_V))
         super().__init__(plant, daq, np.zeros(len(outputs)), seed, clock, make_daq)
 
     def drive(self, volts: Array, levels: NDArray[np.bool_], duration_s: float) -> None:
@@ -87,7 +89,7 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
     def sensed(self) -> Array:
         """Return the volts of the monitors, the gripper's sensor and the force sensor."""
         config, arm = self._config, self._arm
-        volts = np.zeros(len(config.input_channels))
+        volts = np.zeros(self._channels)
         span = arm.config.regulators.span_Pa
         volts[self._monitors] = monitor_volts(arm.chamber_pressures(), span)
         if arm.gripping is not None:

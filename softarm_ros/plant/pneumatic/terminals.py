@@ -27,9 +27,13 @@ def compound_volts(pressure_Pa: ArrayLike) -> Array:
     return _live_zero(pressure_Pa, *_COMPOUND_Pa)
 
 
-def gauge_volts(wrench: Array, calibration: Array, bias_V: Array) -> Array:
-    """Return the gauges' voltages (6,) of a six-axis sensor under a wrench (6,) [N, N m]."""
-    return np.asarray(np.linalg.solve(calibration, wrench) + bias_V)
+def gauge_volts(wrench: Array, volts_per_load: Array, bias_V: Array) -> Array:
+    """
+    Return the gauges' voltages (6,) of a six-axis sensor under a wrench (6,) [N, N m].
+
+    `volts_per_load` (6, 6) is the inverse of the sensor's calibration.
+    """
+    return np.asarray(volts_per_load @ wrench + bias_V)
 
 
 def _live_zero(pressure_Pa: ArrayLike, low_Pa: float, high_Pa: float) -> Array:
