@@ -32,11 +32,11 @@ def banded_ldl_into(band: Array) -> int:
     negative = 0
     for i in range(size):
         first = max(0, i - width)
-        for j in range(first, i):
-            value = band[i, i - j]
-            for k in range(max(first, j - width), j):
-                value -= band[i, i - k] * band[j, j - k]  # L[i, k] D[k] times L[j, k]
-            band[i, i - j] = value  # L[i, j] D[j] until the row is done
+        # The inner loop subtracts from independent values; a sum over k would wait for each term.
+        for k in range(first, i):
+            value = band[i, i - k]  # L[i, k] D[k], until the row is done
+            for j in range(k + 1, i):
+                band[i, i - j] -= value * band[j, j - k]
         pivot = band[i, 0]
         for j in range(first, i):
             lower = band[i, i - j] / band[j, 0]
@@ -55,6 +55,17 @@ def banded_solve_into(factor: Array, columns: Array) -> None:
     """Overwrite `columns` (N, m) with A^-1 columns; `factor` comes from `banded_ldl_into`."""
     size, width = factor.shape[0], factor.shape[1] - 1
     count = columns.shape[1]
+    if count == 1:  # without loops over a single column
+        for j in range(size):
+            value = columns[j, 0]
+            for i in range(j + 1, min(size, j + width + 1)):
+                columns[i, 0] -= factor[i, i - j] * value
+        for i in range(size - 1, -1, -1):
+            value = columns[i, 0] / factor[i, 0]
+            for j in range(i + 1, min(size, i + width + 1)):
+                value -= factor[j, j - i] * columns[j, 0]
+            columns[i, 0] = value
+        return
     for i in range(size):
         for j in range(max(0, i - width), i):
             lower = factor[i, i - j]

@@ -341,7 +341,8 @@ def test_second_buckling_mode_is_an_equilibrium_reported_as_unstable():
         force = np.array([0.0, 0.0, -frame.stiffness[0] * (waves * np.pi) ** 2])
         status, _, moment, defect = constrained_newton(
             nodes, frame.ds, frame.stiffness, frame.loads(), target, np.eye(4)[0], force,
-            NO_ANCHORS, NO_SPRINGS, 5, 40,
+            NO_ANCHORS, NO_SPRINGS, np.empty((41, 3)), NO_ANCHORS, np.empty((120, 6)),
+            np.empty((120, 0)), np.empty(120), 0.0, 40,
         )  # fmt: skip
         assert status == expected
         assert moment < 1e-9 and defect < 1e-11

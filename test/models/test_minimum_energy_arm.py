@@ -7,15 +7,20 @@ import pytest
 
 from softarm_reproduction.minimum_energy_study import accuracy, curve_points, follow_curve
 from softarm_ros.geometry.poses import displacement
-from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.geometry.rotations import exp_so3, quaternion_from_matrix
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
-from softarm_ros.models.minimum_energy.kernels import elastic_energy
+from softarm_ros.models.minimum_energy.kernels import bend_modules, elastic_energy, turns_into
 from softarm_ros.models.minimum_energy.muscles import (
     clamp_lengths,
     muscle_anchors,
     muscle_lengths,
+)
+from softarm_ros.models.minimum_energy.newton_kernels import (
+    CONVERGED,
+    constrained_newton,
+    descend,
 )
 from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
 
@@ -284,3 +289,51 @@ def test_stable_minimum_is_found_just_before_the_arm_snaps_over(lengths_mm):
     state = MinimumEnergyArm(backbone, modules).equilibrium(1e-3 * np.array(lengths_mm))
     assert state.stable
     assert 0.9 < state.positions[-1, 2] < 0.95
+
+
+def test_start_of_the_descent_bends_each_module_as_its_muscles_do():
+    anchors = muscle_anchors(ParallelModulesConfig(modules=2))
+    turns = np.array([[0.3, -0.1], [-0.2, 0.4]])  # of the modules, about x and y
+    across = np.stack([turns[:, 1], -turns[:, 0]], axis=1)
+    # A disk that turns by a about x and b about y lifts the point (x, y) by a y - b x.
+    lengths = 0.1 - np.einsum('tij,tj->ti', anchors[:, :, :2], across)
+    turn = np.empty((2, 2))
+    turns_into(lengths, anchors, 2.0 / (3.0 * 0.02**2), 4, turn)
+    np.testing.assert_allclose(turn, 0.5 * turns / 4, atol=1e-15)
+    half = np.hypot(turn[:, 0], turn[:, 1])
+    nodes = np.zeros((9, 4))
+    nodes[0, 0] = 1.0
+    bend_modules(turn, np.cos(half), np.sin(half) / half, nodes)
+    rotation = np.eye(3)
+    for i in range(8):
+        rotation = rotation @ exp_so3([*turns[i // 4] / 4, 0.0])
+        x, y, z, w = quaternion_from_matrix(rotation)
+        np.testing.assert_allclose(nodes[i + 1], [w, x, y, z], atol=1e-15)
+
+
+def test_last_step_of_the_descent_is_the_first_of_newtons():
+    muscled = MinimumEnergyArm(BackboneConfig(), ParallelModulesConfig()).muscled
+    rod, anchors, band = muscled.rod, muscle_anchors(muscled.modules), 14
+    commands = np.random.default_rng(3).uniform(0.09, 0.11, (10, 3))
+    springs, none, free = muscled.modules.springs(commands), np.zeros(3), np.zeros(0)
+    attitude = np.array([1.0, 0.0, 0.0, 0.0])
+    start, step = muscled._bent_modules(commands), np.empty(120)
+    status, _, gradient = descend(
+        start, rod.ds, rod.stiffness, rod.loads(), none, attitude, free, free, anchors, springs,
+        band, step, 1e-4, 200,
+    )  # fmt: skip
+    assert status == CONVERGED
+    ends = []
+    for known in (0.0, gradient):
+        nodes, by_commands = start.copy(), np.empty((120, 30))
+        factor, first = np.empty((120, band + 1)), step.copy()
+        if known == 0.0:
+            first[:] = np.nan  # must not be used
+        status, iterations, _, _ = constrained_newton(
+            nodes, rod.ds, rod.stiffness, rod.loads(), none, attitude, free, anchors, springs,
+            np.empty((41, 3)), np.empty((10, 3, 3)), factor, by_commands, first, known, 10,
+        )  # fmt: skip
+        assert status == CONVERGED and iterations > 0
+        ends.append((iterations, nodes, factor, by_commands))
+    for one, other in zip(*ends):
+        np.testing.assert_array_equal(one, other)

@@ -45,14 +45,22 @@ class MusclePosture(PlainPosture):
 
     @cached_property
     def _tip_and_jacobian(self) -> tuple[Array, Array]:
-        state = self._equilibrium
-        jacobian = self.model.muscled.jacobian(state, self.configuration, ZERO3)[:3]
-        return state.positions[-1].copy(), jacobian
+        return self.tip, self.model.muscled.jacobian(self._equilibrium)[:3]
+
+    @cached_property
+    def tip(self) -> Array:
+        """Tip position (3,) [m], without the Jacobian: an approach needs none."""
+        return self._equilibrium.positions[-1].copy()
 
     @cached_property
     def section_tips(self) -> Array:
         """Poses of all module disks (modules, 4, 4) [m]."""
         return self.model.muscled.shape(self._equilibrium, self.configuration).section_tips
+
+    @cached_property
+    def preferred(self) -> Array:
+        """Configuration (dof,) that the tracker's null space pulls to from here."""
+        return self.model.preferred_from(self.tip, self.configuration)
 
 
 class MinimumEnergyArm:
@@ -86,6 +94,7 @@ class MinimumEnergyArm:
         self.commands_m = commands_m or modules.command_range_m
         self.muscled = MuscledRod(backbone, modules, intervals, gravity, tip_load_kg)
         self.rod = self.muscled.rod
+        self._command_range_m = modules.command_range_m
 
     @property
     def actuator_names(self) -> tuple[str, ...]:
@@ -123,7 +132,10 @@ class MinimumEnergyArm:
         They are the lengths of the rod held at its tip, corrected as in `inverse`, so muscles do
         not pull against each other. If that search fails, the configuration itself is returned.
         """
-        tip = self.equilibrium(configuration).positions[-1]
+        return self.preferred_from(self.equilibrium(configuration).positions[-1], configuration)
+
+    def preferred_from(self, tip: Array, configuration: Array) -> Array:
+        """Return `preferred_configuration` from a solved tip (3,) [m]."""
         if np.linalg.norm(tip) >= (1.0 - _STRETCHED) * self.rest_length_m:
             return self.rest_configuration
         # Not a command, so the range of the actuators does not apply.
@@ -207,7 +219,7 @@ class MinimumEnergyArm:
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per length (6, 3 modules), base frame, linear rows first."""
         state = self.equilibrium(self._commanded(actuation), tip_force)
-        return self.muscled.jacobian(state, real_array(actuation, 'actuation'), tip_force)
+        return self.muscled.jacobian(state)
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape without tip load under lengths (3 modules,) [m]."""
@@ -226,8 +238,7 @@ class MinimumEnergyArm:
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return the tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
         state = self.equilibrium(configuration)
-        lengths = real_array(configuration, 'configuration')
-        return state.positions[-1].copy(), self.muscled.jacobian(state, lengths, ZERO3)[:3]
+        return state.positions[-1].copy(), self.muscled.jacobian(state)[:3]
 
     def muscle_tensions(self, actuation: Array) -> Array:
         """
@@ -286,7 +297,10 @@ class MinimumEnergyArm:
             raise ValueError(
                 f'actuation has shape {lengths.shape}, expected ({3 * config.modules},)'
             )
-        slack, (low, high) = 1e-12, config.command_range_m
+        slack, (low, high) = 1e-12, self._command_range_m
+        inside = (low - slack <= lengths) & (lengths <= high + slack)  # false for NaN
+        if inside.all():
+            return lengths.reshape(config.modules, 3)
         for name, value in zip(self.actuator_names, lengths):
             if not low - slack <= value <= high + slack:  # true for NaN too
                 raise ModelError(

@@ -90,9 +90,7 @@ class LengthProblem(SteppedProblem):
         arm, force = self._arm, self._tip_force
         state = arm.equilibrium(unknowns, force, None if near is None else near.state)
         tip = node_poses(state.nodes[-1:], state.positions[-1:])[0]
-        return Place(
-            unknowns, tip, lambda: arm.muscled.jacobian(state, unknowns, force), state=state
-        )
+        return Place(unknowns, tip, lambda: arm.muscled.jacobian(state), state=state)
 
     def effort(self, end: End) -> float:
         """Return 0: with a single start there is nothing to compare."""
@@ -126,6 +124,8 @@ class LengthProblem(SteppedProblem):
     def _overload(self, state: MuscleEquilibrium) -> str:
         """Return a text of the muscles that would have to pull harder than they can, or ''."""
         limit = self._arm.modules.max_pull_N
+        if not (state.tensions > limit).any():
+            return ''
         return '; '.join(
             f'{name} would have to pull {tension:.1f} N, {limit:g} N at most'
             for name, tension in zip(self._arm.actuator_names, state.tensions)

@@ -93,6 +93,73 @@ def positions_into(q: Array, ds: float, r: Array) -> None:
 
 
 @kernel
+def curvatures_into(q: Array, ds: float, curvatures: Array) -> None:
+    """Write the strains (n, 3) [1/m] between the nodes (n + 1, 4)."""
+    for i in range(q.shape[0] - 1):
+        a, b = q[i], q[i + 1]
+        for k in range(3):
+            u, v = (k + 1) % 3 + 1, (k + 2) % 3 + 1
+            vector = a[0] * b[k + 1] - b[0] * a[k + 1] - (a[u] * b[v] - a[v] * b[u])
+            curvatures[i, k] = 2.0 / ds * vector
+
+
+@kernel
+def poses_into(q: Array, r: Array, poses: Array) -> None:
+    """Write the transforms (m, 4, 4) of nodes (m, 4) at positions (m, 3)."""
+    for i in range(q.shape[0]):
+        w, x, y, z = q[i, 0], q[i, 1], q[i, 2], q[i, 3]
+        poses[i, 0, 0] = 1 - 2 * (y * y + z * z)
+        poses[i, 0, 1] = 2 * (x * y - w * z)
+        poses[i, 0, 2] = 2 * (x * z + w * y)
+        poses[i, 1, 0] = 2 * (x * y + w * z)
+        poses[i, 1, 1] = 1 - 2 * (x * x + z * z)
+        poses[i, 1, 2] = 2 * (y * z - w * x)
+        poses[i, 2, 0] = 2 * (x * z - w * y)
+        poses[i, 2, 1] = 2 * (y * z + w * x)
+        poses[i, 2, 2] = 1 - 2 * (x * x + y * y)
+        for k in range(3):
+            poses[i, k, 3] = r[i, k]
+            poses[i, 3, k] = 0.0
+        poses[i, 3, 3] = 1.0
+
+
+@kernel
+def turns_into(lengths: Array, anchors: Array, weight: float, stride: int, turn: Array) -> None:
+    """
+    Write half the turn (modules, 2) of an interval about x and y, from lengths (modules, 3) [m].
+
+    `anchors` are (modules, 3, 3) [m], `weight` [1/m^2] gives the turn of a module [rad] from the
+    sum of lengths times anchors, and `stride` is the number of intervals of a module.
+    """
+    for t in range(lengths.shape[0]):
+        about_x, about_y = 0.0, 0.0
+        for i in range(3):
+            about_x += lengths[t, i] * anchors[t, i, 1]
+            about_y += lengths[t, i] * anchors[t, i, 0]
+        turn[t, 0] = 0.5 * (weight * about_x) / stride
+        turn[t, 1] = 0.5 * (weight * -about_y) / stride
+
+
+@kernel
+def bend_modules(turn: Array, cosine: Array, sine: Array, q: Array) -> None:
+    """
+    Write nodes (n + 1, 4) of modules of constant curvature; the first node must be set.
+
+    Each interval of a module turns by the quaternion (cosine, sine * turn); `turn` (modules, 2) is
+    about the x and y axes, `cosine` and `sine` are (modules,).
+    """
+    stride = (q.shape[0] - 1) // turn.shape[0]
+    for i in range(q.shape[0] - 1):
+        module = i // stride
+        x, y, c, s = turn[module, 0], turn[module, 1], cosine[module], sine[module]
+        w0, w1, w2, w3 = q[i, 0], q[i, 1], q[i, 2], q[i, 3]
+        q[i + 1, 0] = w0 * c - s * (w1 * x + w2 * y)
+        q[i + 1, 1] = w1 * c + s * (w0 * x - w3 * y)
+        q[i + 1, 2] = w2 * c + s * (w0 * y + w3 * x)
+        q[i + 1, 3] = w3 * c + s * (w1 * y - w2 * x)
+
+
+@kernel
 def elastic_energy(q: Array, ds: float, stiffness: Array) -> float:
     """Return sum of k_j w_j^2 ds / 2 [J]; `stiffness` (3,) = EI, EI, GJ [N m^2]."""
     energy = 0.0

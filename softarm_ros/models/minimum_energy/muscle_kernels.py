@@ -99,10 +99,11 @@ def add_muscle_forces(vectors: Array, springs: Springs, forces: Array) -> None:
 
 
 @kernel
-def vector_jacobian_into(q: Array, ds: float, a: int, b: int, anchor: Array, out: Array) -> None:
-    """Write dp/du (3, 3 (b - a + 1)) of one muscle between nodes a and b."""
+def chord_jacobian_into(
+    q: Array, ds: float, a: int, b: int, by_a: Array, by_b: Array, out: Array
+) -> None:
+    """Write d(r_b - r_a)/du (3, 3 (b - a + 1)) of nodes a to b; overwrites by_a, by_b (3, 3)."""
     out[:, :] = 0.0
-    by_a, by_b = np.empty((3, 3)), np.empty((3, 3))
     for i in range(a, b):
         step_jacobian_into(q[i], q[i + 1], ds, by_a, by_b)
         column = 3 * (i - a)
@@ -110,6 +111,11 @@ def vector_jacobian_into(q: Array, ds: float, a: int, b: int, anchor: Array, out
             for k in range(3):
                 out[j, column + k] += by_a[j, k]
                 out[j, column + 3 + k] += by_b[j, k]
+
+
+@kernel
+def add_anchor_jacobian(q: Array, a: int, b: int, anchor: Array, out: Array) -> None:
+    """Add to d(r_b - r_a)/du (3, 3 (b - a + 1)) the anchors of one muscle: dp/du."""
     for end in range(2):
         node = b if end == 1 else a
         sign = 1.0 if end == 1 else -1.0
@@ -146,11 +152,15 @@ def add_muscle_terms(
     stride = (q.shape[0] - 1) // modules
     size = 3 * (stride + 1)
     force = np.empty(3)
-    jacobian, weighted = np.empty((3, size)), np.empty((3, size))
+    by_a, by_b = np.empty((3, 3)), np.empty((3, 3))
+    chord, jacobian, weighted = np.empty((3, size)), np.empty((3, size)), np.empty((3, size))
     if second:
         by_lengths[:, :] = 0.0
     for t in range(modules):
         a, b = t * stride, (t + 1) * stride
+        first = 3 if a == 0 else 0  # node 0 is clamped
+        if second:
+            chord_jacobian_into(q, ds, a, b, by_a, by_b, chord)
         for i in range(3):
             p = vectors[t, i]
             norm = math.sqrt(p[0] * p[0] + p[1] * p[1] + p[2] * p[2])
@@ -165,26 +175,23 @@ def add_muscle_terms(
                 add_vector_term(q[a], force, anchors[t, i], 3 * a - 3, gradient, band, second)
             if not second:
                 continue
-            vector_jacobian_into(q, ds, a, b, anchors[t, i], jacobian)
+            jacobian[:, :] = chord
+            add_anchor_jacobian(q, a, b, anchors[t, i], jacobian)
             gives = springs.stiffness[t, i] + springs.gas[t, i] / (norm * norm)
             by_command = springs.by_command[t, i] + springs.gas_by_command[t, i] / norm
-            for m in range(size):
-                along = 0.0
-                for k in range(3):
-                    along += p[k] / norm * jacobian[k, m]
-                for k in range(3):
-                    weighted[k, m] = pull * jacobian[k, m] + (gives - pull) * along * p[k] / norm
-                row = 3 * a - 3 + m
-                if row >= 0:
-                    by_lengths[row, 3 * t + i] += by_command * along
-            for m in range(size):
-                row = 3 * a - 3 + m
-                if row < 0:
-                    continue
-                for c in range(m + 1):
-                    if 3 * a - 3 + c < 0:
-                        continue
-                    value = 0.0
-                    for k in range(3):
-                        value += jacobian[k, m] * weighted[k, c]
-                    band[row, m - c] += value
+            p0, p1, p2 = p[0], p[1], p[2]
+            n0, n1, n2 = p0 / norm, p1 / norm, p2 / norm
+            for m in range(first, size):
+                j0, j1, j2 = jacobian[0, m], jacobian[1, m], jacobian[2, m]
+                along = 0.0 + n0 * j0 + n1 * j1 + n2 * j2
+                weighted[0, m] = pull * j0 + (gives - pull) * along * p0 / norm
+                weighted[1, m] = pull * j1 + (gives - pull) * along * p1 / norm
+                weighted[2, m] = pull * j2 + (gives - pull) * along * p2 / norm
+                by_lengths[3 * a - 3 + m, 3 * t + i] += by_command * along
+            for m in range(first, size):
+                j0, j1, j2 = jacobian[0, m], jacobian[1, m], jacobian[2, m]
+                row = band[3 * a - 3 + m]
+                for c in range(first, m + 1):
+                    row[m - c] += (
+                        0.0 + j0 * weighted[0, c] + j1 * weighted[1, c] + j2 * weighted[2, c]
+                    )

@@ -71,10 +71,10 @@ def clamp_lengths(
     """Return the lengths (3 modules,) [m] clipped to the limits, and the clamped muscles."""
     wanted = finite_array(lengths, (3 * config.modules,), 'lengths')
     clamped = np.clip(wanted, *config.command_range_m)
-    names = muscle_names(config.modules)
+    beyond = np.flatnonzero(clamped != wanted)
+    names = muscle_names(config.modules) if len(beyond) else ()
     return clamped, tuple(
-        MuscleClamp(names[i], float(wanted[i]), float(clamped[i]))
-        for i in np.flatnonzero(clamped != wanted)
+        MuscleClamp(names[i], float(wanted[i]), float(clamped[i])) for i in beyond
     )
 
 

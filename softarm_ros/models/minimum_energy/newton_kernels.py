@@ -211,11 +211,21 @@ def constrained_newton(
     multipliers: Array,
     anchors: Array,
     springs: Springs,
-    width: int,
+    r: Array,
+    vectors: Array,
+    band: Array,
+    by_lengths: Array,
+    step: Array,
+    gradient_at_start: float,
     max_iterations: int,
 ) -> tuple[int, int, float, float]:
     """
     Find the constrained minimum by Newton; `q` and `multipliers` (rows,) are start and result.
+
+    On return with status CONVERGED, `r` (n + 1, 3), `vectors` (modules, 3, 3) and `by_lengths`
+    (3 n, 3 modules) are those of the result, and `band` (3 n, w + 1) is its factorised Hessian.
+    If the largest gradient at the start [N m] is given and not yet small enough, `step` (3 n,) is
+    taken as the first step, which `descend` has computed without constraints; else pass 0.
 
     Return status, iterations, largest gradient [N m] and largest constraint defect [m or rad].
     """
@@ -223,34 +233,34 @@ def constrained_newton(
     rows = multipliers.size
     size = 3 * n
     length = n * ds
-    r, vectors = np.empty((n + 1, 3)), np.empty(anchors.shape)
-    forces, gradient, band = np.empty((n, 3)), np.empty(size), np.empty((size, width + 1))
-    border, by_lengths = np.empty((size, rows)), np.empty((size, 3 * anchors.shape[0]))
-    columns, schur = np.empty((size, rows + 1)), np.empty((rows, rows))
-    step, change = np.empty(size), np.empty(rows)
+    forces, gradient, border = np.empty((n, 3)), np.empty(size), np.empty((size, rows))
+    columns, schur, change = np.empty((size, rows + 1)), np.empty((rows, rows)), np.empty(rows)
     c, zero = np.empty(rows), np.zeros(rows)
     moved = q.copy()
     limit = _GRADIENT_TOLERANCE * stiffness[0] / length
     limit += _ROUNDING * length * length * stiffest(springs)
     worst_gradient, worst_defect = np.inf, np.inf
     for iteration in range(max_iterations):
-        potential(
-            q, ds, stiffness, loads, target, attitude, multipliers, zero, anchors, springs,
-            r, vectors, c,
-        )  # fmt: skip
-        system_into(
-            q, ds, stiffness, loads, attitude, multipliers, anchors, vectors, springs,
-            forces, gradient, band, border, by_lengths, True,
-        )  # fmt: skip
-        worst_gradient, worst_defect = np.abs(gradient).max(), 0.0
-        for k in range(rows):
-            worst_defect = max(worst_defect, abs(c[k]))
-        if not (math.isfinite(worst_gradient) and math.isfinite(worst_defect)):
-            return NOT_CONVERGED, iteration, worst_gradient, worst_defect
-        stable = newton_step_into(band, gradient, border, zero, c, columns, schur, step, change)
-        if worst_gradient <= limit and worst_defect <= _POSITION_TOLERANCE * max(length, 1.0):
-            status = CONVERGED if stable else UNSTABLE
-            return status, iteration, worst_gradient, worst_defect
+        if iteration > 0 or gradient_at_start <= limit:
+            potential(
+                q, ds, stiffness, loads, target, attitude, multipliers, zero, anchors, springs,
+                r, vectors, c,
+            )  # fmt: skip
+            system_into(
+                q, ds, stiffness, loads, attitude, multipliers, anchors, vectors, springs,
+                forces, gradient, band, border, by_lengths, True,
+            )  # fmt: skip
+            worst_gradient, worst_defect = np.abs(gradient).max(), 0.0
+            for k in range(rows):
+                worst_defect = max(worst_defect, abs(c[k]))
+            if not (math.isfinite(worst_gradient) and math.isfinite(worst_defect)):
+                return NOT_CONVERGED, iteration, worst_gradient, worst_defect
+            stable = newton_step_into(
+                band, gradient, border, zero, c, columns, schur, step, change
+            )
+            if worst_gradient <= limit and worst_defect <= _POSITION_TOLERANCE * max(length, 1.0):
+                status = CONVERGED if stable else UNSTABLE
+                return status, iteration, worst_gradient, worst_defect
         scale = longest(step)
         if not math.isfinite(scale):
             return NOT_CONVERGED, iteration, worst_gradient, worst_defect
@@ -275,14 +285,16 @@ def descend(
     anchors: Array,
     springs: Springs,
     width: int,
+    step: Array,
     tolerance: float,
     max_iterations: int,
-) -> tuple[int, int]:
+) -> tuple[int, int, float]:
     """
     Minimise the energy with springs (rows,) [N/m, N m] on the constraints; `q` is changed.
 
     On return `multipliers` are the effective multipliers: the wrench that acts on the tip. Return
-    status and iterations; converged means a gradient below tolerance EI / L at a convex point.
+    status, iterations and largest gradient [N m]. Converged means a gradient below tolerance
+    EI / L at a convex point; `step` (3 n,) is then Newton's step from there.
     """
     n = q.shape[0] - 1
     rows = multipliers.size
@@ -293,14 +305,14 @@ def descend(
     factor = np.empty((size, width + 1))
     border, by_lengths = np.empty((size, rows)), np.empty((size, 3 * anchors.shape[0]))
     columns, schur = np.empty((size, rows + 1)), np.empty((rows, rows))
-    step, change = np.empty(size), np.empty(rows)
+    change = np.empty(rows)
     c, zero, effective = np.empty(rows), np.zeros(rows), np.empty(rows)
     compliance = 1.0 / spring
     moved = q.copy()
     limit = tolerance * stiffness[0] / length
     limit += _ROUNDING * length * length * stiffest(springs)
     first_shift = stiffness[0] * ds / (length * length)
-    status, used = NOT_CONVERGED, max_iterations
+    status, used, worst_gradient = NOT_CONVERGED, max_iterations, np.inf
     energy = potential(
         q, ds, stiffness, loads, target, attitude, multipliers, spring, anchors, springs,
         r, vectors, c,
@@ -326,7 +338,8 @@ def descend(
             shift = first_shift if attempt == 0 else 8.0 * shift
         if not convex:
             break
-        if np.abs(gradient).max() <= limit and shift == 0.0:
+        worst_gradient = np.abs(gradient).max()
+        if worst_gradient <= limit and shift == 0.0:
             status, used = CONVERGED, iteration
             break
         scale = longest(step)
@@ -352,4 +365,4 @@ def descend(
         for k in range(rows):
             effective[k] = multipliers[k] - spring[k] * c[k]
     multipliers[:] = effective
-    return status, used
+    return status, used, worst_gradient

@@ -11,7 +11,12 @@ from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.geometry.rotations import quaternion_from_matrix
 from softarm_ros.models.arm_model import ZERO3, ModelError, Vector3
 from softarm_ros.models.minimum_energy.config import BackboneConfig
-from softarm_ros.models.minimum_energy.kernels import elastic_energy, positions_into
+from softarm_ros.models.minimum_energy.kernels import (
+    curvatures_into,
+    elastic_energy,
+    poses_into,
+    positions_into,
+)
 from softarm_ros.models.minimum_energy.muscle_kernels import NO_SPRINGS
 from softarm_ros.models.minimum_energy.newton_kernels import (
     CONVERGED,
@@ -110,9 +115,13 @@ class MinimumEnergyRod:
         if not (math.isfinite(tip_load_kg) and tip_load_kg >= 0.0):
             raise ValueError(f'tip_load_kg = {tip_load_kg}: expected a number >= 0')
         self.payload = tip_load_kg * field
+        self._own_loads = self._loads(ZERO3)
 
     def loads(self, tip_force: Vector3 = ZERO3) -> Array:
         """Return the force (n, 3) [N] in each interval from all dead loads: eq. 5 corrected."""
+        return self._own_loads.copy() if tip_force is ZERO3 else self._loads(tip_force)
+
+    def _loads(self, tip_force: Vector3) -> Array:
         middle = (np.arange(self.intervals) + 0.5) * self.ds
         outboard = self.backbone.length_m - middle
         dead = finite_array(tip_force, (3,), 'tip_force') + self.payload
@@ -174,14 +183,14 @@ class MinimumEnergyRod:
     ) -> RodEquilibrium:
         """Solve by descents with tip springs of growing stiffness, each followed by Newton."""
         nodes = self._leaning(target)
-        multipliers = np.zeros(rows)
+        multipliers, size = np.zeros(rows), 3 * self.intervals
         bending, length = self.stiffness[0], self.backbone.length_m
         spring = np.full(rows, 100.0 * bending / length**3)
         spring[3:] = 10.0 * bending / length
         for _ in range(_OUTER_ITERATIONS):
-            _, steps = descend(
+            _, steps, _ = descend(
                 nodes, self.ds, self.stiffness, loads, target, attitude, multipliers, spring,
-                NO_ANCHORS, NO_SPRINGS, _NEIGHBOUR_BAND, 1e-4, _DESCENT_ITERATIONS,
+                NO_ANCHORS, NO_SPRINGS, _NEIGHBOUR_BAND, np.empty(size), 1e-4, _DESCENT_ITERATIONS,
             )  # fmt: skip
             trial, wrench = nodes.copy(), multipliers.copy()
             status, iterations, moment, defect = self._newton(
@@ -202,9 +211,12 @@ class MinimumEnergyRod:
         attitude: Array,
         iterations: int,
     ) -> tuple[int, int, float, float]:
+        size = 3 * self.intervals
         status, used, moment, defect = constrained_newton(
             nodes, self.ds, self.stiffness, loads, target, attitude, multipliers,
-            NO_ANCHORS, NO_SPRINGS, _NEIGHBOUR_BAND, iterations,
+            NO_ANCHORS, NO_SPRINGS, np.empty((self.intervals + 1, 3)), NO_ANCHORS,
+            np.empty((size, _NEIGHBOUR_BAND + 1)), np.empty((size, 0)), np.empty(size), 0.0,
+            iterations,
         )  # fmt: skip
         return status, used, moment, defect
 
@@ -275,24 +287,14 @@ class MinimumEnergyRod:
 
 def curvatures_of(nodes: Array, ds: float) -> Array:
     """Return the strains (n, 3) [1/m] between nodes (n + 1, 4), scalar first."""
-    a, b = nodes[:-1], nodes[1:]
-    vector = a[:, :1] * b[:, 1:] - b[:, :1] * a[:, 1:] - np.cross(a[:, 1:], b[:, 1:])
-    return 2.0 / ds * vector
+    curvatures = np.empty((len(nodes) - 1, 3))
+    curvatures_into(nodes, ds, curvatures)
+    return curvatures
 
 
 def node_poses(nodes: Array, positions: Array) -> Array:
     """Return the transforms (m, 4, 4) of nodes (m, 4), scalar first, at positions (m, 3)."""
-    w, x, y, z = nodes.T
-    poses = np.zeros((len(nodes), 4, 4))
-    poses[:, 0, 0] = 1 - 2 * (y * y + z * z)
-    poses[:, 0, 1] = 2 * (x * y - w * z)
-    poses[:, 0, 2] = 2 * (x * z + w * y)
-    poses[:, 1, 0] = 2 * (x * y + w * z)
-    poses[:, 1, 1] = 1 - 2 * (x * x + z * z)
-    poses[:, 1, 2] = 2 * (y * z - w * x)
-    poses[:, 2, 0] = 2 * (x * z - w * y)
-    poses[:, 2, 1] = 2 * (y * z + w * x)
-    poses[:, 2, 2] = 1 - 2 * (x * x + y * y)
-    poses[:, :3, 3] = positions
-    poses[:, 3, 3] = 1.0
+    poses = np.empty((len(nodes), 4, 4))
+    # For a view of an array, the kernel would be compiled again, in mid-motion.
+    poses_into(np.ascontiguousarray(nodes), np.ascontiguousarray(positions), poses)
     return poses
