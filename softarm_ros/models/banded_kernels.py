@@ -17,7 +17,7 @@ _ZERO_PIVOT = 1e-14
 _NEUTRAL_PIVOT = 1e-11
 
 
-@kernel
+@kernel(allocates=False)
 def banded_ldl_into(band: Array) -> int:
     """
     Factorise in place; return the number of negative pivots, or -1 for a vanishing pivot.
@@ -50,7 +50,7 @@ def banded_ldl_into(band: Array) -> int:
     return negative
 
 
-@kernel
+@kernel(allocates=False)
 def banded_solve_into(factor: Array, columns: Array) -> None:
     """Overwrite `columns` (N, m) with A^-1 columns; `factor` comes from `banded_ldl_into`."""
     size, width = factor.shape[0], factor.shape[1] - 1
@@ -80,7 +80,7 @@ def banded_solve_into(factor: Array, columns: Array) -> None:
                 columns[i, c] -= lower * columns[j, c]
 
 
-@kernel
+@kernel(allocates=False)
 def dense_ldl_solve_into(matrix: Array, vector: Array) -> tuple[int, int]:
     """
     Overwrite `vector` (m,) with matrix^-1 vector; count the negative and the vanishing pivots.

@@ -223,7 +223,7 @@ class _Search:
             gains = self.target.rows_of(place.twist) * scale
         except ModelError as error:
             return _Step(None, damping, problem=str(error))
-        gain = float(np.linalg.norm(gains, 2))
+        gain = float(np.linalg.svd(gains, compute_uv=False).max())
         if gain < 1e-12 * self.target.length_m:
             return _Step(None, damping, problem=NOTHING_MOVES)
         unit = np.eye(count)

@@ -33,15 +33,16 @@ def commands_of_held(held: RodEquilibrium, config: ParallelModulesConfig) -> Arr
     produce the moment of that force in the middle of each module; their common pull corresponds to
     a pressure halfway between vacuum and supply.
     """
-    law, lengths = config.gas_springs, muscle_lengths(held, config)
+    law, anchors = config.gas_springs, muscle_anchors(config)
+    lengths = muscle_lengths(held, config, anchors)
     if law is None:
         return lengths
     stride = (len(held.nodes) - 1) // config.modules
     middle = np.arange(config.modules) * stride + stride // 2
     poses = node_poses(held.nodes[middle], held.positions[middle])
-    moment = np.cross(held.positions[-1] - poses[:, :3, 3], held.tip_wrench[:3])
+    lever, force = held.positions[-1] - poses[:, :3, 3], held.tip_wrench[:3]
+    moment = lever[:, [1, 2, 0]] * force[[2, 0, 1]] - lever[:, [2, 0, 1]] * force[[1, 2, 0]]
     local = np.einsum('tji,tj->ti', poses[:, :3, :3], moment)
-    anchors = muscle_anchors(config)
     turned = local[:, :1] * anchors[:, :, 1] - local[:, 1:2] * anchors[:, :, 0]
     share = 2.0 / (3.0 * config.anchor_radius_m**2) * turned.ravel()
     return law.free(law.middle_pull(lengths.mean(keepdims=True)) - share, lengths)

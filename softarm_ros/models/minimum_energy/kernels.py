@@ -35,13 +35,13 @@ def product(
     )
 
 
-@kernel
+@kernel(allocates=False)
 def relative(a: Array, b: Array) -> Quaternion:
     """Return a* b."""
     return product(a[0], -a[1], -a[2], -a[3], b[0], b[1], b[2], b[3])
 
 
-@kernel
+@kernel(allocates=False)
 def times_unit(q0: float, q1: float, q2: float, q3: float, k: int) -> Quaternion:
     """Return q e_k, k = 0, 1, 2."""
     if k == 0:
@@ -51,7 +51,7 @@ def times_unit(q0: float, q1: float, q2: float, q3: float, k: int) -> Quaternion
     return -q3, q2, -q1, q0
 
 
-@kernel
+@kernel(allocates=False)
 def unit_times(q0: float, q1: float, q2: float, q3: float, k: int) -> Quaternion:
     """Return e_k q, k = 0, 1, 2."""
     if k == 0:
@@ -61,7 +61,7 @@ def unit_times(q0: float, q1: float, q2: float, q3: float, k: int) -> Quaternion
     return -q3, -q2, q1, q0
 
 
-@kernel
+@kernel(allocates=False)
 def rotate(q: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Return the vector q (x, y, z) q*."""
     p0, p1, p2, p3 = product(q[0], q[1], q[2], q[3], 0.0, x, y, z)
@@ -69,7 +69,7 @@ def rotate(q: Array, x: float, y: float, z: float) -> tuple[float, float, float]
     return r1, r2, r3
 
 
-@kernel
+@kernel(allocates=False)
 def rotate_back(q: Array, x: float, y: float, z: float) -> tuple[float, float, float]:
     """Return the vector q* (x, y, z) q."""
     p0, p1, p2, p3 = product(q[0], -q[1], -q[2], -q[3], 0.0, x, y, z)
@@ -77,7 +77,7 @@ def rotate_back(q: Array, x: float, y: float, z: float) -> tuple[float, float, f
     return r1, r2, r3
 
 
-@kernel
+@kernel(allocates=False)
 def positions_into(q: Array, ds: float, r: Array) -> None:
     """Write the node positions (n + 1, 3) [m] of eq. 47."""
     r[0, :] = 0.0
@@ -92,7 +92,7 @@ def positions_into(q: Array, ds: float, r: Array) -> None:
         r[i + 1, 2] = r[i, 2] + ds / 3.0 * (az + cz + bz)
 
 
-@kernel
+@kernel(allocates=False)
 def curvatures_into(q: Array, ds: float, curvatures: Array) -> None:
     """Write the strains (n, 3) [1/m] between the nodes (n + 1, 4)."""
     for i in range(q.shape[0] - 1):
@@ -103,7 +103,7 @@ def curvatures_into(q: Array, ds: float, curvatures: Array) -> None:
             curvatures[i, k] = 2.0 / ds * vector
 
 
-@kernel
+@kernel(allocates=False)
 def poses_into(q: Array, r: Array, poses: Array) -> None:
     """Write the transforms (m, 4, 4) of nodes (m, 4) at positions (m, 3)."""
     for i in range(q.shape[0]):
@@ -123,7 +123,7 @@ def poses_into(q: Array, r: Array, poses: Array) -> None:
         poses[i, 3, 3] = 1.0
 
 
-@kernel
+@kernel(allocates=False)
 def turns_into(lengths: Array, anchors: Array, weight: float, stride: int, turn: Array) -> None:
     """
     Write half the turn (modules, 2) of an interval about x and y, from lengths (modules, 3) [m].
@@ -140,7 +140,7 @@ def turns_into(lengths: Array, anchors: Array, weight: float, stride: int, turn:
         turn[t, 1] = 0.5 * (weight * -about_y) / stride
 
 
-@kernel
+@kernel(allocates=False)
 def bend_modules(turn: Array, cosine: Array, sine: Array, q: Array) -> None:
     """
     Write nodes (n + 1, 4) of modules of constant curvature; the first node must be set.
@@ -159,7 +159,7 @@ def bend_modules(turn: Array, cosine: Array, sine: Array, q: Array) -> None:
         q[i + 1, 3] = w3 * c + s * (w1 * y - w2 * x)
 
 
-@kernel
+@kernel(allocates=False)
 def elastic_energy(q: Array, ds: float, stiffness: Array) -> float:
     """Return sum of k_j w_j^2 ds / 2 [J]; `stiffness` (3,) = EI, EI, GJ [N m^2]."""
     energy = 0.0
@@ -169,7 +169,7 @@ def elastic_energy(q: Array, ds: float, stiffness: Array) -> float:
     return 2.0 * energy / ds
 
 
-@kernel
+@kernel(allocates=False)
 def add_vector_term(
     q: Array, g: Array, m: Array, row: int, gradient: Array, band: Array, second: bool
 ) -> None:
@@ -220,10 +220,27 @@ def derivatives_into(
     gradient[:] = 0.0
     if second:
         band[:, :] = 0.0
-    n = q.shape[0] - 1
-    axis = np.array([0.0, 0.0, 1.0])
-    third = np.empty(3)
+    axis, third = np.array([0.0, 0.0, 1.0]), np.empty(3)
     da, db = np.empty((3, 3)), np.empty((3, 3))
+    add_intervals(q, ds, stiffness, forces, axis, third, da, db, gradient, band, second)
+
+
+@kernel(allocates=False)
+def add_intervals(
+    q: Array,
+    ds: float,
+    stiffness: Array,
+    forces: Array,
+    axis: Array,
+    third: Array,
+    da: Array,
+    db: Array,
+    gradient: Array,
+    band: Array,
+    second: bool,
+) -> None:
+    """Add what `derivatives_into` writes; `axis` (3,) is e3; `third` to `db` are overwritten."""
+    n = q.shape[0] - 1
     for i in range(n):
         a, b = q[i], q[i + 1]
         row_a, row_b = 3 * i - 3, 3 * i
@@ -293,7 +310,7 @@ def derivatives_into(
                 band[row_b + k, 3 + k - m] += value
 
 
-@kernel
+@kernel(allocates=False)
 def step_jacobian_into(a: Array, b: Array, ds: float, by_a: Array, by_b: Array) -> None:
     """Write d(dr)/du_a and d(dr)/du_b (3, 3) [m] of one interval."""
     for k in range(3):
@@ -329,10 +346,11 @@ def tip_jacobian_into(q: Array, ds: float, jacobian: Array) -> None:
                     jacobian[3 * i - 3 + k, j] += by_a[j, k]
 
 
-@kernel
+@kernel(allocates=False)
 def retract_into(q: Array, step: Array, scale: float, moved: Array) -> None:
     """Write the nodes moved by scale * step (3 n,), |u| < 1; node 0 does not move."""
-    moved[0, :] = q[0, :]
+    for k in range(4):
+        moved[0, k] = q[0, k]
     for i in range(1, q.shape[0]):
         x = scale * step[3 * i - 3]
         y = scale * step[3 * i - 2]

@@ -48,7 +48,7 @@ class Springs(NamedTuple):
 NO_SPRINGS = Springs(*(np.zeros((0, 3)) for _ in Springs._fields))
 
 
-@kernel
+@kernel(allocates=False)
 def muscle_vectors_into(q: Array, r: Array, anchors: Array, vectors: Array) -> None:
     """Write the vectors p (modules, 3, 3) [m] of the muscles, base frame."""
     modules = anchors.shape[0]
@@ -66,7 +66,7 @@ def muscle_vectors_into(q: Array, r: Array, anchors: Array, vectors: Array) -> N
             vectors[t, i, 2] = bz - az + r[b, 2] - r[a, 2]
 
 
-@kernel
+@kernel(allocates=False)
 def muscle_energy(vectors: Array, springs: Springs) -> float:
     """Return the sum of k (l - l_0)^2 / 2 - c log(l / m) [J]."""
     energy = 0.0
@@ -80,7 +80,7 @@ def muscle_energy(vectors: Array, springs: Springs) -> float:
     return energy
 
 
-@kernel
+@kernel(allocates=False)
 def add_muscle_forces(vectors: Array, springs: Springs, forces: Array) -> None:
     """Subtract the muscle tensions from the backbone forces (n, 3): muscles compress it."""
     modules = vectors.shape[0]
@@ -98,7 +98,7 @@ def add_muscle_forces(vectors: Array, springs: Springs, forces: Array) -> None:
                     forces[j, k] -= pull * p[k]
 
 
-@kernel
+@kernel(allocates=False)
 def chord_jacobian_into(
     q: Array, ds: float, a: int, b: int, by_a: Array, by_b: Array, out: Array
 ) -> None:
@@ -113,7 +113,7 @@ def chord_jacobian_into(
                 out[j, column + 3 + k] += by_b[j, k]
 
 
-@kernel
+@kernel(allocates=False)
 def add_anchor_jacobian(q: Array, a: int, b: int, anchor: Array, out: Array) -> None:
     """Add to d(r_b - r_a)/du (3, 3 (b - a + 1)) the anchors of one muscle: dp/du."""
     for end in range(2):
@@ -149,13 +149,37 @@ def add_muscle_terms(
     modules = anchors.shape[0]
     if modules == 0:
         return
-    stride = (q.shape[0] - 1) // modules
-    size = 3 * (stride + 1)
-    force = np.empty(3)
-    by_a, by_b = np.empty((3, 3)), np.empty((3, 3))
-    chord, jacobian, weighted = np.empty((3, size)), np.empty((3, size)), np.empty((3, size))
+    size = 3 * ((q.shape[0] - 1) // modules + 1)
     if second:
         by_lengths[:, :] = 0.0
+    add_muscles(
+        q, ds, anchors, vectors, springs, np.empty(3), np.empty((3, 3)), np.empty((3, 3)),
+        np.empty((3, size)), np.empty((3, size)), np.empty((3, size)),
+        gradient, band, by_lengths, second,
+    )  # fmt: skip
+
+
+@kernel(allocates=False)
+def add_muscles(
+    q: Array,
+    ds: float,
+    anchors: Array,
+    vectors: Array,
+    springs: Springs,
+    force: Array,
+    by_a: Array,
+    by_b: Array,
+    chord: Array,
+    jacobian: Array,
+    weighted: Array,
+    gradient: Array,
+    band: Array,
+    by_lengths: Array,
+    second: bool,
+) -> None:
+    """Add what `add_muscle_terms` adds; the arrays `force` to `weighted` are overwritten."""
+    modules, size = anchors.shape[0], chord.shape[1]
+    stride = (q.shape[0] - 1) // modules
     for t in range(modules):
         a, b = t * stride, (t + 1) * stride
         first = 3 if a == 0 else 0  # node 0 is clamped
@@ -175,7 +199,9 @@ def add_muscle_terms(
                 add_vector_term(q[a], force, anchors[t, i], 3 * a - 3, gradient, band, second)
             if not second:
                 continue
-            jacobian[:, :] = chord
+            for k in range(3):
+                for m in range(size):
+                    jacobian[k, m] = chord[k, m]
             add_anchor_jacobian(q, a, b, anchors[t, i], jacobian)
             gives = springs.stiffness[t, i] + springs.gas[t, i] / (norm * norm)
             by_command = springs.by_command[t, i] + springs.gas_by_command[t, i] / norm

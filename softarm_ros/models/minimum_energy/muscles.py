@@ -48,9 +48,13 @@ def muscle_anchors(config: ParallelModulesConfig) -> Array:
     return np.stack([radius * np.cos(angle), radius * np.sin(angle), np.zeros_like(angle)], axis=2)
 
 
-def muscle_lengths(rod: RodEquilibrium, config: ParallelModulesConfig) -> Array:
+def muscle_lengths(
+    rod: RodEquilibrium, config: ParallelModulesConfig, anchors: Array | None = None
+) -> Array:
     """
     Return the lengths (3 modules,) [m] of the muscles on a rod: eq. 54 with corrected anchors.
+
+    `anchors` are those of `muscle_anchors`, if known.
 
     Raises
     ------
@@ -61,7 +65,8 @@ def muscle_lengths(rod: RodEquilibrium, config: ParallelModulesConfig) -> Array:
     intervals = len(rod.nodes) - 1
     check_disks(intervals, config)
     vectors = np.empty((config.modules, 3, 3))
-    muscle_vectors_into(rod.nodes, rod.positions, muscle_anchors(config), vectors)
+    anchors = muscle_anchors(config) if anchors is None else anchors
+    muscle_vectors_into(rod.nodes, rod.positions, anchors, vectors)
     return np.linalg.norm(vectors, axis=2).ravel()
 
 

@@ -45,7 +45,7 @@ _POSITION_TOLERANCE = 1e-12  # of L
 _ROUNDING = 1e-14  # of muscle stiffness times L^2: rounding error of stiff muscles' gradients
 
 
-@kernel
+@kernel(allocates=False)
 def constraint_into(q: Array, tip: Array, target: Array, attitude: Array, c: Array) -> None:
     """Write r_n - target [m] and, for 6 rows, 2 vec(attitude* q_n) of the shorter rotation."""
     rows = c.size
@@ -59,7 +59,7 @@ def constraint_into(q: Array, tip: Array, target: Array, attitude: Array, c: Arr
         c[3], c[4], c[5] = sign * r1, sign * r2, sign * r3
 
 
-@kernel
+@kernel(allocates=False)
 def potential(
     q: Array,
     ds: float,
@@ -89,7 +89,7 @@ def potential(
     return energy
 
 
-@kernel
+@kernel(allocates=False)
 def system_into(
     q: Array,
     ds: float,
@@ -138,7 +138,7 @@ def system_into(
                 band[3 * n - 3 + k, 0] += turning
 
 
-@kernel
+@kernel(allocates=False)
 def newton_step_into(
     band: Array,
     gradient: Array,
@@ -190,7 +190,7 @@ def stiffest(springs: Springs) -> float:
     return springs.stiffness.max() if springs.stiffness.size > 0 else 0.0
 
 
-@kernel
+@kernel(allocates=False)
 def longest(step: Array) -> float:
     """Return the largest |u| of a step (3 n,)."""
     largest = 0.0
