@@ -165,6 +165,7 @@ def _warm_up_model(rig: Rig, model: ArmModel) -> None:
             shape.centerline(3)
             model.tips_of(configuration[None])
             model.observed_configuration(shape.section_tips)
+            model.preferred_configuration(configuration)
             actuation = model.actuation_of(configuration)
             model.forward(actuation)
             model.jacobian(actuation)
