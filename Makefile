@@ -122,7 +122,7 @@ test-beside-devices: $(VENV)/.reproduction
 	$(PYTEST) -m wall_clock reproduction/test
 
 test-computing: $(VENV)/.reproduction
-	@$(IDLE) $(REPRODUCTION) --numprocesses 2 --dist loadfile > $(VENV)/test-computing.log 2>&1; \
+	@$(IDLE) $(REPRODUCTION) > $(VENV)/test-computing.log 2>&1; \
 	  status=$$?; cat $(VENV)/test-computing.log; exit $$status
 
 # Builds the firmware of both boards in firmware/build and prints their sizes; names boards skipped for lack of a compiler.
