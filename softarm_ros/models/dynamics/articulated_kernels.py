@@ -16,7 +16,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import inlined, kernel
 from softarm_ros.geometry.symmetric_kernels import invert_symmetric_4
 from softarm_ros.models.dynamics.layout import Body, Loads, Scratch
-from softarm_ros.models.dynamics.recursion_kernels import cross, turn, turn_back
+from softarm_ros.models.dynamics.recursion_kernels import across, cross, turn, turn_back
 
 
 @kernel
@@ -256,11 +256,9 @@ def solve(body: Body, scratch: Scratch, right: Array, out: Array) -> None:
     load = scratch.load
     for k in range(n - 1, -1, -1):
         if body.has_connector[k]:
-            f0, f1, f2 = turn(body.turn[k], f0, f1, f2)
-            m0, m1, m2 = turn(body.turn[k], m0, m1, m2)
-            c = body.connector[k]
-            x, y, z = cross(c[0], c[1], c[2], f0, f1, f2)
-            m0, m1, m2 = m0 + x, m1 + y, m2 + z
+            f0, f1, f2, m0, m1, m2 = across(
+                body.connector[k], body.turn[k], f0, f1, f2, m0, m1, m2
+            )
         R, p = scratch.turned[k], scratch.end[k]
         P, W, G = scratch.end_map[k], scratch.end_turn[k], scratch.gain[k]
         f0, f1, f2 = turn(R, f0, f1, f2)

@@ -48,53 +48,47 @@ def cross(a: float, b: float, c: float, x: float, y: float, z: float) -> Triple:
     return b * z - c * y, c * x - a * z, a * y - b * x
 
 
+@kernel(allocates=False)
+def across(
+    offset: Array, turn_: Array, f0: float, f1: float, f2: float, m0: float, m1: float, m2: float
+) -> tuple[float, float, float, float, float, float]:
+    """Return force and moment at a segment's distal frame, from those at its connector's end."""
+    f0, f1, f2 = turn(turn_, f0, f1, f2)
+    m0, m1, m2 = turn(turn_, m0, m1, m2)
+    x, y, z = cross(offset[0], offset[1], offset[2], f0, f1, f2)
+    return f0, f1, f2, m0 + x, m1 + y, m2 + z
+
+
 @kernel
 def place_arm(body: Body, q: Numbers, scratch: Scratch) -> None:
     """Write poses and strain maps of every segment for strains `q` (n, 4)."""
     rotation, origin = scratch.rotation, scratch.origin
-    turned, end = scratch.turned, scratch.end
     for i in range(3):
         origin[0, i] = 0.0
         for j in range(3):
             rotation[0, i, j] = 1.0 if i == j else 0.0
     for k in range(body.length.shape[0]):
-        place_segment(
-            body.length[k],
-            body.rotary,
-            q,
-            k,
-            scratch.turned,
-            end,
-            scratch.end_map,
-            scratch.centre,
-            scratch.centre_map,
-            scratch.end_turn,
-            scratch.middle_turn,
-            scratch.inertia,
-        )
-        for i in range(3):
-            x, y, z = rotation[k, i, 0], rotation[k, i, 1], rotation[k, i, 2]
-            origin[k + 1, i] = origin[k, i] + x * end[k, 0] + y * end[k, 1] + z * end[k, 2]
-            for j in range(3):
-                rotation[k + 1, i, j] = (
-                    x * turned[k, 0, j] + y * turned[k, 1, j] + z * turned[k, 2, j]
-                )
-        if body.has_connector[k]:
-            _pass_connector(body.connector[k], body.turn[k], rotation[k + 1], origin[k + 1])
+        _strain_segment(body, q, k, scratch)
+    _place_from(body, 0, scratch)
 
 
 @kernel
 def replace_segment(body: Body, q: Numbers, first: int, scratch: Scratch) -> None:
     """Update what `place_arm` has written after a change of the strains of segment `first`."""
-    rotation, origin = scratch.rotation, scratch.origin
-    turned, end = scratch.turned, scratch.end
+    _strain_segment(body, q, first, scratch)
+    _place_from(body, first, scratch)
+
+
+@kernel
+def _strain_segment(body: Body, q: Numbers, k: int, scratch: Scratch) -> None:
+    """Write the strain maps of segment k, and its end in its own axes."""
     place_segment(
-        body.length[first],
+        body.length[k],
         body.rotary,
         q,
-        first,
-        turned,
-        end,
+        k,
+        scratch.turned,
+        scratch.end,
         scratch.end_map,
         scratch.centre,
         scratch.centre_map,
@@ -102,6 +96,13 @@ def replace_segment(body: Body, q: Numbers, first: int, scratch: Scratch) -> Non
         scratch.middle_turn,
         scratch.inertia,
     )
+
+
+@kernel
+def _place_from(body: Body, first: int, scratch: Scratch) -> None:
+    """Write the poses of the ends of the segments from `first` on."""
+    rotation, origin = scratch.rotation, scratch.origin
+    turned, end = scratch.turned, scratch.end
     for k in range(first, body.length.shape[0]):
         for i in range(3):
             x, y, z = rotation[k, i, 0], rotation[k, i, 1], rotation[k, i, 2]
@@ -140,11 +141,9 @@ def residual(
     m0, m1, m2 = f0, f0, f0
     for k in range(n - 1, -1, -1):
         if body.has_connector[k]:
-            f0, f1, f2 = turn(body.turn[k], f0, f1, f2)
-            m0, m1, m2 = turn(body.turn[k], m0, m1, m2)
-            c = body.connector[k]
-            x, y, z = cross(c[0], c[1], c[2], f0, f1, f2)
-            m0, m1, m2 = m0 + x, m1 + y, m2 + z
+            f0, f1, f2, m0, m1, m2 = across(
+                body.connector[k], body.turn[k], f0, f1, f2, m0, m1, m2
+            )
         t, s = scratch.tip_force[k], scratch.tip_moment[k]
         R, p = scratch.turned[k], scratch.end[k]
         f0, f1, f2 = turn(R, f0 + t[0], f1 + t[1], f2 + t[2])
@@ -194,11 +193,9 @@ def static_residual(
     m0, m1, m2 = f0, f0, f0
     for k in range(n - 1, -1, -1):
         if body.has_connector[k]:
-            f0, f1, f2 = turn(body.turn[k], f0, f1, f2)
-            m0, m1, m2 = turn(body.turn[k], m0, m1, m2)
-            c = body.connector[k]
-            x, y, z = cross(c[0], c[1], c[2], f0, f1, f2)
-            m0, m1, m2 = m0 + x, m1 + y, m2 + z
+            f0, f1, f2, m0, m1, m2 = across(
+                body.connector[k], body.turn[k], f0, f1, f2, m0, m1, m2
+            )
         t, s = scratch.tip_force[k], scratch.tip_moment[k]
         R, p = scratch.turned[k], scratch.end[k]
         f0, f1, f2 = turn(R, f0 + t[0], f1 + t[1], f2 + t[2])
