@@ -12,8 +12,8 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.piecewise_cubic import monotone_cubic
 from softarm_ros.models.arm_model import ModelError
 
-_BISECTIONS_AND_NEWTONS = 60
-_ROUNDING = 1e-12  # of the range: margin for values beyond it
+BISECTIONS_AND_NEWTONS = 60
+ROUNDING = 1e-12  # of the range: margin for values beyond it
 
 
 class MonotoneCurve:
@@ -79,7 +79,7 @@ class MonotoneCurve:
         """Return y and dy/dx at one x; raise `ModelError` beyond the table."""
         low, high = self._ends
         value = min(max(x, low), high)
-        if not abs(x - value) <= _ROUNDING * (high - low):
+        if not abs(x - value) <= ROUNDING * (high - low):
             raise self._beyond(x, low, high, self.x_name)
         start, _, (cube, square, slope, constant) = self._pieces[
             bisect.bisect_right(self._inner, value)
@@ -106,7 +106,7 @@ class MonotoneCurve:
         low = 0.0
         error_0, error_1 = constant - y, self._sign * self._rising[piece] - y
         at = high * error_0 / (error_0 - error_1)
-        for _ in range(_BISECTIONS_AND_NEWTONS):
+        for _ in range(BISECTIONS_AND_NEWTONS):
             error = self._sign * (((cubic * at + square) * at + slope) * at + (constant - y))
             if error == 0.0:
                 break
@@ -122,7 +122,7 @@ class MonotoneCurve:
 
     def _inside(self, values: Array, low: float, high: float, name: str) -> Array:
         """Return the values clipped to the range; raise `ModelError` if one exceeds rounding."""
-        rounding = _ROUNDING * (high - low)
+        rounding = ROUNDING * (high - low)
         outside = ~((values >= low - rounding) & (values <= high + rounding))
         if outside.any():
             raise self._beyond(float(values[outside].ravel()[0]), low, high, name)

@@ -2,68 +2,69 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array, real_array
+from softarm_ros.geometry.arrays import Array, all_finite, finite_array, real_array
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, Posture, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chambers import CHAMBER_DIRECTIONS
 from softarm_ros.models.pneumatic.extension_problem import ExtensionProblem
 from softarm_ros.models.pneumatic.sagging_chain import SaggedPose
+from softarm_ros.models.posture import PlainPosture
 
 _SCALE_RADIANS = 2.0  # bend that moves the tip by about the length of the arm
 _EYE3 = np.eye(3)
 
 
 @dataclass(frozen=True)
-class ChamberPosture:
-    """A `Posture` that solves the sag of its mounts and the pressures of its chambers once."""
+class ExtensionPosture(PlainPosture):
+    """A `PlainPosture` of extensions; its `section_tips` come from one pose, solved once."""
 
     model: ChamberArm
-    configuration: Array
 
     @cached_property
-    def _bends(self) -> Array:
+    def bends(self) -> Array:
+        """Bends [rad] and lengths [m] of the arcs without load (3 sections,)."""
         return self.model.bends_and_lengths(self.configuration)
-
-    @cached_property
-    def _pose(self) -> SaggedPose:
-        return self.model.arm.sagged_pose(self._bends)
 
     @cached_property
     def tip(self) -> Array:
         """Tip position (3,) [m]."""
-        return self._pose.section_tips[-1, :3, 3].copy()
-
-    @cached_property
-    def tip_jacobian(self) -> Array:
-        """Derivative of the tip by the extensions (3, dof)."""
-        return self.model.by_extensions(self.model.arm.tip_jacobian(self._pose))
-
-    @property
-    def section_tips(self) -> Array:
-        """Poses of all section tips (sections, 4, 4) [m]."""
-        return self._pose.section_tips
+        return self.section_tips[-1, :3, 3].copy()
 
     @cached_property
     def actuation(self) -> Array:
         """Pressures (m,) [Pa] that hold the extensions."""
-        return self.model.arm.actuation_of(self._bends)
+        return self.model.arm.actuation_of(self.bends)
 
     @cached_property
     def actuation_jacobian(self) -> Array:
         """Derivative of the pressures by the extensions (m, dof) [Pa/m]."""
         return self.model.pressure_rates_at(self.actuation)
 
+
+@dataclass(frozen=True)
+class ChamberPosture(ExtensionPosture):
+    """An `ExtensionPosture` that solves the sag of its mounts."""
+
     @cached_property
-    def preferred(self) -> Array:
-        """Zero extensions (dof,)."""
-        return self.model.preferred_configuration(self.configuration)
+    def pose(self) -> SaggedPose:
+        """Pose under the arm's own weight."""
+        return self.model.arm.sagged_pose(self.bends)
+
+    @property
+    def section_tips(self) -> Array:
+        """Poses of all section tips (sections, 4, 4) [m]."""
+        return self.pose.section_tips
+
+    @cached_property
+    def tip_jacobian(self) -> Array:
+        """Derivative of the tip by the extensions (3, dof)."""
+        return self.model.by_extensions(self.model.arm.tip_jacobian(self.pose))
 
 
 class ChamberArm:
@@ -199,7 +200,7 @@ class ChamberArm:
             raise ValueError(
                 f'configuration has shape {values.shape}, expected ({3 * self._sections},)'
             )
-        if not all(map(math.isfinite, values.tolist())):
+        if not all_finite(values):
             raise ValueError(f'configuration {values.tolist()} is not finite')
         return np.asarray(self._rest + self._to_bends @ values)
 

@@ -10,9 +10,7 @@ from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-
-_ROUNDING = 1e-12  # of the range: margin for values beyond it
-_BISECTIONS_AND_NEWTONS = 60
+from softarm_ros.models.monotone_curve import BISECTIONS_AND_NEWTONS, ROUNDING
 
 
 class CurveTables(NamedTuple):
@@ -62,7 +60,7 @@ def slopes(at: Array, tables: CurveTables) -> Array:
 @kernel(allocates=False)
 def _inside(value: float, low: float, high: float) -> float:
     """Return a value clipped to its range; NaN if it exceeds the range by more than rounding."""
-    rounding = _ROUNDING * (high - low)
+    rounding = ROUNDING * (high - low)
     if not (low - rounding <= value <= high + rounding):
         return math.nan
     return min(max(value, low), high)
@@ -97,7 +95,7 @@ def _inverse(value: float, x: Array, y: Array, pieces: Array) -> float:
     low = 0.0
     error_0, error_1 = constant - wanted, y[after] - wanted
     at = high * error_0 / (error_0 - error_1)
-    for _ in range(_BISECTIONS_AND_NEWTONS):
+    for _ in range(BISECTIONS_AND_NEWTONS):
         error = sign * (((cube * at + square) * at + slope) * at + (constant - wanted))
         if error == 0.0:
             break

@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-import numpy as np
-
 from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.models.arm_model import ZERO3, Posture, Shape, Vector3
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
-from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
+from softarm_ros.models.pneumatic.chamber_arm import ChamberArm, ExtensionPosture
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.rod_chain import RodChain, RodPose
 
@@ -121,29 +119,16 @@ class RodByExtensions(ChamberArm):
 
 
 @dataclass(frozen=True)
-class RodPosture:
-    """A `Posture` that keeps its pose as the start of the search for the next one."""
+class RodPosture(ExtensionPosture):
+    """An `ExtensionPosture` that keeps its pose as the start of the search for the next one."""
 
     model: RodByExtensions
-    configuration: Array
     start: RodPose | None
 
     @cached_property
     def pose(self) -> RodPose:
         """Pose of the rod under its own weight."""
-        free = self.model.bends_and_lengths(self.configuration)
-        return self.model.rod_arm.pose_under(free, near=self.start)
-
-    @property
-    def tip(self) -> Array:
-        """Tip position (3,) [m]."""
-        return np.asarray(self.pose.section_tips[-1, :3, 3])
-
-    @cached_property
-    def tip_jacobian(self) -> Array:
-        """Derivative of the tip by the extensions (3, dof)."""
-        twists = self.model.rod_arm.rod_chain.tip_twists(self.pose)
-        return self.model.by_extensions(twists[:3])
+        return self.model.rod_arm.pose_under(self.bends, near=self.start)
 
     @property
     def section_tips(self) -> Array:
@@ -151,16 +136,7 @@ class RodPosture:
         return self.pose.section_tips
 
     @cached_property
-    def actuation(self) -> Array:
-        """Pressures (m,) [Pa] for the extensions."""
-        return self.model.actuation_of(self.configuration)
-
-    @cached_property
-    def actuation_jacobian(self) -> Array:
-        """Derivative of the pressures by the extensions (m, dof)."""
-        return self.model.pressure_rates_at(self.actuation)
-
-    @property
-    def preferred(self) -> Array:
-        """Zero extensions (dof,)."""
-        return self.model.preferred_configuration(self.configuration)
+    def tip_jacobian(self) -> Array:
+        """Derivative of the tip by the extensions (3, dof)."""
+        twists = self.model.rod_arm.rod_chain.tip_twists(self.pose)
+        return self.model.by_extensions(twists[:3])
