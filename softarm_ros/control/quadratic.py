@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from functools import lru_cache
 
 import daqp
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.controller import VelocityBounds
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, all_finite
 
 _SOLVED = (1, 2)  # optimal, and optimal with a soft row exceeded
 _HARD, _SOFT = 0, 8
@@ -28,7 +27,7 @@ def within_bounds(
     """
     kinds = _all(_SOFT if soft else _HARD, len(bounds.high))
     x, _, flag, _ = daqp.solve(H, f, bounds.rows, bounds.high, bounds.low, kinds)
-    if flag not in _SOLVED or not all(map(math.isfinite, x.tolist())):
+    if flag not in _SOLVED or not all_finite(x):
         return None
     return np.asarray(x)
 

@@ -61,8 +61,6 @@ class SensorWatch:
 
     def look(self, volts: Array, duration_s: float) -> Iterator[tuple[str, str, str]]:
         """Yield name, code and text of each problem in a block of volts (n, k)."""
-        if not self._inputs:
-            return
         least, most = volts.min(axis=1), volts.max(axis=1)
         below, above = most < self._low_V[:, 0], least > self._high_V[:, 0]
         broken = below | above

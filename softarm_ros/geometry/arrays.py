@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import reprlib
 
 import numpy as np
@@ -31,6 +32,11 @@ def real_array(value: ArrayLike, what: str) -> Array:
         return np.array(value, dtype=np.float64, order='C')
     except (TypeError, ValueError):
         raise ValueError(f'{what} = {reprlib.repr(value)}: expected real numbers') from None
+
+
+def all_finite(values: Array) -> bool:
+    """Return whether all of a few numbers (n,) are finite; for few, numpy takes longer."""
+    return all(map(math.isfinite, values.tolist()))
 
 
 def finite_array(value: ArrayLike, shape: tuple[int, ...], what: str) -> Array:

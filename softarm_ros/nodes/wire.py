@@ -275,7 +275,7 @@ def _aligned(at: int, to: int) -> int:
 
 def pose_bytes(stamp_ns: int, frame_id: str, row: Array) -> bytes:
     """Return a serialised PoseStamped of a row (7,): position [m], quaternion x, y, z, w."""
-    return _front(stamp_ns) + _padded(_written(frame_id), 8) + np.asarray(row, '<f8').tobytes()
+    return _numbers_bytes(stamp_ns, frame_id, row)
 
 
 def position_bytes(stamp_ns: int, frame_id: str, position: Array) -> bytes:
@@ -291,7 +291,7 @@ def poses_bytes(stamp_ns: int, frame_id: str, rows: Array) -> bytes:
 
 def wrench_bytes(stamp_ns: int, frame_id: str, wrench: Array) -> bytes:
     """Return a serialised WrenchStamped of a wrench (6,) [N, N m], force first, in a frame."""
-    return _front(stamp_ns) + _padded(_written(frame_id), 8) + np.asarray(wrench, '<f8').tobytes()
+    return _numbers_bytes(stamp_ns, frame_id, wrench)
 
 
 def pressure_bytes(stamp_ns: int, name: str, pressure_Pa: float) -> bytes:
@@ -341,6 +341,11 @@ def status_bytes(health: Health, hardware_id: str) -> bytes:
     if last:
         pieces[-1] = last
     return b''.join(pieces)
+
+
+def _numbers_bytes(stamp_ns: int, frame_id: str, numbers: Array) -> bytes:
+    """Return a serialised message that has a header, then numbers (n,), and nothing else."""
+    return _front(stamp_ns) + _padded(_written(frame_id), 8) + np.asarray(numbers, '<f8').tobytes()
 
 
 def _front(stamp_ns: int) -> bytes:

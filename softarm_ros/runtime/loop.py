@@ -14,7 +14,7 @@ from softarm_ros.control.config import TrackerConfig
 from softarm_ros.control.controller import AnswerError
 from softarm_ros.control.reach import Reach
 from softarm_ros.control.tracker import Tracker
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, all_finite
 from softarm_ros.runtime.events import Event
 
 _MAX_PERIODS = 5.0  # a late cycle integrates at most this many periods
@@ -199,7 +199,7 @@ class Loop(ABC):
     def _read(self, pose: PoseSample | None) -> None:
         if pose is None:
             return
-        if not all(map(math.isfinite, pose.position.tolist())):
+        if not all_finite(pose.position):
             tip = np.asarray(pose.position).tolist()
             raise AnswerError(f'estimated tip is not finite: {tip}; the estimator is wrong')
         self._pose = pose

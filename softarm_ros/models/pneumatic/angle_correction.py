@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array, real_array
+from softarm_ros.geometry.arrays import Array, all_finite, finite_array, real_array
 from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
@@ -319,7 +319,7 @@ class PneumaticArm:
             raise ValueError(
                 f'configuration has shape {values.shape}, expected ({3 * len(self.sections)},)'
             )
-        if not all(map(math.isfinite, values.tolist())):
+        if not all_finite(values):
             raise ValueError(f'configuration {values.tolist()} is not finite')
         if not all(length > 0.0 for length in values[2::3].tolist()):
             raise ValueError(f'lengths {values[2::3].tolist()} m: must be positive')
