@@ -188,11 +188,8 @@ def build(config: StereoCamerasConfig, sections: Sequence[str], seed: int) -> Ca
 
 def main() -> int:
     """Serve the cameras until the input ends."""
-    # If the parent process runs in real time, so does drawing, at the lowest priority: it must not
-    # delay the nodes of the loop, and other programs must not delay it, as they delay no camera.
-    with contextlib.suppress(AttributeError, OSError):
-        if os.sched_getscheduler(0) == os.SCHED_FIFO:
-            os.sched_setscheduler(0, os.SCHED_FIFO, os.sched_param(1))
+    # This process has the real-time priority of its parent, as the rest of the emulated hardware.
+    # At a lower one, drawing waits for the whole loop, and the loop stops for want of poses.
     given = json.loads(sys.stdin.buffer.readline())
     try:
         config = StereoCamerasConfig.model_validate(given['config'])
