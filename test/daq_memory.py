@@ -110,9 +110,6 @@ class _CallError(grpc.RpcError):
     def trailing_metadata(self) -> Any:
         return self._trailing
 
-    def result(self, timeout: float | None = None) -> Any:
-        raise self
-
 
 class _AbortError(Exception):
     """Ends the service's work on a call."""
@@ -170,29 +167,15 @@ class _Call:
         raise _AbortError
 
 
-class _Done:
-    """An answered call, in the form that an interceptor passes on."""
-
-    def __init__(self, answer: Any) -> None:
-        self._answer = answer
-
-    def result(self, timeout: float | None = None) -> Any:
-        return self._answer
-
-
 class _Method:
     """Calls one method of the service."""
 
     def __init__(self, daq: MemoryDaq, path: str) -> None:
         self._daq, self._name = daq, path.rpartition('/')[2]
 
-    def with_call(self, request: Any, timeout: float | None = None, **_: Any) -> Any:
-        limit_s = np.inf if timeout is None else timeout
-        answer = _Call(self._daq, self._name, request, limit_s).perform()
-        return answer, _Done(answer)
-
     def __call__(self, request: Any, timeout: float | None = None, **_: Any) -> Any:
-        return self.with_call(request, timeout)[0]
+        limit_s = np.inf if timeout is None else timeout
+        return _Call(self._daq, self._name, request, limit_s).perform()
 
 
 class MemoryChannel(grpc.Channel):  # type: ignore[misc]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 from softarm_ros.drivers.claim import TakenError, address_of, claim
 from softarm_ros.drivers.daq_channel import plain_channel
@@ -62,11 +62,9 @@ class DaqSession:
     def __enter__(self) -> DaqSession:
         host = self._config.host
         if host is not None:
-            import grpc
-
             plain = self._open_channel(host)
             self._stack.callback(plain.close)
-            self._channel = grpc.intercept_channel(plain, _deadline(self._config.call_timeout_s))
+            self._channel = _LimitedChannel(plain, self._config.call_timeout_s)
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -125,36 +123,23 @@ def _clear(task: Task) -> None:
         task.close()
 
 
-class _CallDetails(NamedTuple):
-    method: str
-    timeout: float | None
-    metadata: Any
-    credentials: Any
-    wait_for_ready: Any
-    compression: Any
+class _LimitedChannel:
+    """
+    Channel whose calls have a deadline: with a host that hangs they would never return.
 
+    An interceptor of gRPC does the same, but takes a sixth of the processor time of a call.
+    """
 
-def _deadline(seconds: float) -> Any:
-    """Return an interceptor that limits calls: with a host that hangs they would never return."""
-    import grpc
+    def __init__(self, channel: Any, seconds: float) -> None:
+        self._channel, self._seconds = channel, seconds
+        self.unary_stream = channel.unary_stream  # events, which are not used
 
-    class Deadline(grpc.UnaryUnaryClientInterceptor):
-        """Gives every call a deadline: `seconds`, plus the time the request itself may wait."""
+    def unary_unary(self, *method: Any, **options: Any) -> Callable[..., Any]:
+        """Return a method whose calls take `seconds` at most, plus the request's own wait."""
+        call, seconds = self._channel.unary_unary(*method, **options), self._seconds
 
-        def intercept_unary_unary(
-            self, continuation: Callable[[Any, Any], Any], details: Any, request: Any
-        ) -> Any:
+        def limited(request: Any, metadata: Any = None) -> Any:
             waits = max(float(getattr(request, 'timeout', 0.0)), 0.0)
-            return continuation(
-                _CallDetails(
-                    details.method,
-                    seconds + waits,
-                    details.metadata,
-                    details.credentials,
-                    getattr(details, 'wait_for_ready', None),
-                    getattr(details, 'compression', None),
-                ),
-                request,
-            )
+            return call(request, timeout=seconds + waits, metadata=metadata)
 
-    return Deadline()
+        return limited
