@@ -86,12 +86,11 @@ def next_control_word(state: DriveState, wanted: bool, words: ControlWords) -> i
     """
     if not wanted:
         return words.disable_voltage
-    return {
-        DriveState.DISABLED: words.shutdown,
-        DriveState.READY: words.switch_on,
-        DriveState.SWITCHED_ON: words.enable_operation,
-        DriveState.ENABLED: words.enable_operation,
-    }.get(state, words.disable_voltage)
+    if state is DriveState.ENABLED or state is DriveState.SWITCHED_ON:
+        return words.enable_operation
+    if state is DriveState.READY:
+        return words.switch_on
+    return words.shutdown if state is DriveState.DISABLED else words.disable_voltage
 
 
 def resetting_words(

@@ -130,3 +130,69 @@ def merge_spans(spans: Iterable[Span], max_gap: int, max_count: int) -> list[Spa
         else:
             merged.append(span)
     return merged
+
+
+class RegisterRow:
+    """
+    The numbers in some spans of one unit, converted together.
+
+    Drives are read and written a hundred times a second, and number by number takes longer. The
+    words of all spans are one list, in the order of the spans.
+
+    Parameters
+    ----------
+    registers
+        Register of each of the k numbers, and the address of its first word.
+    spans
+        Spans that contain all of them.
+
+    """
+
+    def __init__(self, registers: Sequence[tuple[Register, int]], spans: Sequence[Span]) -> None:
+        self._registers = tuple(register for register, _ in registers)
+        cells = [(span.table, at) for span in spans for at in range(span.start, span.end)]
+        index = {cell: i for i, cell in enumerate(cells)}
+        # Index in the spans of each word, in the order of the numbers, the high word first.
+        self._at = [
+            index[register.table, start + word]
+            for register, start in registers
+            for word in range(register.words)[:: 1 if register.word_order == 'high_first' else -1]
+        ]
+        self._source = [-1] * len(cells)  # of each word of the spans, among those of the numbers
+        for i, at in enumerate(self._at):
+            self._source[at] = i
+        self._words = struct.Struct(f'>{len(self._at)}H')
+        self._numbers = struct.Struct(
+            '>' + ''.join(_FORMATS[register.type][1:] for register in self._registers)
+        )
+        self._whole = [register.type != 'float32' for register in self._registers]
+        self._scale = [register.scale for register in self._registers]
+        self._zero = [register.zero for register in self._registers]
+
+    def decode(self, words: Sequence[int]) -> list[float]:
+        """Return the SI values (k,) of the words of all spans."""
+        data = self._words.pack(*[words[at] for at in self._at])
+        numbers = self._numbers.unpack(data)
+        return [scale * n + zero for scale, n, zero in zip(self._scale, numbers, self._zero)]
+
+    def encode(self, values: Iterable[float]) -> list[int]:
+        """
+        Return the words of SI values (k,), rounded as by `Register.encode`; 0 between numbers.
+
+        Raises
+        ------
+        ValueError
+            If a value does not fit into its type.
+
+        """
+        numbers = [(v - zero) / scale for v, zero, scale in zip(values, self._zero, self._scale)]
+        try:
+            data = self._numbers.pack(
+                *[round(n) if whole else n for n, whole in zip(numbers, self._whole)]
+            )
+        except (struct.error, OverflowError, ValueError):
+            for register, number in zip(self._registers, numbers):
+                register.encode_raw(number)  # the one that does not fit raises
+            raise
+        words = (*self._words.unpack(data), 0)
+        return [words[i] for i in self._source]

@@ -3,24 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from softarm_ros.drivers.modbus_link import ModbusLink, NoAnswerError, RefusedError
 from softarm_ros.drivers.modbus_registers import (
     MAX_READ,
     MAX_WRITE,
-    Register,
+    RegisterRow,
     Span,
     merge_spans,
 )
-from softarm_ros.drivers.servo_config import COMMANDS, ServoAxis, ServoConfig
+from softarm_ros.drivers.servo_config import COMMANDS, ServoConfig
 from softarm_ros.geometry.arrays import Array
 
-_READ = ('status_word', 'torque', 'speed', 'position', 'fault_code')
+_READ = ('status_word', 'fault_code', 'torque', 'speed', 'position')
 
 
-@dataclass(frozen=True)
-class AxisReading:
+class AxisReading(NamedTuple):
     """Reading of one axis; SI units, signs of the rig's axis."""
 
     status_word: int
@@ -45,6 +44,11 @@ class UnitExchange:
         self._writes = merge_spans(
             [_span(config, i, name) for i in self.axes for name in COMMANDS], 0, MAX_WRITE
         )
+        self._read_row = _row(config, self.axes, _READ, self._reads)
+        self._write_row = _row(config, self.axes, COMMANDS, self._writes)
+        self._signs = [-1.0 if config.axes[i].reversed else 1.0 for i in self.axes]
+        # Codes are read without their sign, whatever the type of their registers.
+        self._fault_mask = (1 << 16 * config.registers.fault_code.words) - 1
 
     @property
     def requests(self) -> int:
@@ -93,42 +97,33 @@ class UnitExchange:
             link.send(self.unit, start, words)
 
     def _words(self, controls: Sequence[int], torques: Array) -> Iterator[tuple[int, list[int]]]:
-        memory: dict[int, int] = {}
-        for i in self.axes:
-            axis, registers = self._config.axes[i], self._config.registers
-            sign = -1.0 if axis.reversed else 1.0
-            for register, words in (
-                (registers.control_word, registers.control_word.encode_raw(controls[i])),
-                (registers.torque_command, registers.torque_command.encode(sign * torques[i])),
-            ):
-                memory.update(enumerate(words, axis.base + register.address))
+        given = torques.tolist()
+        commands = [
+            number
+            for i, sign in zip(self.axes, self._signs)
+            for number in (controls[i], sign * given[i])
+        ]
+        words = self._write_row.encode(commands)
+        at = 0
         for span in self._writes:
-            yield span.start, [memory[a] for a in range(span.start, span.end)]
+            yield span.start, words[at : at + span.count]
+            at += span.count
 
     def read(self, link: ModbusLink) -> dict[int, AxisReading]:
         """Return the reading of each axis of this unit, by its index in the rig."""
-        memory: dict[tuple[str, int], int] = {}
-        for span in self._reads:
-            for address, word in enumerate(link.read(span), span.start):
-                memory[span.table, address] = word
-        return {i: self._reading(self._config.axes[i], memory) for i in self.axes}
-
-    def _reading(self, axis: ServoAxis, memory: dict[tuple[str, int], int]) -> AxisReading:
-        def words(register: Register) -> list[int]:
-            start = axis.base + register.address
-            return [memory[register.table, a] for a in range(start, start + register.words)]
-
-        registers = self._config.registers
-        sign = -1.0 if axis.reversed else 1.0
-        return AxisReading(
-            status_word=int(registers.status_word.decode_raw(words(registers.status_word)))
-            & 0xFFFF,
-            fault_code=int(registers.fault_code.decode_raw(words(registers.fault_code)))
-            & ((1 << 16 * registers.fault_code.words) - 1),
-            torque=sign * registers.torque.decode(words(registers.torque)),
-            speed=sign * registers.speed.decode(words(registers.speed)),
-            position=sign * registers.position.decode(words(registers.position)),
-        )
+        words = [word for span in self._reads for word in link.read(span)]
+        values = self._read_row.decode(words)
+        readings, size = {}, len(_READ)
+        for i, sign, at in zip(self.axes, self._signs, range(0, len(values), size)):
+            status, fault, torque, speed, position = values[at : at + size]
+            readings[i] = AxisReading(
+                int(status) & 0xFFFF,
+                int(fault) & self._fault_mask,
+                sign * torque,
+                sign * speed,
+                sign * position,
+            )
+        return readings
 
 
 def write_all(
@@ -148,3 +143,12 @@ def write_all(
 def _span(config: ServoConfig, axis: int, name: str) -> Span:
     place, register = config.axes[axis], getattr(config.registers, name)
     return Span(place.unit, register.table, place.base + register.address, register.words)
+
+
+def _row(
+    config: ServoConfig, axes: Sequence[int], names: Sequence[str], spans: Sequence[Span]
+) -> RegisterRow:
+    """Return the registers of these names, axis by axis, in the words of spans."""
+    registers = [getattr(config.registers, name) for name in names]
+    places = [(one, config.axes[i].base + one.address) for i in axes for one in registers]
+    return RegisterRow(places, spans)

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
-
-import numpy as np
 
 from softarm_ros.drivers.cia402 import DriveState
 from softarm_ros.drivers.servo_config import ServoConfig
@@ -50,9 +49,9 @@ def drive_faults(
 
 def overspeed(config: ServoConfig, intent: Intent, speeds: Array) -> Iterator[Finding]:
     """Yield the axes that turn too fast, or whose speed is unknown while running."""
-    for axis, speed in zip(config.axes, speeds):
+    for axis, speed in zip(config.axes, speeds.tolist()):
         limit = axis.speed_limit_rad_s
-        unknown = intent.running and not np.isfinite(speed)
+        unknown = intent.running and not math.isfinite(speed)
         if unknown or (intent.wanted and abs(speed) > limit):
             text = f'{abs(speed):.4g} rad/s (limit {limit:.4g} rad/s)'
             yield Finding(axis.name, 'overspeed', text)

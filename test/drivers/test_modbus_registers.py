@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from softarm_ros.drivers.modbus_registers import Register, Span, merge_spans
+from softarm_ros.drivers.modbus_registers import Register, RegisterRow, Span, merge_spans
 
 INTEGERS = {'int16': (-(2**15), 2**15 - 1), 'uint16': (0, 2**16 - 1)}
 INTEGERS |= {'int32': (-(2**31), 2**31 - 1), 'uint32': (0, 2**32 - 1)}
@@ -128,3 +128,49 @@ def test_neighbouring_spans_become_one_request():
         Span(1, 'holding', 20, 2),
     ]
     assert merge_spans(spans, 1, 125) == [Span(1, 'holding', 16, 6)]
+
+
+REGISTERS = st.builds(
+    Register,
+    address=st.just(0),
+    type=st.sampled_from([*INTEGERS, 'float32']),
+    word_order=st.sampled_from(['high_first', 'low_first']),
+    scale=st.sampled_from([1.0, -0.001, 0.0025]),
+    zero=st.sampled_from([0.0, 0.3]),
+    table=st.sampled_from(['holding', 'input']),
+)
+
+
+@settings(max_examples=200, derandomize=True, deadline=None)
+@given(st.lists(st.tuples(REGISTERS, st.integers(0, 2)), min_size=1, max_size=12), st.data())
+def test_row_of_registers_has_the_words_and_values_of_each_register(placed, data):
+    places, spans, start = [], [], 7
+    for register, gap in placed:
+        start += gap
+        places.append((register, start))
+        spans.append(Span(1, register.table, start, register.words))
+        start += register.words
+    spans = merge_spans(spans, 1, 16)
+    cells = [(span.table, at) for span in spans for at in range(span.start, span.end)]
+    row = RegisterRow(places, spans)
+    sizes = data.draw(st.lists(st.floats(0.4, 32.0), min_size=len(places), max_size=len(places)))
+    given = [math.copysign(size, register.scale) for size, (register, _) in zip(sizes, places)]
+    memory = dict.fromkeys(cells, 0)
+    for value, (register, start) in zip(given, places):
+        for at, word in enumerate(register.encode(value), start):
+            memory[register.table, at] = word
+    words = row.encode(given)
+    assert words == [memory[cell] for cell in cells]
+    alone = [
+        register.decode([memory[register.table, start + i] for i in range(register.words)])
+        for register, start in places
+    ]
+    assert row.decode(words) == alone
+
+
+@pytest.mark.parametrize('value', [math.nan, math.inf, 40.0])
+def test_row_of_registers_refuses_what_a_register_refuses(value):
+    register = Register(address=0, scale=0.001)
+    row = RegisterRow([(register, 0), (register, 1)], [Span(1, 'holding', 0, 2)])
+    with pytest.raises(ValueError, match='does not fit into int16'):
+        row.encode([1.0, value])
