@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 import numpy as np
@@ -45,12 +46,19 @@ def checked_command(
     values = np.array(command, dtype=np.float64)
     if values.shape != (len(names),):
         raise ValueError(f'command has shape {values.shape}; expected ({len(names)},)')
-    lows, highs, slacks = (np.broadcast_to(end, values.shape) for end in (low, high, slack))
-    for name, value, least, most, beyond in zip(names, values, lows, highs, slacks):
-        if not np.isfinite(value):
+    numbers = values.tolist()  # compared one by one: faster than six short arrays together
+    lows, highs, slacks = (_each(end, len(numbers)) for end in (low, high, slack))
+    for name, value, least, most, beyond in zip(names, numbers, lows, highs, slacks):
+        if not math.isfinite(value):
             raise ValueError(f'{name} = {value}: expected a finite number of {unit}')
         if not least - beyond <= value <= most + beyond:
             raise ValueError(
                 f'{name} = {value:.6g} {unit} outside [{least:.6g}, {most:.6g}] {unit}'
             )
     return values
+
+
+def _each(end: ArrayLike, count: int) -> list[float]:
+    """Return the numbers of an array, or one number `count` times."""
+    numbers: float | list[float] = np.asarray(end, dtype=np.float64).tolist()
+    return numbers if isinstance(numbers, list) else [numbers] * count

@@ -149,7 +149,7 @@ class PressureServo:
 
     def reset(self) -> None:
         """Clear problems; drives in a fault are reset and stay switched off until `home`."""
-        if self._servo.state().problems:
+        if self._servo.problems():
             self._servo.reset()
             with self._lock:
                 self._switched_off()
@@ -208,20 +208,20 @@ class PressureServo:
 
     def reading(self) -> ActuatorReading | None:
         """Return measured pressures, their rates from those of the torques, and drive torques."""
-        state = self._servo.state()
+        torque = self._servo.torque
         with self._lock:
             if self._pressure is None:
                 return None
             stamp_s, pressure = self._pressure_s, self._pressure.copy()
         rate = self._rate / self.axes.torque_per_pressure
-        return ActuatorReading(stamp_s, pressure, rate, state.torque)
+        return ActuatorReading(stamp_s, pressure, rate, torque)
 
     def not_ready(self) -> str:
         """Return '' if commands would be followed; else the reason."""
         problems = self.problems()
         if problems:
             return '; '.join(map(str, problems))
-        if not self._servo.state().connected:
+        if not self._servo.connected:
             return f'servo: no connection to {self.config.host}:{self.config.port}'
         with self._lock:
             mode, homed = self._mode, self._homed
@@ -231,7 +231,7 @@ class PressureServo:
 
     def problems(self) -> tuple[Problem, ...]:
         """Return the problems of the drives, then those of the pressures."""
-        return (*self._servo.state().problems, *self._problems.all())
+        return (*self._servo.problems(), *self._problems.all())
 
     def values(self) -> dict[str, str]:
         """Return connection, ages, latencies, losses and states of the drives."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 from pydantic import Field, model_validator
 
@@ -75,4 +76,8 @@ class CylinderAxes:
     def check(self, command: Array) -> Array:
         """Return commanded pressures (m,) as floats; raise ValueError for an invalid command."""
         low, high = self.pressure_min_Pa, self.pressure_max_Pa
-        return checked_command(command, self.names, low, high, 'Pa', slack=1e-9 * (high - low))
+        return checked_command(command, self.names, low, high, 'Pa', slack=self._slack_Pa)
+
+    @cached_property
+    def _slack_Pa(self) -> Array:
+        return 1e-9 * (self.pressure_max_Pa - self.pressure_min_Pa)

@@ -24,6 +24,7 @@ from softarm_ros.drivers.modbus_link import (
 from softarm_ros.drivers.polling import PollingThread
 from softarm_ros.drivers.problems import (
     DriverError,
+    Problem,
     ProblemLog,
     import_library,
     require_none,
@@ -66,6 +67,7 @@ class ServoDriver:
         self.config = config
         self._clock = clock
         n = len(config.axes)
+        self._names = config.names
         self._counter = LinkCounter()
         self._link = ModbusLink(
             config.host,
@@ -78,7 +80,8 @@ class ServoDriver:
         )
         units = sorted({axis.unit for axis in config.axes})
         self._units = [UnitExchange(config, unit) for unit in units]
-        self._limits = np.array([axis.torque_limit_N_m for axis in config.axes])
+        most = np.array([axis.torque_limit_N_m for axis in config.axes])
+        self._bounds, self._slack = (-most, most), _ROUNDING * most
         self._problems = ProblemLog()
         self._thread = PollingThread('servo', self._run, self._on_failure, clock)
 
@@ -170,10 +173,7 @@ class ServoDriver:
             If the number of values is wrong, or a value is not finite or beyond its limit.
 
         """
-        most = self._limits
-        command = checked_command(
-            values, self.config.names, -most, most, 'N m', slack=_ROUNDING * most
-        )
+        command = checked_command(values, self._names, *self._bounds, 'N m', slack=self._slack)
         with self._lock:
             if not self._wanted:
                 return 'servo not enabled'
@@ -205,6 +205,21 @@ class ServoDriver:
             enabled=wanted and connected and all(s is DriveState.ENABLED for s in states),
             problems=problems,
         )
+
+    def problems(self) -> tuple[Problem, ...]:
+        """Return the problems since the last reset, as `state` does."""
+        return self._problems.all()
+
+    @property
+    def connected(self) -> bool:
+        """Whether the link is up."""
+        return self._link.connected
+
+    @property
+    def torque(self) -> Array:
+        """Torques (n,) [N m] as measured by the drives; NaN before the first answer."""
+        with self._lock:
+            return self._values[0].copy()
 
     def counts(self) -> LinkCounts:
         """Return latency and loss since the driver was created."""
