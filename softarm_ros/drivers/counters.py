@@ -7,6 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from softarm_ros.geometry.arrays import Array
+
 _KEPT = 2048  # number of latest latencies kept
 
 
@@ -48,8 +50,22 @@ class LatencyRecord:
             count = self._count
         if count == 0:
             return Latency(np.nan, np.nan, np.nan, 0)
-        p50, p99 = np.percentile(kept, (50, 99))
-        return Latency(float(p50), float(p99), float(kept.max()), count)
+        kept.sort()
+        return Latency(_quantile(kept, 0.50), _quantile(kept, 0.99), float(kept[-1]), count)
+
+
+def _quantile(ordered: Array, share: float) -> float:
+    """
+    Return the quantile of numbers (n,) in ascending order, exactly as `np.quantile`.
+
+    That takes five times as long, in each heartbeat of each driver.
+    """
+    place = (len(ordered) - 1) * share
+    below = int(place)
+    low, high = float(ordered[below]), float(ordered[min(below + 1, len(ordered) - 1)])
+    part = place - below
+    step = high - low
+    return low + step * part if part < 0.5 else high - step * (1.0 - part)
 
 
 @dataclass(frozen=True)
