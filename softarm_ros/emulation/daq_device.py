@@ -108,8 +108,9 @@ class DaqTask:
         self.read = 0
         self.buffer = np.empty((0, 0))
         self.sources = np.empty(0, dtype=int)  # index of each channel in the device's inputs
-        self.range_V = np.empty((0, 1))
         self.step_V = np.empty((0, 1))  # of the converter
+        self.low_V = np.empty((0, 1))  # its ends
+        self.high_V = np.empty((0, 1))
         self.overrun = False
 
     @property
@@ -219,8 +220,9 @@ class EmulatedDaqDevice:
             task.buffer = np.zeros((len(task.channels), max(task.capacity, 1)))
             if task.kind == 'ai':
                 task.sources = np.array([self.inputs.index(c.physical) for c in task.channels])
-                task.range_V = np.array([[c.range_V] for c in task.channels])
-                task.step_V = 2.0 * task.range_V / 2**_BITS
+                range_V = np.array([[c.range_V] for c in task.channels])
+                task.step_V = 2.0 * range_V / 2**_BITS
+                task.low_V, task.high_V = -range_V, range_V - task.step_V
 
     def stop(self, number: int) -> None:
         """Stop a task."""
@@ -243,10 +245,12 @@ class EmulatedDaqDevice:
             if self.faults.stuck or self.faults.open_V:
                 self._apply_faults(at_terminals)
             self._last_V = at_terminals
+            overrun = False
             for task in self.tasks.values():
                 if task.running and task.kind == 'ai':
                     self._sample(task, now, at_terminals)
-            if any(task.overrun for task in self.tasks.values()):
+                overrun = overrun or task.overrun
+            if overrun:
                 self.changed.notify_all()
 
     def _apply_faults(self, at_terminals: Array) -> None:
@@ -266,14 +270,22 @@ class EmulatedDaqDevice:
         if task.produced + due - task.read > task.capacity:
             task.overrun = True
         count = min(due, task.capacity)
-        at = (task.produced + due - count + np.arange(count)) % task.capacity
-        noise = _NOISE_V * self._rng.standard_normal((len(task.channels), count))
+        samples = self._rng.standard_normal((len(task.channels), count))
+        samples *= _NOISE_V
         if self.faults.stuck:
             stuck = [channel.physical in self.faults.stuck for channel in task.channels]
-            noise[stuck] = 0.0
-        step = task.step_V
-        rounded = np.round((volts[task.sources, None] + noise) / step) * step
-        task.buffer[:, at] = np.minimum(np.maximum(rounded, -task.range_V), task.range_V - step)
+            samples[stuck] = 0.0
+        samples += volts.take(task.sources)[:, None]
+        samples /= task.step_V
+        np.rint(samples, out=samples)
+        samples *= task.step_V
+        np.maximum(samples, task.low_V, out=samples)
+        np.minimum(samples, task.high_V, out=samples)
+        first = (task.produced + due - count) % task.capacity
+        before = min(count, task.capacity - first)  # the buffer's end
+        task.buffer[:, first : first + before] = samples[:, :before]
+        if before < count:
+            task.buffer[:, : count - before] = samples[:, before:]
         task.produced += due
 
     def take(self, number: int, count: int, timeout_s: float) -> Array:
@@ -306,9 +318,12 @@ class EmulatedDaqDevice:
                     raise DaqmxError(DEVICE_CANNOT_BE_ACCESSED)
             if task.overrun:
                 raise DaqmxError(SAMPLES_NO_LONGER_AVAILABLE)
-            at = (task.read + np.arange(count)) % task.capacity
+            first = task.read % task.capacity
             task.read += count
-            samples: Array = task.buffer[:, at].copy()
+            samples: Array = task.buffer[:, first : first + count].copy()
+            missing = count - samples.shape[1]  # from the buffer's beginning
+            if missing:
+                samples = np.hstack([samples, task.buffer[:, :missing]])
             return samples
 
     def overrun(self) -> None:

@@ -57,8 +57,14 @@ class EmulatedHydraulicArm:
         self.plant: Plant = plant
         self._arm = plant
         self._names = servo.names
-        self._inputs = daq.inputs
         self._rest_V = np.zeros(len(daq.input_channels))
+        self._rest_V[: len(daq.inputs)] = [part.volts(0.0) for part in daq.inputs]
+        # Input and axis of each sensor; value at 0 V, and per volt.
+        self._sensors = [
+            (i, self._names.index(part.name), part.zero, part.scale)
+            for i, part in enumerate(daq.inputs)
+            if part.name in self._names
+        ]
         self._lock = threading.Lock()
         self._waiting_s = 0.0
         plant.drives.park()
@@ -122,10 +128,9 @@ class EmulatedHydraulicArm:
 
     def _sensed(self) -> tuple[Array, Array, Array]:
         """Return positions [rad] and speeds [rad/s] of the shafts, and all inputs [V]."""
-        pressures = dict(zip(self._names, self._arm.drives.sensor_signals()))
-        volts = self._rest_V.copy()
-        for i, part in enumerate(self._inputs):
-            volts[i] = part.volts(pressures.get(part.name, 0.0))
+        signals, volts = self._arm.drives.sensor_signals().tolist(), self._rest_V.copy()
+        for i, axis, zero, scale in self._sensors:
+            volts[i] = (signals[axis] - zero) / scale
         drives = self._arm.drives
         return drives.shaft_positions(), drives.shaft_speeds(), volts
 
