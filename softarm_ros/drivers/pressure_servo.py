@@ -16,7 +16,6 @@ from softarm_ros.drivers.pressure_loop import PressureLoop, PressureLoopConfig
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServoConfig
 from softarm_ros.drivers.problems import DriverError, Problem, ProblemLog
 from softarm_ros.drivers.servo import LINK, ServoDriver
-from softarm_ros.drivers.servo_state import ServoState
 from softarm_ros.geometry.arrays import Array
 
 PRESSURE, HOMING, LOOP = 'pressure', 'homing', 'pressure loop'
@@ -75,7 +74,6 @@ class PressureServo:
         self._problems = ProblemLog()
         self._thread = PollingThread(LOOP, self._run, self._on_failure, clock)
         self._age = LatencyRecord()  # age of a pressure when its torque is computed
-        self._work = LatencyRecord()
 
         # Shared between callers and thread, under the lock.
         self._lock = threading.Lock()
@@ -277,7 +275,6 @@ class PressureServo:
         while not thread.ending.is_set():
             now = self._clock.now_s()
             self._turn(now)
-            self._work.add(self._clock.now_s() - now)
             thread.wait(now + 1.0 / self.config.rate_hz)
 
     def _on_failure(self, error: BaseException) -> None:
@@ -288,30 +285,31 @@ class PressureServo:
             self._switched_off()
 
     def _turn(self, now: float) -> None:
-        state = self._servo.state()
+        problems, enabled = self._servo.problems(), self._servo.enabled
         with self._lock:
             was_off, tripped = self._mode is _Mode.OFF, self._tripped
-            lost = not (state.enabled or self._mode is _Mode.ENABLING)
-            if not was_off and (state.problems or lost):
+            lost = not (enabled or self._mode is _Mode.ENABLING)
+            if not was_off and (problems or lost):
                 self._switched_off()
                 self._tripped = True
                 return
         if was_off:
             if not tripped:
-                self._forget_line(state)
+                self._forget_line()
             return
         self._watch(now)
         duration_s, self._ticked_s = now - self._ticked_s, now
         if self._mode is _Mode.ENABLING:
-            self._take_over(now, state)
+            self._take_over(now, enabled)
         else:
             self._regulate(now)
             if self._mode is _Mode.HOMING:
                 self._approach(now, duration_s)
         self._send(duration_s)
 
-    def _forget_line(self, state: ServoState) -> None:
+    def _forget_line(self) -> None:
         """Clear link problems from the time the drives were off, once the link works."""
+        state = self._servo.state()
         sources = {problem.source for problem in state.problems}
         heard = float(np.max(state.age_s)) <= self.config.link_timeout_s
         if sources == {LINK} and state.connected and heard:
@@ -328,7 +326,7 @@ class PressureServo:
             text = f'none measured for {limit_ms:.0f} ms, torques kept'
             self._problems.report(PRESSURE, 'stale', text, now)
 
-    def _take_over(self, now: float, state: ServoState) -> None:
+    def _take_over(self, now: float, enabled: bool) -> None:
         """Apply the torques of the measured pressures before the brakes open."""
         with self._lock:
             measured = self._pressure if self._fresh(now) else None
@@ -337,7 +335,7 @@ class PressureServo:
         self._ramp = np.maximum(start, 0.0)
         self._loop.restart(self._ramp)
         with self._lock:
-            if state.enabled and self._mode is _Mode.ENABLING:
+            if enabled and self._mode is _Mode.ENABLING:
                 self._mode = _Mode.HOMING
 
     def _regulate(self, now: float) -> None:
@@ -385,6 +383,6 @@ class PressureServo:
             frozen = bool(self._problems) or (self._mode is _Mode.ON and self._held)
         before = self._torque
         if not frozen:
-            self._torque = np.clip(self._loop.torque, -self._most, self._most)
+            self._torque = np.minimum(np.maximum(self._loop.torque, -self._most), self._most)
         self._rate = (self._torque - before) / max(duration_s, 1e-3)
         self._servo.set_torque(self._torque)

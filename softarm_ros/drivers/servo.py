@@ -216,6 +216,13 @@ class ServoDriver:
         return self._link.connected
 
     @property
+    def enabled(self) -> bool:
+        """Whether every axis follows torque commands."""
+        with self._lock:
+            wanted, states = self._wanted, list(self._states)
+        return wanted and self._link.connected and all(one is DriveState.ENABLED for one in states)
+
+    @property
     def torque(self) -> Array:
         """Torques (n,) [N m] as measured by the drives; NaN before the first answer."""
         with self._lock:
