@@ -120,13 +120,11 @@ class EmulatedDrives(DriveBank):
             self._ready.set()
             loop.close()
             return
-        turning = loop.create_task(self._turn())
+        loop.call_later(self._period_s, self._turn, loop, time.monotonic())
         self._ready.set()
         try:
             loop.run_forever()
         finally:
-            turning.cancel()
-            loop.run_until_complete(asyncio.gather(turning, return_exceptions=True))
             loop.run_until_complete(asyncio.sleep(0.0))
             loop.close()
 
@@ -153,17 +151,16 @@ class EmulatedDrives(DriveBank):
         else:
             write(frame)
 
-    async def _turn(self) -> None:
-        last = time.monotonic()
-        while True:
-            await asyncio.sleep(self._period_s)
-            now = time.monotonic()
-            try:
-                self.advance(min(now - last, _LONGEST_S))
-            except Exception as error:  # an error of the load must not look like one of the link
-                self.errors.append(f'load: {error!r}')
-                raise
-            last = now
+    def _turn(self, loop: asyncio.AbstractEventLoop, last: float) -> None:
+        """Advance from a monotonic time to the present, and again after a period."""
+        now = time.monotonic()
+        try:
+            self.advance(min(now - last, _LONGEST_S))
+        except Exception as error:  # an error of the load must not look like one of the link
+            self.errors.append(f'load: {error!r}')
+            return
+        # A callback: a task that sleeps would take a second turn of the loop for each period.
+        loop.call_later(self._period_s, self._turn, loop, now)
 
     # -- registers
 
