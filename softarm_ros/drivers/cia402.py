@@ -53,19 +53,23 @@ class StatusWords(ConfigBlock):
 
     def state(self, status: int) -> DriveState:
         """Return the state of a status word; UNKNOWN if it matches no pattern."""
-        for state, pattern in (
-            (DriveState.FAULT, self.fault),
-            (DriveState.FAULT_REACTION, self.fault_reaction),
-            (DriveState.ENABLED, self.enabled),
-            (DriveState.SWITCHED_ON, self.switched_on),
-            (DriveState.READY, self.ready),
-            (DriveState.QUICK_STOP, self.quick_stop),
-            (DriveState.DISABLED, self.disabled),
-            (DriveState.NOT_READY, self.not_ready),
-        ):
+        for state, name in _PATTERNS:
+            pattern = getattr(self, name)
             if status & pattern.mask == pattern.value:
                 return state
         return DriveState.UNKNOWN
+
+
+_PATTERNS = (
+    (DriveState.FAULT, 'fault'),
+    (DriveState.FAULT_REACTION, 'fault_reaction'),
+    (DriveState.ENABLED, 'enabled'),
+    (DriveState.SWITCHED_ON, 'switched_on'),
+    (DriveState.READY, 'ready'),
+    (DriveState.QUICK_STOP, 'quick_stop'),
+    (DriveState.DISABLED, 'disabled'),
+    (DriveState.NOT_READY, 'not_ready'),
+)
 
 
 class ControlWords(ConfigBlock):

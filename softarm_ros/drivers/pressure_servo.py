@@ -71,6 +71,7 @@ class PressureServo:
         self._servo = ServoDriver(config, clock, make_client)
         self._loop = PressureLoop(loop, axes.torque_per_pressure, axes.preload_Pa)
         self._most = np.array([axis.torque_limit_N_m for axis in config.axes])
+        self._least = -self._most
         self._problems = ProblemLog()
         self._thread = PollingThread(LOOP, self._run, self._on_failure, clock)
         self._age = LatencyRecord()  # age of a pressure when its torque is computed
@@ -192,9 +193,10 @@ class PressureServo:
         values = np.array(pressure_Pa, dtype=float)
         if values.shape != (len(self.axes.names),):
             raise ValueError(f'{values.shape} pressures; expected ({len(self.axes.names)},)')
-        sound = (values >= self.config.sensor_low_Pa) & (values <= self.config.sensor_high_Pa)
+        low, high = self.config.sensor_low_Pa, self.config.sensor_high_Pa
+        sound = all(low <= value <= high for value in values.tolist())  # NaN is not sound
         with self._lock:
-            if not sound.all():  # NaN is not sound
+            if not sound:
                 self._rejected += 1
                 return
             stamp_s = min(stamp_s, self._clock.now_s())  # another clock may be ahead
@@ -383,6 +385,6 @@ class PressureServo:
             frozen = bool(self._problems) or (self._mode is _Mode.ON and self._held)
         before = self._torque
         if not frozen:
-            self._torque = np.minimum(np.maximum(self._loop.torque, -self._most), self._most)
+            self._torque = np.minimum(np.maximum(self._loop.torque, self._least), self._most)
         self._rate = (self._torque - before) / max(duration_s, 1e-3)
         self._servo.set_torque(self._torque)

@@ -95,8 +95,8 @@ class ServoDriver:
         self._command_stamp = -np.inf
         self._sent = True
         self._reset_until = -np.inf
-        self._values = np.full((3, n), np.nan)
-        self._stamps = np.full(n, -np.inf)
+        self._measured = [(np.nan, np.nan, np.nan)] * n  # torque, speed, position of each axis
+        self._stamps = [-np.inf] * n
         self._states = [DriveState.UNKNOWN] * n
         self._codes = [0] * n
 
@@ -189,14 +189,15 @@ class ServoDriver:
         """Return the current state."""
         problems = self._problems.all()
         with self._lock:
-            values, stamps = self._values.copy(), self._stamps.copy()
+            measured, stamps = np.array(self._measured), np.array(self._stamps)
             states, codes = tuple(self._states), tuple(self._codes)
             wanted = self._wanted
         connected = self._link.connected
+        torque, speed, position = measured.T.copy()
         return ServoState(
-            torque=values[0],
-            speed=values[1],
-            position=values[2],
+            torque=torque,
+            speed=speed,
+            position=position,
             stamp_s=stamps,
             age_s=self._clock.now_s() - stamps,
             drive_states=states,
@@ -226,7 +227,7 @@ class ServoDriver:
     def torque(self) -> Array:
         """Torques (n,) [N m] as measured by the drives; NaN before the first answer."""
         with self._lock:
-            return self._values[0].copy()
+            return np.array([torque for torque, _, _ in self._measured])
 
     def counts(self) -> LinkCounts:
         """Return latency and loss since the driver was created."""
@@ -363,7 +364,7 @@ class ServoDriver:
         now = self._clock.now_s()
         with self._lock:
             for i, reading in readings.items():
-                self._values[:, i] = reading.torque, reading.speed, reading.position
+                self._measured[i] = reading.torque, reading.speed, reading.position
                 self._stamps[i] = now
                 self._states[i] = self.config.status_words.state(reading.status_word)
                 self._codes[i] = reading.fault_code
@@ -373,7 +374,7 @@ class ServoDriver:
         config = self.config
         with self._lock:
             states, codes = list(self._states), list(self._codes)
-            speeds = self._values[1].copy()
+            speeds = [speed for _, speed, _ in self._measured]
             resetting = now < self._reset_until
             command, stamp = self._command, self._command_stamp
         if self._judge_link(now):

@@ -47,9 +47,9 @@ def drive_faults(
             yield Finding(axis.name, f'0x{code:04X}', config.fault_name(code))
 
 
-def overspeed(config: ServoConfig, intent: Intent, speeds: Array) -> Iterator[Finding]:
+def overspeed(config: ServoConfig, intent: Intent, speeds: Sequence[float]) -> Iterator[Finding]:
     """Yield the axes that turn too fast, or whose speed is unknown while running."""
-    for axis, speed in zip(config.axes, speeds.tolist()):
+    for axis, speed in zip(config.axes, speeds):
         limit = axis.speed_limit_rad_s
         unknown = intent.running and not math.isfinite(speed)
         if unknown or (intent.wanted and abs(speed) > limit):
