@@ -30,7 +30,8 @@ class InputReader:
     Reads until stopped; reports an error and starts again.
 
     `on_block` gets the stamps (k,) and voltages (channels, k) of each block, `on_fault` each
-    error. Both are called by the thread that runs `run`.
+    error. Both are called by the thread that runs `run`. After a pause, all older samples are one
+    block, and the newest are a block as always.
     """
 
     def __init__(
@@ -83,16 +84,23 @@ class InputReader:
                     volts, count, timeout=config.block_s + config.read_margin_s
                 )
             stamps = clock.stamp(count, self._clock.now_s())
-            self._on_block(stamps, volts)
+            # Apart from those of the pause: their mean would be half the pause older.
+            for part in self._parts(count):
+                self._on_block(stamps[part], volts[:, part])
             self.running = True  # only now are there values to start from
             count = self._next_count(self._clock.now_s() - float(stamps[-1]))
+
+    def _parts(self, count: int) -> list[slice]:
+        """Return the samples before the newest block, if there are any, and the newest block."""
+        newest = count - self._config.block_samples
+        return [*([slice(newest)] if newest > 0 else []), slice(newest, None)]
 
     def _next_count(self, age_s: float) -> int:
         """
         Return the number of samples to read next, given the age [s] of the newest sample read.
 
-        Normally that is one block. A reader that has fallen behind reads all waiting samples at
-        once, since reading block by block might never catch up.
+        Normally that is one block. A reader that has fallen behind reads all waiting samples in
+        one call, since reading block by block might never catch up.
         """
         config = self._config
         waiting = int(age_s * config.sample_rate_hz)

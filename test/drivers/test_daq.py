@@ -197,9 +197,15 @@ def test_reader_catches_up_if_calls_take_longer_than_their_block(rig):
     rig.clock.sleep(1.0)
     ages = [rig.driver.state().age_s for _ in range(20) if rig.clock.sleep(0.02) is None]
     assert np.median(ages) < 0.2
-    stamps = np.concatenate([block.stamps_s for block in rig.driver.take_blocks()])
+    blocks = rig.driver.take_blocks()
+    stamps = np.concatenate([block.stamps_s for block in blocks])
     assert stamps.size > 1000
     assert np.median(np.diff(stamps)) == pytest.approx(1e-3, rel=0.01)
+    # The newest samples of a call are not averaged with those that had to wait.
+    sizes = [block.stamps_s.size for block in blocks]
+    assert max(sizes) > 30
+    assert set(sizes[1::2]) == {10} or set(sizes[::2]) == {10}
+    assert np.allclose(rig.driver.values, blocks[-1].values.mean(axis=1))
     assert rig.driver.counts().overruns == 0
     assert rig.driver.state().problems == ()
     rig.daq.host_faults.delay_s = 0.0
