@@ -86,7 +86,6 @@ class DaqDriver:
 
         self._lock = threading.Lock()
         self._used = False  # since the last reset; later link problems are latched
-        self._passing: set[tuple[str, str]] = set()  # link problems from before its use
         self._values = np.full(len(config.inputs), np.nan)
         self._wrench = np.full(6, np.nan)
         self._stamp_s = -np.inf
@@ -169,7 +168,6 @@ class DaqDriver:
         self.disable()
         with self._lock:
             self._used = False
-            self._passing.clear()
         self._problems.clear()
 
     def set_outputs(self, values: Sequence[float] | Array) -> str | None:
@@ -352,7 +350,7 @@ class DaqDriver:
             self._samples += stamps.size
             self._blocks += 1
             self._used = self._used or not (config.outputs or config.lines)
-        self._works(INPUTS)
+        self._problems.end_passing(INPUTS)
         self._read_age.add(self.clock.now_s() - float(stamps[-1]))
         if overload is not None:
             self._trouble(WRENCH, 'overload', overload)
@@ -377,7 +375,7 @@ class DaqDriver:
             self._written = self._scale * levels.volts + self._zero
             self._written_on = levels.high ^ self._inverted
             pending, self._pending_s = self._pending_s, None
-        self._works(OUTPUTS)
+        self._problems.end_passing(OUTPUTS)
         if pending is not None:
             self._command_latency.add(self.clock.now_s() - pending)
 
@@ -386,21 +384,15 @@ class DaqDriver:
             with self._lock:
                 self._overruns += 1
         with self._lock:
-            if not self._used:
-                self._passing.add((source, error.code))
-        self._trouble(source, error.code, error.text)
+            passing = not self._used
+        self._trouble(source, error.code, error.text, passing=passing, outside=error.gone)
 
-    def _works(self, source: str) -> None:
-        """Clear the problems of this source that arose before the link was in use."""
-        with self._lock:
-            over = [problem for problem in self._passing if problem[0] == source]
-            self._passing.difference_update(over)
-        for problem in over:
-            self._problems.forget(*problem)
-
-    def _trouble(self, source: str, code: str, text: str) -> None:
+    def _trouble(
+        self, source: str, code: str, text: str, *, passing: bool = False, outside: bool = False
+    ) -> None:
         """Report a problem and set the outputs to their safe values."""
-        self._problems.report(source, code, text, self.clock.now_s())
+        now = self.clock.now_s()
+        self._problems.report(source, code, text, now, passing=passing, outside=outside)
         with self._lock:
             if not self._enabled:
                 return

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 OpenChannel = Callable[[DaqHost], Any]
 
 OVERRUN = '-200279'
+# The host is gone (`CANCELLED`: during a call), or the device is.
+GONE = ('grpc UNAVAILABLE', 'grpc CANCELLED', '-88705', '-200220', '-200324', '-201003')
 
 
 class DaqFaultError(RuntimeError):
@@ -26,6 +28,11 @@ class DaqFaultError(RuntimeError):
         super().__init__(text)
         self.code = code
         self.text = text
+
+    @property
+    def gone(self) -> bool:
+        """Whether the host or the device is gone, rather than late."""
+        return self.code in GONE
 
 
 @contextlib.contextmanager

@@ -25,6 +25,10 @@ class Problem:
         Monotonic time of the first report.
     count :
         Number of reports.
+    passing :
+        Whether it ends by itself: it arose before the device was used.
+    outside :
+        Whether the link or the device is gone, which a late computer cannot cause.
 
     """
 
@@ -33,6 +37,8 @@ class Problem:
     text: str
     since_s: float
     count: int = 1
+    passing: bool = False
+    outside: bool = False
 
     def __str__(self) -> str:
         return f'{self.source}: {self.code} {self.text}' if self.code else _plain(self)
@@ -53,20 +59,35 @@ class ProblemLog:
         self._lock = threading.Lock()
         self._problems: dict[tuple[str, str], Problem] = {}
 
-    def report(self, source: str, code: str, text: str, now_s: float) -> bool:
-        """Record a problem; return whether it is new. The first text and time are kept."""
+    def report(
+        self,
+        source: str,
+        code: str,
+        text: str,
+        now_s: float,
+        *,
+        passing: bool = False,
+        outside: bool = False,
+    ) -> bool:
+        """Record a problem; return whether it is new. The first text, time and cause are kept."""
         with self._lock:
             known = self._problems.get((source, code))
             if known is not None:
-                self._problems[source, code] = replace(known, count=known.count + 1)
+                self._problems[source, code] = replace(
+                    known, count=known.count + 1, passing=known.passing and passing
+                )
                 return False
-            self._problems[source, code] = Problem(source, code, text, now_s)
+            self._problems[source, code] = Problem(
+                source, code, text, now_s, passing=passing, outside=outside
+            )
             return True
 
-    def forget(self, source: str, code: str) -> None:
-        """Remove one problem, if it is recorded."""
+    def end_passing(self, source: str) -> None:
+        """Remove the passing problems of a source, which works again."""
         with self._lock:
-            self._problems.pop((source, code), None)
+            for key, problem in tuple(self._problems.items()):
+                if problem.passing and problem.source == source:
+                    del self._problems[key]
 
     def clear(self) -> None:
         """Remove all problems."""

@@ -174,8 +174,7 @@ class SerialBoard:
                 if self._stop.is_set():
                     return
                 self._lost(error, running)
-                port_is_gone = error.__cause__ is not None
-                if port_is_gone or not answered:
+                if port_is_gone(error) or not answered:
                     return
 
     def _lost(self, error: LinkDownError, running: bool) -> None:
@@ -183,7 +182,8 @@ class SerialBoard:
         if isinstance(error, RebootedError):
             self.counter.reboots += 1
         if running:
-            self._problems.report(LINK, '', f'lost: {error}', self._clock.now_s())
+            now, gone = self._clock.now_s(), port_is_gone(error)
+            self._problems.report(LINK, '', f'lost: {error}', now, outside=gone)
         self.user.disconnected(str(error))
 
     def _cycle(self, link: BoardLink) -> None:
@@ -209,3 +209,8 @@ class SerialBoard:
             elif now >= counters_s:
                 link.send(Type.GET_COUNTERS)
                 counters_s = now + _COUNTERS_S
+
+
+def port_is_gone(error: LinkDownError) -> bool:
+    """Return whether the port has failed, rather than the board stayed silent."""
+    return isinstance(error.__cause__, PortError)

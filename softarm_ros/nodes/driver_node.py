@@ -140,7 +140,8 @@ class DriverNode(HardwareNode):
         return {
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,
-            'latched': str(bool(problems) and not self.starting_up).lower(),
+            'latched': str(not self.starting_up and any(not p.passing for p in problems)).lower(),
+            'outside': str(any(p.outside for p in problems)).lower(),
             **self._touch.values(),
             **{f'problem {i + 1}': str(p) for i, p in enumerate(problems)},
             **self.values(),

@@ -373,11 +373,12 @@ class SupervisorNode(SelfPaced, Node):
         tracker = self._healths.get(self._tracker)
         if tracker is not None and tracker.values.get('ready') == 'false':
             return True
-        # Problems that a driver reports of its device may come of messages that were late.
+        # Problems that a driver reports of its device may come of messages that were late, unless
+        # the device is gone.
         failed = {
             name
             for name, health in self._healths.items()
-            if health.level == ERROR and 'latched' not in health.values
+            if health.level == ERROR and health.values.get('outside') != 'false'
         }
         return not failed.isdisjoint(
             {*CALCULATING, *self._supervisor.required_nodes} - self._sensors

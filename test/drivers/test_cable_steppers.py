@@ -91,6 +91,7 @@ def test_unplugging_in_motion_stops_the_motors_until_reset_and_follow(rig):
     assert 'link: lost' in refusal
     (problem,) = rig.driver.problems()
     assert problem.since_s - pulled < 0.3
+    assert problem.outside
     rig.clock.sleep(0.35)
     stood = rig.turned_at - pulled
     print(f'reported after {1e3 * (problem.since_s - pulled):.0f} ms, stood {1e3 * stood:.0f} ms')

@@ -292,6 +292,7 @@ def test_killed_host_is_reported_and_outputs_are_safe_once_it_is_back(rig):
     assert rig.time_to(lambda: rig.driver.state().problems) < REPORT_S
     problem = rig.driver.state().problems[0]
     assert problem.code == 'grpc UNAVAILABLE' or problem.code == 'grpc CANCELLED'
+    assert problem.outside and not problem.passing
     # A device keeps its outputs when its host dies; the driver cannot change that.
     assert np.allclose(rig.daq.output_V[:6], PRESSURES / 1e4, atol=4e-4)
     rig.daq.revive()
@@ -309,13 +310,24 @@ def test_unreachable_host_is_reported_and_outputs_are_safe_once_it_is_back(rig):
     rig.move()
     rig.daq.host_faults.hang = True
     assert rig.time_to(lambda: rig.driver.state().problems) < REPORT_S
-    assert rig.driver.state().problems[0].code == 'grpc DEADLINE_EXCEEDED'
+    problem = rig.driver.state().problems[0]
+    assert problem.code == 'grpc DEADLINE_EXCEEDED' and not problem.outside  # or merely late
     rig.clock.sleep(0.3)
     rig.daq.host_faults.hang = False
     # The host still has the old tasks; unless they are cleared, the device stays reserved.
     rig.clock.until(rig.safe, 3.0, 'safe outputs')
     rig.up()
     rig.driver.reset()
+    rig.move()
+
+
+def test_problems_from_before_enabling_end_without_a_reset(rig):
+    rig.up()
+    rig.daq.kill()
+    rig.clock.until(lambda: rig.driver.state().problems, 1.0, 'report')
+    assert all(problem.passing and problem.outside for problem in rig.driver.state().problems)
+    rig.daq.revive()
+    rig.clock.until(lambda: not rig.driver.state().problems, 3.0, 'recovery')
     rig.move()
 
 

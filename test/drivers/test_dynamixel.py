@@ -268,6 +268,7 @@ def test_unplugging_in_motion_stops_servos_and_driver_until_reset(running):
     running.line.unplug()
     took = running.until(lambda: 'link: lost' in running.said(), 0.3)
     assert took < 0.2
+    assert [problem.outside for problem in running.driver.problems()] == [True]
     # Each servo stops by its own watchdog, wherever it is.
     assert running.still()
     assert np.abs(running.plant.actuator_state().position).max() < np.abs(TARGET).max()
@@ -282,6 +283,7 @@ def test_unplugging_in_motion_stops_servos_and_driver_until_reset(running):
 def test_silence_of_all_servos_is_reported_as_a_lost_link(running):
     said = broken(running, 'dynamixel delay 400', 'link', 0.4)
     assert 'link: lost: no servo answered for 150 ms' in said
+    assert [problem.outside for problem in running.driver.problems()] == [False]
     running.arm.inject('dynamixel delay 0')
     recovered(running)
 

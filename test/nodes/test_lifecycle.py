@@ -313,9 +313,17 @@ def test_a_reset_reaches_only_a_driver_with_something_to_reset(made, monkeypatch
     assert answer() == ('nothing to reset: the device is ready', 0)
     monkeypatch.setattr(device, 'not_ready', lambda: 'steppers: 3 stopped')
     assert answer() == ('no problems to clear', 1)
-    monkeypatch.setattr(device, 'problems', lambda: (Problem('link', '', 'lost', 0.0),))
+    lost = Problem('link', '', 'lost', 0.0)
+    gone = Problem('inputs', 'grpc UNAVAILABLE', 'no host', 0.0, passing=True, outside=True)
+    monkeypatch.setattr(device, 'problems', lambda: (lost,))
     assert answer() == ('1 problems cleared', 2)
     assert node.heartbeat_values()['latched'] == 'true'
+    assert node.heartbeat_values()['outside'] == 'false'
+    monkeypatch.setattr(device, 'problems', lambda: (gone,))
+    assert node.heartbeat_values()['latched'] == 'false'  # it ends without a reset
+    assert node.heartbeat_values()['outside'] == 'true'
+    monkeypatch.setattr(device, 'problems', lambda: (gone, lost))
+    assert node.heartbeat_values()['latched'] == node.heartbeat_values()['outside'] == 'true'
     node.starting_up = True  # an emulated device, which the node resets by itself
     assert node.heartbeat_values()['latched'] == 'false'
 

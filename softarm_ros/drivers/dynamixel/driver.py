@@ -264,7 +264,7 @@ class DynamixelServos:
                 bus = DynamixelBus(port, self.config.answer_timeout_s, self._counter, self._clock)
                 self._serve(bus, thread)
             except PortError as error:
-                self._lost(str(error))
+                self._lost(str(error), port_is_gone=True)
             finally:
                 with self._lock:
                     self._port = None
@@ -383,7 +383,7 @@ class DynamixelServos:
             return
         self._torque = True
 
-    def _lost(self, why: str) -> None:
+    def _lost(self, why: str, *, port_is_gone: bool = False) -> None:
         self._trouble = why
         self._torque = False
         with self._lock:
@@ -391,7 +391,8 @@ class DynamixelServos:
             self._seen.counts[:] = np.nan
         if self._running:
             self._running = False
-            self._problems.report(LINK, '', f'lost: {why}', self._clock.now_s())
+            now = self._clock.now_s()
+            self._problems.report(LINK, '', f'lost: {why}', now, outside=port_is_gone)
 
     def _leave(self, bus: DynamixelBus) -> None:
         """Leave the servos holding their positions, with the watchdog off: nothing feeds it."""
