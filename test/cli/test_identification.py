@@ -517,6 +517,19 @@ def test_noise_is_not_learned_as_a_residual(trunk, tmp_path):
     assert learned.penalty >= 0.1
 
 
+def test_a_residual_that_hardly_helps_is_not_written(trunk, tmp_path):
+    commands = excitation()
+    move = np.repeat(0.2 * commands[:, :3, None], 3, axis=2)  # less than the noise of 3 mm
+    path = record(trunk, tmp_path / 'noise.csv', commands, 0.003, move)
+    output = tmp_path / 'learned.yaml'
+    asked = Asked((path,), ('none',), 'nothing', None, (('linear',),), 200, output)
+    lines = list(run(trunk, asked))
+    assert any(line.endswith('100 % of the error is left') for line in lines)
+    assert 'warning: the residual does not help and is left out' in lines
+    assert load_rig(output).residual is None
+    assert not output.with_suffix('.residual.json').exists()
+
+
 @pytest.mark.parametrize(
     'name', ['cable_arm', 'trunk', 'fishbone_arm', 'hydraulic_arm', 'pneumatic_arm', 'pam_arm']
 )
