@@ -6,7 +6,17 @@ from typing import Literal
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import Angle, ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    Angle,
+    ConfigBlock,
+    Finite,
+    Length,
+    NonNegative,
+    NonNegativeMass,
+    NonNegativeShortLength,
+    ShortLength,
+    Stiffness,
+)
 
 ModelName = Literal['constant_curvature', 'cable_statics']
 MODEL_NAMES: tuple[ModelName, ...] = ('constant_curvature', 'cable_statics')
@@ -22,17 +32,19 @@ class SectionConfig(ConfigBlock):
     """
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
-    length_m: Positive
-    endcap_length_m: NonNegative
-    cable_radius_m: Positive = Field(description='distance of the cables from the backbone, d')
-    bending_stiffness_N_m2: Positive = Field(description='K_b: moment = K_b * curvature')
-    cutting_in_stiffness_N_m2: Positive = Field(description='K_t: force per length = K_t * depth')
+    length_m: Length
+    endcap_length_m: NonNegativeShortLength
+    cable_radius_m: ShortLength = Field(description='distance of the cables from the backbone, d')
+    bending_stiffness_N_m2: Stiffness = Field(description='K_b: moment = K_b * curvature')
+    cutting_in_stiffness_N_m2: Stiffness = Field(description='K_t: force per length = K_t * depth')
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=130.0)
-    body_mass_kg: NonNegative = Field(
+    body_mass_kg: NonNegativeMass = Field(
         default=0.0, description='mass between the endcaps, for models with weight'
     )
-    endcap_mass_kg: NonNegative = Field(default=0.0, description='mass of each of the two endcaps')
-    passing_radius_m: NonNegative = Field(
+    endcap_mass_kg: NonNegativeMass = Field(
+        default=0.0, description='mass of each of the two endcaps'
+    )
+    passing_radius_m: NonNegativeShortLength = Field(
         default=0.0,
         description='distance from the backbone at which cables of later sections pass through',
     )
@@ -42,7 +54,7 @@ class SectionConfig(ConfigBlock):
     bend_per_moment_rad_N_m: NonNegative = Field(
         default=0.0, description='compliance under a tip load, of an arm with pairs of cables'
     )
-    axial_stiffness_N: Positive | None = Field(
+    axial_stiffness_N: Stiffness | None = Field(
         default=None,
         description='E A, by which the backbone shortens under its cables, for `cosserat`; '
         'without it the backbone is inextensible',

@@ -17,9 +17,15 @@ from softarm_ros.geometry.configs import (
     Angle,
     ConfigBlock,
     Finite,
+    Length,
+    Mass,
     NonNegative,
+    NonNegativeMass,
+    NonNegativeShortLength,
     PartBlock,
     Positive,
+    ShortLength,
+    Stiffness,
 )
 from softarm_ros.plant.machine import Draw, MachineConfig, as_drawn, draws
 
@@ -31,23 +37,23 @@ TimeStep = Annotated[float, Field(ge=1e-6, le=0.01)]  # shorter ones would take 
 class PlantSectionConfig(ConfigBlock):
     """One section of the simulated body, discretised into `segments` elastic joints."""
 
-    length_m: Positive
-    endcap_length_m: NonNegative
-    cable_radius_m: Positive
-    outer_radius_m: Positive
-    body_mass_kg: Positive
-    endcap_mass_kg: NonNegative = Field(description='mass of each of the two endcaps')
-    bending_stiffness_N_m2: Positive
-    torsion_stiffness_N_m2: Positive
-    axial_stiffness_N: Positive
+    length_m: Length
+    endcap_length_m: NonNegativeShortLength
+    cable_radius_m: ShortLength
+    outer_radius_m: ShortLength
+    body_mass_kg: Mass
+    endcap_mass_kg: NonNegativeMass = Field(description='mass of each of the two endcaps')
+    bending_stiffness_N_m2: Stiffness
+    torsion_stiffness_N_m2: Stiffness
+    axial_stiffness_N: Stiffness
     damping_time_s: Positive = Field(
         description='Kelvin-Voigt: damping = damping_time * stiffness'
     )
-    cutting_in_stiffness_N_m2: Positive = Field(description='Winkler foundation under the cable')
+    cutting_in_stiffness_N_m2: Stiffness = Field(description='Winkler foundation under the cable')
     cutting_in_relaxation_s: Positive = Field(
         description='viscous time constant of the foundation'
     )
-    passing_radius_m: NonNegative = Field(
+    passing_radius_m: NonNegativeShortLength = Field(
         default=0.0,
         description='distance from the backbone at which cables of later sections pass through',
     )
@@ -179,15 +185,15 @@ class PlantConfig(PlantBase):
     """The simulated cable-driven arm."""
 
     segments_per_section: int = Field(ge=2, le=64, default=10)
-    cable_axial_stiffness_N: Positive = Field(description='E A of the thread')
-    cable_free_length_m: Positive = Field(
+    cable_axial_stiffness_N: Stiffness = Field(description='E A of the thread')
+    cable_free_length_m: Length = Field(
         description='cable length from the pulley to the base of the arm'
     )
     cable_damping_time_s: Positive = 0.002
     cable_friction_coefficient: NonNegative = Field(
         default=0.0, description='friction of the thread in its guides, wherever it turns'
     )
-    cable_presliding_stiffness_N_m2: Positive = Field(
+    cable_presliding_stiffness_N_m2: Stiffness = Field(
         default=3.0e4,
         description="stiffness of the thread's surroundings along it before it slides",
     )

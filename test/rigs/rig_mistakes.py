@@ -103,14 +103,14 @@ SINGLE = [
         'length_m: 0.093 ',
         'length_m: -0.093 ',
         'length_m: -0.093',
-        'arm.sections[0].length_m = -0.093: expected a number > 0',
+        'arm.sections[0].length_m = -0.093: expected a number > 0 and <= 5',
     ),
     (
         'NaN',
         'cable_radius_m: 0.0125',
         'cable_radius_m: .nan',
         'cable_radius_m: .nan',
-        'arm.sections[0].cable_radius_m = nan: expected a number > 0',
+        'arm.sections[0].cable_radius_m = nan: expected a number > 0 and <= 1',
     ),
     (
         'infinity',
@@ -304,8 +304,7 @@ SINGLE = [
         'endcap_length_m: 0.015 ',
         'endcap_length_m: 15 ',
         'endcap_length_m: 15',
-        'arm.sections[0].endcap_length_m = 15: expected at most 1 m (was it given in '
-        'millimetres?)',
+        'arm.sections[0].endcap_length_m = 15: expected a number >= 0 and <= 1',
     ),
     (
         'plant with another number of sections',

@@ -43,7 +43,12 @@ def test_microstep_of_the_motors_equals_that_of_the_plant():
             r'motors\[2\].pulley_radius_m: 0.001 m with full_steps_per_turn = 200 and the '
             r"actuator's max_speed_m_s = 0.02 is 10186 microsteps/s where .* at most 4000",
         ),
-        (f'{MOTORS}[2].pulley_radius_m=15', r'motors\[2\].pulley_radius_m = 15: .* <= 1'),
+        (f'{MOTORS}[2].pulley_radius_m=0.15', r'motors\[2\].pulley_radius_m = 0.15: .* <= 0.1'),
+        (
+            'arm.actuators[2].pulley_radius_m=0.016',
+            r'motors\[2\].pulley_radius_m = 0.015: expected 0.016, as '
+            r'arm.actuators\[2\].pulley_radius_m',
+        ),
         ('arm.actuators[0].max_speed_m_s=0.2', r'motors\[0\].* max_speed_m_s = 0.2 is'),
         ('drives.steppers.acceleration_m_s2=0.09', 'less than commands ask for, 0.1'),
         (

@@ -41,6 +41,22 @@ CASES = [
     ('pam_arm', 'arm.actuators[0].max_acceleration_m_s2=1e9', '> 0 and <= 100'),
     ('pam_arm', 'drives.valves.answer_timeout_s=300', '> 0 and <= 60'),
     ('trunk', 'drives.dynamixel.current_limit_A=2000', 'expected at most 5.506'),
+    # Of the arm and of the simulated one: in millimetres, grams, or impossible.
+    ('cable_arm', 'arm.sections[0].length_m=120', '> 0 and <= 5'),
+    ('cable_arm', 'arm.sections[0].cable_radius_m=17', '> 0 and <= 1'),
+    ('cable_arm', 'arm.sections[0].endcap_length_m=20', '>= 0 and <= 1'),
+    ('cable_arm', 'arm.sections[0].body_mass_kg=1e9', '>= 0 and <= 1000'),
+    ('cable_arm', 'arm.sections[0].bending_stiffness_N_m2=1e11', '> 0 and <= 1e+10'),
+    ('cable_arm', 'plant.sections[0].outer_radius_m=30', '> 0 and <= 1'),
+    ('cable_arm', 'plant.sections[0].torsion_stiffness_N_m2=1e11', '> 0 and <= 1e+10'),
+    ('hydraulic_arm', 'arm.sections[0].axial_stiffness_N=1e11', '> 0 and <= 1e+10'),
+    ('hydraulic_arm', 'arm.sections[0].mass_kg=1e9', '> 0 and <= 1000'),
+    ('pneumatic_arm', 'arm.sections[0].chamber_radius_m=17', '> 0 and <= 1'),
+    ('pneumatic_arm', 'plant.sections[0].mass_per_length_kg_m=1e9', '> 0 and <= 1000'),
+    ('fishbone_arm', 'arm.segments[0].length_m=50', '> 0 and <= 5'),
+    ('fishbone_arm', 'plant.winch.cable_stiffness_N_m=1e11', '> 0 and <= 1e+10'),
+    ('pam_arm', 'arm.modules.anchor_radius_m=20', '> 0 and <= 1'),
+    ('pam_arm', 'arm.backbone.youngs_modulus_Pa=62e12', '> 0 and <= 1e+13'),
 ]
 
 

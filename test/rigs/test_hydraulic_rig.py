@@ -117,7 +117,7 @@ def test_shipped_hydraulic_rig_has_pressure_limits_and_chamber_angles():
             'length_m: 0.399169',
             'length_m: 399.169',
             r'arm.sections\[0\].length_m',
-            'millimetres',
+            '<= 5',
         ),
         ('pitch_radius_m: 0.029625', 'pitch_radius_m: 0.3', 'pitch', 'outer_radius'),
         (

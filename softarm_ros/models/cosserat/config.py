@@ -9,7 +9,18 @@ import numpy as np
 from pydantic import Field, field_validator, model_validator
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import Angle, ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    Angle,
+    ConfigBlock,
+    Finite,
+    Length,
+    Modulus,
+    NonNegative,
+    NonNegativeLength,
+    NonNegativeShortLength,
+    Positive,
+    ShortLength,
+)
 
 Name = Annotated[str, Field(pattern=r'^[a-z][a-z0-9_]*$')]
 FiniteVector = tuple[Finite, Finite, Finite]
@@ -19,7 +30,7 @@ Fraction = float | Array  # fraction of a segment's length, or a value at each f
 class _Elastic(ConfigBlock):
     """Isotropic material; the density determines the weight."""
 
-    young_modulus_Pa: Positive
+    young_modulus_Pa: Modulus
     poisson_ratio: float = Field(gt=-1.0, le=0.5, default=0.5)
     density_kg_m3: NonNegative = 0.0
     shear_factor: Positive = Field(default=1.0, description='effective / whole shear area')
@@ -46,10 +57,10 @@ class RoundProfile(_Elastic):
     """Round solid or hollow cross-section, its radii linear from base to tip of the segment."""
 
     kind: Literal['round'] = 'round'
-    radius_m: Positive
-    tip_radius_m: Positive | None = None
-    inner_radius_m: NonNegative = 0.0
-    tip_inner_radius_m: NonNegative | None = None
+    radius_m: ShortLength
+    tip_radius_m: ShortLength | None = None
+    inner_radius_m: NonNegativeShortLength = 0.0
+    tip_inner_radius_m: NonNegativeShortLength | None = None
 
     @model_validator(mode='after')
     def _has_a_wall(self) -> RoundProfile:
@@ -86,8 +97,8 @@ class RectangularProfile(_Elastic):
     """Rectangular cross-section, `width_m` along local x and `height_m` along local y."""
 
     kind: Literal['rectangular'] = 'rectangular'
-    width_m: Positive
-    height_m: Positive
+    width_m: ShortLength
+    height_m: ShortLength
 
     @property
     def torsion_constant_m4(self) -> float:
@@ -152,7 +163,7 @@ class RigidConnector(ConfigBlock):
     The mass is net of the buoyancy of a surrounding fluid.
     """
 
-    length_m: NonNegative = 0.0
+    length_m: NonNegativeLength = 0.0
     mass_kg: Finite = 0.0
     centre_of_mass_m: Finite | None = Field(
         default=None, description='along the length, from the proximal face; default halfway'
@@ -172,7 +183,7 @@ class RodSegmentConfig(ConfigBlock):
     """One flexible piece and the rigid connector behind it."""
 
     name: Name
-    length_m: Positive
+    length_m: Length
     profile: Profile
     rest_curvature_1_m: FiniteVector = (0.0, 0.0, 0.0)
     connector: RigidConnector = RigidConnector()

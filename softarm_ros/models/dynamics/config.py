@@ -8,7 +8,15 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import Field, field_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    ConfigBlock,
+    Finite,
+    Length,
+    Mass,
+    NonNegative,
+    NonNegativeLength,
+    NonNegativeMass,
+)
 
 Vector3Field = tuple[Finite, Finite, Finite]
 Four = tuple[Finite, Finite, Finite, Finite]
@@ -23,8 +31,8 @@ class RigidBodyConfig(ConfigBlock):
     `inertia_kg_m2` are the moments about axes through the centre of mass, parallel to the frame.
     """
 
-    mass_kg: NonNegative = 0.0
-    displaced_fluid_kg: NonNegative = 0.0
+    mass_kg: NonNegativeMass = 0.0
+    displaced_fluid_kg: NonNegativeMass = 0.0
     centre_m: Vector3Field = (0.0, 0.0, 0.0)
     inertia_kg_m2: NonNegative3 = (0.0, 0.0, 0.0)
     drag_N_s_m: NonNegative = Field(default=0.0, description='viscous force per velocity, d_v')
@@ -36,7 +44,7 @@ class RigidBodyConfig(ConfigBlock):
 class ConnectorConfig(ConfigBlock):
     """Rigid connector between two sections: length along the tangent and rotation about it."""
 
-    length_m: NonNegative = 0.0
+    length_m: NonNegativeLength = 0.0
     rotation_deg: Finite = 0.0
 
 
@@ -49,14 +57,14 @@ class DynamicSectionConfig(ConfigBlock):
     per length about its x, y and z axes.
     """
 
-    length_m: Positive
+    length_m: Length
     segments: Annotated[int, Field(ge=1, le=10_000)] = 10
-    mass_per_length_kg_m: Positive
+    mass_per_length_kg_m: Mass
     slice_inertia_kg_m: NonNegative3
     stiffness: Four4
     damping: Four4 = ((0.0,) * 4,) * 4
     rest_strain: Four = (0.0, 0.0, 0.0, 0.0)
-    displaced_fluid_kg_m: NonNegative = 0.0
+    displaced_fluid_kg_m: NonNegativeMass = 0.0
     drag_N_s_m2: NonNegative = Field(
         default=0.0, description='viscous force per length and velocity'
     )

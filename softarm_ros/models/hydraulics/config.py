@@ -6,7 +6,15 @@ import math
 
 from pydantic import Field, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    ConfigBlock,
+    Finite,
+    Mass,
+    Modulus,
+    NonNegative,
+    Positive,
+    ShortLength,
+)
 
 
 class HydraulicAxisConfig(ConfigBlock):
@@ -27,8 +35,8 @@ class HydraulicAxisConfig(ConfigBlock):
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$', default='axis')
     transmission_efficiency: float = Field(gt=0.0, le=1.0, default=0.8)
     lead_m_per_rev: Positive = 0.010
-    piston_mass_kg: Positive = 2.0
-    piston_bore_m: Positive = 0.040
+    piston_mass_kg: Mass = 2.0
+    piston_bore_m: ShortLength = 0.040
     piston_damping_N_s_m: NonNegative = 4000.0
     coulomb_friction_N: NonNegative = 0.0
     static_friction_N: NonNegative | None = Field(
@@ -37,7 +45,7 @@ class HydraulicAxisConfig(ConfigBlock):
     stroke_min_m: Finite = -0.2
     stroke_max_m: Finite = 0.2
     cylinder_volume_m3: Positive = Field(default=2.513e-4, description='V_2')
-    line_bore_m: Positive = 0.006
+    line_bore_m: ShortLength = 0.006
     line_length_m: Positive = 2.0
     line_cells: int = Field(ge=0, le=64, default=0)
     line_roughness_m: NonNegative = 0.0
@@ -46,7 +54,7 @@ class HydraulicAxisConfig(ConfigBlock):
     chamber_compliance_m3_Pa: NonNegative = 6.736e-13
     viscosity_Pa_s: Positive = 1.0e-3
     density_kg_m3: Positive = 998.0
-    bulk_modulus_Pa: Positive = 2.1e9
+    bulk_modulus_Pa: Modulus = 2.1e9
     relief_pressure_Pa: Positive | None = None
     relief_conductance_m3_s_Pa: Positive = Field(
         default=1e-9, description='flow per pressure above the relief pressure'

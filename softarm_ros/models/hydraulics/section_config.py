@@ -6,7 +6,18 @@ from dataclasses import dataclass
 
 from pydantic import Field, model_validator
 
-from softarm_ros.geometry.configs import Angle, ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    Angle,
+    ConfigBlock,
+    Finite,
+    Length,
+    Mass,
+    NonNegative,
+    NonNegativeMass,
+    Positive,
+    ShortLength,
+    Stiffness,
+)
 from softarm_ros.models.dynamics.config import RigidBodyConfig
 
 WATER_DENSITY_KG_M3 = 998.0
@@ -21,9 +32,9 @@ class ChamberedSection(ConfigBlock):
     which the paper explains the difference between the two bending directions.
     """
 
-    length_m: Positive
-    mass_kg: Positive = Field(description='mass with the water in the chambers')
-    plate_mass_kg: NonNegative | None = Field(
+    length_m: Length
+    mass_kg: Mass = Field(description='mass with the water in the chambers')
+    plate_mass_kg: NonNegativeMass | None = Field(
         default=None,
         description='part of mass_kg at the end; the rest is spread along the section. '
         'None: each segment has its mass at its far end, as in the paper',
@@ -31,13 +42,13 @@ class ChamberedSection(ConfigBlock):
     displaced_volume_m3: NonNegative = Field(
         description='volume of fabric, frames and water, on which buoyancy acts'
     )
-    outer_radius_m: Positive
+    outer_radius_m: ShortLength
     chamber_area_m2: Positive = Field(description='bore area of one chamber')
-    chamber_pitch_radius_m: Positive
+    chamber_pitch_radius_m: ShortLength
     lever_factors: tuple[Positive, Positive, Positive] = (1.0, 1.0, 1.0)
-    axial_stiffness_N: Positive
-    bending_stiffness_N_m2: Positive
-    torsion_stiffness_N_m2: Positive
+    axial_stiffness_N: Stiffness
+    bending_stiffness_N_m2: Stiffness
+    torsion_stiffness_N_m2: Stiffness
 
     @model_validator(mode='after')
     def _plate_is_part_of_it(self) -> ChamberedSection:

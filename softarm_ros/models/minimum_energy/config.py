@@ -7,7 +7,16 @@ import math
 from pydantic import Field, model_validator
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    ConfigBlock,
+    Length,
+    Modulus,
+    NonNegative,
+    NonNegativeMass,
+    Positive,
+    ShortLength,
+    Stiffness,
+)
 from softarm_ros.models.minimum_energy.gas_springs import GasSprings, linear_springs
 from softarm_ros.models.minimum_energy.muscle_kernels import Springs
 
@@ -21,11 +30,11 @@ class BackboneConfig(ConfigBlock):
     figures. The mass is that of the whole arm, spread along it: 4 N of weight.
     """
 
-    length_m: Positive = 1.0
-    diameter_m: Positive = 2.5e-3
-    youngs_modulus_Pa: Positive = 62e9
-    shear_modulus_Pa: Positive = 24e9
-    mass_per_length_kg_m: NonNegative = 4.0 / 9.81
+    length_m: Length = 1.0
+    diameter_m: ShortLength = 2.5e-3
+    youngs_modulus_Pa: Modulus = 62e9
+    shear_modulus_Pa: Modulus = 24e9
+    mass_per_length_kg_m: NonNegativeMass = 4.0 / 9.81
 
     @property
     def bending_stiffness_N_m2(self) -> float:
@@ -49,10 +58,10 @@ class ParallelModulesConfig(ConfigBlock):
     """
 
     modules: int = Field(default=10, ge=1)
-    anchor_radius_m: Positive = 0.02
-    min_length_m: Positive = 0.05
-    max_length_m: Positive = 0.11
-    muscle_stiffness_N_m: Positive | None = Field(
+    anchor_radius_m: ShortLength = 0.02
+    min_length_m: Length = 0.05
+    max_length_m: Length = 0.11
+    muscle_stiffness_N_m: Stiffness | None = Field(
         default=None, description='of linear springs in place of gas springs; for studies only'
     )
     max_pull_N: Positive = Field(default=22.8, description='pull of a muscle under full vacuum')

@@ -4,7 +4,16 @@ from __future__ import annotations
 
 from pydantic import Field, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    ConfigBlock,
+    Length,
+    Modulus,
+    NonNegative,
+    NonNegativeMass,
+    NonNegativeModulus,
+    NonNegativeShortLength,
+    ShortLength,
+)
 from softarm_ros.models.monotone_curve import MonotoneCurve
 
 
@@ -35,10 +44,10 @@ class ChamberSectionConfig(ConfigBlock):
     """
 
     name: str = Field(pattern=r'^[a-z][a-z0-9_]*$')
-    bending_length_m: Positive = 0.080
-    rigid_length_m: NonNegative = 0.020
-    chamber_radius_m: Positive = 0.017
-    mass_kg: NonNegative = 0.1255
+    bending_length_m: Length = 0.080
+    rigid_length_m: NonNegativeShortLength = 0.020
+    chamber_radius_m: ShortLength = 0.017
+    mass_kg: NonNegativeMass = 0.1255
     max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=90.0)
     bend_per_moment_rad_N_m: NonNegative = Field(
         default=0.0, description='compliance of the bending part, L / (E I); 0 in the paper'
@@ -70,10 +79,10 @@ class MountConfig(ConfigBlock):
     give it.
     """
 
-    diameter_m: Positive = 0.034
-    deforming_length_m: Positive = 0.020
-    c10_Pa: Positive = 0.11e6
-    c20_Pa: NonNegative = 0.02e6
+    diameter_m: ShortLength = 0.034
+    deforming_length_m: Length = 0.020
+    c10_Pa: Modulus = 0.11e6
+    c20_Pa: NonNegativeModulus = 0.02e6
 
 
 def placeholder_curve() -> PressureCurveConfig:

@@ -6,7 +6,7 @@ from typing import ClassVar
 
 from pydantic import Field
 
-from softarm_ros.geometry.configs import Angle, ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.configs import Angle, ConfigBlock, NonNegative, Positive, ShortLength
 from softarm_ros.models.hydraulics.config import HydraulicAxisConfig
 from softarm_ros.models.hydraulics.section_config import ChamberedSection, Damping
 from softarm_ros.plant.config import PlantBase
@@ -20,7 +20,7 @@ class PlantHydraulicSection(ChamberedSection):
         description='d_v of a whole section: friction of the fabric, air'
     )
     turning_drag_N_m_s: NonNegative = Field(description='d_w of a whole section')
-    hydrodynamic_diameter_m: Positive = Field(
+    hydrodynamic_diameter_m: ShortLength = Field(
         description='diameter of a cylinder with the drag and added mass of the section, in water'
     )
 

@@ -6,7 +6,16 @@ import math
 
 from pydantic import Field, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    ConfigBlock,
+    Length,
+    Mass,
+    Modulus,
+    NonNegative,
+    Positive,
+    ShortLength,
+    Stiffness,
+)
 from softarm_ros.plant.config import PlantBase, TimeStep
 
 
@@ -68,13 +77,11 @@ class PneumaticsConfig(ConfigBlock):
 class PlantBackboneConfig(ConfigBlock):
     """Round elastic rod in the middle of the simulated arm."""
 
-    length_m: Positive
-    diameter_m: Positive
-    youngs_modulus_Pa: Positive
-    shear_modulus_Pa: Positive
-    mass_per_length_kg_m: Positive = Field(
-        description='mass of the whole arm, distributed along it'
-    )
+    length_m: Length
+    diameter_m: ShortLength
+    youngs_modulus_Pa: Modulus
+    shear_modulus_Pa: Modulus
+    mass_per_length_kg_m: Mass = Field(description='mass of the whole arm, distributed along it')
 
     @property
     def bending_stiffness_N_m2(self) -> float:
@@ -103,18 +110,18 @@ class PamPlantConfig(PlantBase):
         description='number of intervals of the backbone: a multiple of its modules',
     )
     backbone: PlantBackboneConfig
-    anchor_radius_m: Positive
-    gyration_radius_m: Positive = Field(
+    anchor_radius_m: ShortLength
+    gyration_radius_m: ShortLength = Field(
         description='radius of gyration of a cross-section about its own axes'
     )
-    full_length_m: Positive = Field(description='length of a vented muscle without load')
-    skeleton_stiffness_N_m: Positive = Field(description='stiffness of the folds of a muscle')
+    full_length_m: Length = Field(description='length of a vented muscle without load')
+    skeleton_stiffness_N_m: Stiffness = Field(description='stiffness of the folds of a muscle')
     stiffness_spread: float = Field(
         ge=0.0,
         lt=0.4,
         description="spread of the skeletons' stiffness, relative, two standard deviations",
     )
-    film_stiffness_N_m: Positive = Field(description='stiffness of a bag that is stretched taut')
+    film_stiffness_N_m: Stiffness = Field(description='stiffness of a bag that is stretched taut')
     muscle_damping_time_s: NonNegative = Field(description='Kelvin-Voigt: damping over stiffness')
     backbone_damping_time_s: NonNegative = Field(
         description='Kelvin-Voigt: damping over stiffness, of bending and twist'

@@ -8,7 +8,20 @@ from typing import Annotated, Any, ClassVar
 
 from pydantic import Field, SerializeAsAny, ValidationInfo, field_validator
 
-from softarm_ros.geometry.configs import Angle, ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    Angle,
+    ConfigBlock,
+    Finite,
+    Length,
+    Mass,
+    Modulus,
+    NonNegative,
+    NonNegativeMass,
+    NonNegativeModulus,
+    NonNegativeShortLength,
+    Positive,
+    ShortLength,
+)
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.plant.hysteresis import CreepConfig
 
@@ -34,17 +47,17 @@ class PneumaticPlantSectionConfig(ConfigBlock):
     pressure extends it (`silicone_kernels.py`).
     """
 
-    deforming_length_m: Positive
-    youngs_modulus_Pa: Positive = Field(
+    deforming_length_m: Length
+    youngs_modulus_Pa: Modulus = Field(
         description="Young's modulus of the silicone at rest, 6 C10 of Yeoh's law"
     )
-    c20_Pa: NonNegative = Field(
+    c20_Pa: NonNegativeModulus = Field(
         default=0.0, description="C20 of Yeoh's law; stiffens the silicone when stretched"
     )
-    bending_length_m: Positive
-    outer_radius_m: Positive
-    chamber_radius_m: Positive
-    mass_per_length_kg_m: Positive
+    bending_length_m: Length
+    outer_radius_m: ShortLength
+    chamber_radius_m: ShortLength
+    mass_per_length_kg_m: Mass
     wall_share: Positive = Field(
         default=1.0,
         description='stiffness of the part with chambers at rest, as a share of that of a solid '
@@ -96,9 +109,9 @@ class RegulatorConfig(ConfigBlock):
 class PlantGripperConfig(ConfigBlock):
     """A gripper at the tip; fields common to all ways of holding an object."""
 
-    mass_kg: NonNegative
-    length_m: Positive
-    outer_radius_m: Positive
+    mass_kg: NonNegativeMass
+    length_m: Length
+    outer_radius_m: ShortLength
     lag_s: Positive
     vacuum_Pa: Annotated[float, Field(lt=0.0, allow_inf_nan=False)] = Field(
         default=-3.0e4, description='gauge pressure of the vacuum supply'
@@ -141,10 +154,10 @@ class PneumaticPlantConfig(PlantBase):
         description='number of elastic joints; half as many in each end part',
     )
     sections: tuple[PneumaticPlantSectionConfig, ...] = Field(min_length=1)
-    tip_length_m: NonNegative = Field(
+    tip_length_m: NonNegativeShortLength = Field(
         description='length of the rigid part beyond the last chambers'
     )
-    tip_part_mass_kg: NonNegative
+    tip_part_mass_kg: NonNegativeMass
     hysteresis: ChamberHysteresisConfig
     regulators: RegulatorConfig
     gripper: SerializeAsAny[PlantGripperConfig] | None = Field(

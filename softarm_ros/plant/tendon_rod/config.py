@@ -6,7 +6,17 @@ from dataclasses import dataclass
 
 from pydantic import Field, model_validator
 
-from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, Positive
+from softarm_ros.geometry.configs import (
+    ConfigBlock,
+    Finite,
+    Length,
+    Mass,
+    NonNegative,
+    NonNegativeStiffness,
+    Positive,
+    ShortLength,
+    Stiffness,
+)
 from softarm_ros.models.cosserat.config import CableRoute, Profile, RigidConnector
 from softarm_ros.plant.config import PlantBase
 
@@ -14,20 +24,20 @@ from softarm_ros.plant.config import PlantBase
 class PlantRodSegmentConfig(ConfigBlock):
     """One flexible piece of the simulated arm: an elastic core in a sleeve, and its connector."""
 
-    length_m: Positive
+    length_m: Length
     profile: Profile = Field(description='profile of the elastic core, as in segments of the rig')
     rest_curvature_1_m: tuple[Finite, Finite, Finite] = Field(
         default=(0.0, 0.0, 0.0),
         description='curvature about local x, y, z at rest: the core is not quite straight',
     )
-    sleeve_mass_kg: Positive = Field(description='mass of the sleeve, distributed along it')
-    sleeve_bending_stiffness_N_m2: NonNegative
-    sleeve_torsion_stiffness_N_m2: NonNegative
+    sleeve_mass_kg: Mass = Field(description='mass of the sleeve, distributed along it')
+    sleeve_bending_stiffness_N_m2: NonNegativeStiffness
+    sleeve_torsion_stiffness_N_m2: NonNegativeStiffness
     damping_time_s: NonNegative = Field(
         description='Kelvin-Voigt: damping = damping_time * stiffness, of bending and torsion'
     )
     connector: RigidConnector
-    cable_radius_m: Positive | None = Field(
+    cable_radius_m: ShortLength | None = Field(
         default=None,
         description="radius of its cables, as drawn; default: that of the arm's routes, which "
         'identification must then not change',
@@ -57,7 +67,7 @@ class WinchConfig(ConfigBlock):
 
     time_constant_s: Positive = Field(description='time constant of the tension control')
     max_tension_rate_N_s: Positive
-    cable_stiffness_N_m: Positive = Field(
+    cable_stiffness_N_m: Stiffness = Field(
         description="stiffness from the winch to the cable's end: the stretch slides in the "
         'guide too'
     )
@@ -68,7 +78,7 @@ class WinchConfig(ConfigBlock):
         description='share of the tension lost between load cell and arm: 0.01 to 0.02 for a '
         'pulley on ball bearings, friction_coefficient times the angle for a sliding guide'
     )
-    guide_presliding_stiffness_N_m: Positive = Field(
+    guide_presliding_stiffness_N_m: Stiffness = Field(
         description='stiffness of that guide along the cable before it slides'
     )
 
@@ -77,9 +87,11 @@ class TendonRodPlantConfig(PlantBase):
     """The simulated tendon-driven rod."""
 
     pieces_per_segment: int = Field(ge=2, le=64, default=5, description='number of elastic joints')
-    outer_radius_m: Positive = Field(description='radius of the sleeve')
-    connector_radius_m: Positive = Field(description='radius of the connectors, for their inertia')
-    payload_radius_m: Positive = Field(
+    outer_radius_m: ShortLength = Field(description='radius of the sleeve')
+    connector_radius_m: ShortLength = Field(
+        description='radius of the connectors, for their inertia'
+    )
+    payload_radius_m: ShortLength = Field(
         default=0.01, description='radius of the tip load as a ball, for its inertia'
     )
     passage_radius_m: Finite = Field(
@@ -89,7 +101,7 @@ class TendonRodPlantConfig(PlantBase):
     friction_coefficient: NonNegative = Field(
         description='Coulomb friction of a cable in its guides'
     )
-    presliding_stiffness_N_m2: Positive = Field(
+    presliding_stiffness_N_m2: Stiffness = Field(
         description="stiffness of a cable's guides along it before it slides, per length"
     )
     segments: tuple[PlantRodSegmentConfig, ...] = Field(min_length=1)

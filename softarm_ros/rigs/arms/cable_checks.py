@@ -42,11 +42,6 @@ def _section_geometry(rig: Any) -> Iterator[Problem]:
                 'else the inner cable has no length left when fully bent',
                 f'{s.cable_radius_m:g}',
             )
-        for field, limit in (('length_m', 5.0), ('endcap_length_m', 1.0)):
-            value = getattr(s, field)
-            if value > limit:
-                message = f'expected at most {limit:g} m (was it given in millimetres?)'
-                yield Problem(('arm', 'sections', i, field), message, f'{value:g}')
 
 
 @check('sections', 'actuators')

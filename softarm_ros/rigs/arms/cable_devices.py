@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +13,7 @@ from softarm_ros.drivers.stepper_config import (
     board_limits,
 )
 from softarm_ros.rigs.checks import check, checks_in
-from softarm_ros.rigs.errors import Problem, listed
+from softarm_ros.rigs.errors import FieldPath, Problem, listed
 
 if TYPE_CHECKING:
     from softarm_ros.control.limits import ActuatorLimits
@@ -51,6 +51,23 @@ def _limits_of_the_board(rig: Any) -> Iterator[Problem]:
         if error.field == 'acceleration_m_s2':
             path = ('drives', 'steppers', error.field)
         yield Problem(path, error.text)
+
+
+@check('actuators', 'devices')
+def _pulleys(rig: Any) -> Iterator[Problem]:
+    yield from other_pulleys(rig, ('drives', 'steppers', 'motors'), rig.devices.steppers.motors)
+
+
+def other_pulleys(rig: Any, path: FieldPath, motors: Sequence[Any]) -> Iterator[Problem]:
+    """Yield a problem for each motor whose pulley is not the one that its actuator states."""
+    for i, (motor, actuator) in enumerate(zip(motors, rig.actuators)):
+        stated = actuator.pulley_radius_m
+        if stated is not None and stated != motor.pulley_radius_m:
+            yield Problem(
+                (*path, i, 'pulley_radius_m'),
+                f'expected {stated:g}, as arm.actuators[{i}].pulley_radius_m',
+                f'{motor.pulley_radius_m:g}',
+            )
 
 
 CHECKS = checks_in(globals())

@@ -28,11 +28,6 @@ def _unique_sections(rig: Any) -> Iterator[Problem]:
 @check('sections')
 def _section_geometry(rig: Any) -> Iterator[Problem]:
     for i, section in enumerate(rig.sections):
-        for field, limit in (('length_m', 5.0), ('outer_radius_m', 1.0)):
-            value = getattr(section, field)
-            if value > limit:
-                message = f'expected at most {limit:g} m (was it given in millimetres?)'
-                yield Problem(('arm', 'sections', i, field), message, f'{value:g}')
         if section.chamber_pitch_radius_m >= section.outer_radius_m:
             yield Problem(
                 ('arm', 'sections', i, 'chamber_pitch_radius_m'),

@@ -9,6 +9,7 @@ import numpy as np
 
 from softarm_ros.drivers.dynamixel.config import profiles
 from softarm_ros.drivers.stepper_config import BoardLimitError, CableLimits
+from softarm_ros.rigs.arms.cable_devices import other_pulleys
 from softarm_ros.rigs.checks import check, checks_in
 from softarm_ros.rigs.errors import Problem, listed
 
@@ -45,14 +46,7 @@ def _limits_of_the_servos(rig: Any) -> Iterator[Problem]:
 
 @check('actuators', 'devices')
 def _pulleys(rig: Any) -> Iterator[Problem]:
-    for i, (servo, actuator) in enumerate(zip(rig.devices.dynamixel.servos, rig.actuators)):
-        stated = actuator.pulley_radius_m
-        if stated is not None and stated != servo.pulley_radius_m:
-            yield Problem(
-                (*_DEVICE, 'servos', i, 'pulley_radius_m'),
-                f'expected {stated:g}, as arm.actuators[{i}].pulley_radius_m',
-                f'{servo.pulley_radius_m:g}',
-            )
+    yield from other_pulleys(rig, (*_DEVICE, 'servos'), rig.devices.dynamixel.servos)
 
 
 CHECKS = checks_in(globals())

@@ -11,7 +11,6 @@ from softarm_ros.rigs.checks import as_many, check, checks_in, duplicates
 from softarm_ros.rigs.errors import Problem, did_you_mean, listed
 
 MAX_FACTOR = 3.0  # between the controller's values and the plant's
-MAX_LENGTH_M = 5.0
 
 
 @check('medium')
@@ -24,10 +23,6 @@ def _medium(rig: Any) -> Iterator[Problem]:
 @check('segments')
 def _segments(rig: Any) -> Iterator[Problem]:
     yield from duplicates(rig.segments, 'segments')
-    for i, segment in enumerate(rig.segments):
-        if segment.length_m > MAX_LENGTH_M:
-            message = f'expected at most {MAX_LENGTH_M:g} m (was it given in millimetres?)'
-            yield Problem(('arm', 'segments', i, 'length_m'), message, f'{segment.length_m:g}')
 
 
 @check('segments', 'actuators')
