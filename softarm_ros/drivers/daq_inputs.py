@@ -68,8 +68,8 @@ class InputReader:
         from nidaqmx.stream_readers import AnalogMultiChannelReader
 
         config = self._config
+        self._set_up(task)
         with daq_errors():
-            self._set_up(task)
             reader = AnalogMultiChannelReader(task.in_stream)
             reader.verify_array_shape = False  # saves two calls to the host per block
             before = self._clock.now_s()
@@ -124,14 +124,16 @@ class InputReader:
         if config.force_sensor is not None:
             parts += [(channel, config.force_sensor) for channel in config.force_sensor.channels]
         for channel, part in parts:
-            task.ai_channels.add_ai_voltage_chan(
-                channel,
-                terminal_config=terminals[part.terminal],
-                min_val=part.min_V,
-                max_val=part.max_V,
+            with daq_errors(channel):
+                task.ai_channels.add_ai_voltage_chan(
+                    channel,
+                    terminal_config=terminals[part.terminal],
+                    min_val=part.min_V,
+                    max_val=part.max_V,
+                )
+        with daq_errors():
+            task.timing.cfg_samp_clk_timing(
+                config.sample_rate_hz,
+                sample_mode=AcquisitionType.CONTINUOUS,
+                samps_per_chan=config.buffer_samples,
             )
-        task.timing.cfg_samp_clk_timing(
-            config.sample_rate_hz,
-            sample_mode=AcquisitionType.CONTINUOUS,
-            samps_per_chan=config.buffer_samples,
-        )

@@ -100,11 +100,12 @@ class OutputWriter:
         if not self._config.outputs:
             return lambda volts: None
         task: Task = session.task('analogue_outputs')
-        with daq_errors():
-            for output in self._config.outputs:
+        for output in self._config.outputs:
+            with daq_errors(output.channel):
                 task.ao_channels.add_ao_voltage_chan(
                     output.channel, min_val=output.min_V, max_val=output.max_V
                 )
+        with daq_errors():
             writer = AnalogMultiChannelWriter(task.out_stream, auto_start=True)
             writer.verify_array_shape = False
         return lambda volts: writer.write_one_sample(volts, timeout=0.0)
@@ -116,9 +117,10 @@ class OutputWriter:
         if not self._config.lines:
             return lambda high: None
         task: Task = session.task('digital_outputs')
-        with daq_errors():
-            for line in self._config.lines:
+        for line in self._config.lines:
+            with daq_errors(line.line):
                 task.do_channels.add_do_chan(line.line, line_grouping=LineGrouping.CHAN_PER_LINE)
+        with daq_errors():
             writer = DigitalMultiChannelWriter(task.out_stream, auto_start=True)
             writer.verify_array_shape = False
         return lambda high: writer.write_one_sample_one_line(high, timeout=0.0)

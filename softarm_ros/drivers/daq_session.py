@@ -36,15 +36,20 @@ class DaqFaultError(RuntimeError):
 
 
 @contextlib.contextmanager
-def daq_errors() -> Iterator[None]:
-    """Turn every error of the library into `DaqFaultError`."""
+def daq_errors(channel: str = '') -> Iterator[None]:
+    """
+    Turn every error of the library into `DaqFaultError`.
+
+    The text of a DAQmx error names `channel`, if given: the library's first line does not.
+    """
     from nidaqmx.errors import DaqError, DaqNotFoundError, DaqNotSupportedError, RpcError
 
     try:
         yield
     except DaqError as error:
         text = str(error).strip().splitlines()[0]
-        raise DaqFaultError(str(error.error_code), text) from error
+        named = f'{channel}: {text}' if channel else text
+        raise DaqFaultError(str(error.error_code), named) from error
     except RpcError as error:
         name = getattr(error.rpc_code, 'name', str(error.rpc_code))
         raise DaqFaultError(f'grpc {name}', f'DAQ host: {error.description}') from error

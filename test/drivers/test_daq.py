@@ -342,14 +342,24 @@ def test_error_code_of_a_call_is_reported_unchanged(rig, call):
     rig.clock.until(rig.safe, 1.0, 'safe outputs')
 
 
-def test_missing_channel_is_reported_and_blocks_enabling():
+@pytest.mark.parametrize(
+    ('parts', 'field', 'channel'),
+    [
+        ('inputs', 'channel', 'Dev2/ai0'),
+        ('outputs', 'channel', 'Dev2/ao0'),
+        ('lines', 'line', 'Dev2/port0/line0'),
+    ],
+)
+def test_missing_channel_is_named_and_blocks_enabling(parts, field, channel):
     config, clock = daq_config(port=1), ManualClock()
-    wrong = [part.model_copy(update={'channel': 'Dev2/ai0'}) for part in config.inputs[:1]]
+    first, *others = getattr(config, parts)
+    wrong = (first.model_copy(update={field: channel}), *others)
     daq = MemoryDaq(config, clock).start()
-    driver = DaqDriver(config.model_copy(update={'inputs': tuple(wrong)}), clock, daq.channel)
+    driver = DaqDriver(config.model_copy(update={parts: wrong}), clock, daq.channel)
     driver.start()
     clock.until(lambda: driver.state().problems, 2.0, 'report')
-    assert driver.state().problems[0].code == '-200220'
+    (problem,) = driver.state().problems
+    assert (problem.code, problem.text.partition(': ')[0]) == ('-200220', channel)
     with pytest.raises(DriverError, match='-200220'):
         driver.enable()
     driver.close()
