@@ -16,14 +16,13 @@ from softarm_ros.rigs.yaml_document import YamlDocument
 
 _PART = re.compile(r'([A-Za-z_][A-Za-z0-9_]*)|\[(\d+)\]')
 
-_LEFT_OUT = ('estimator',)  # settings may create these blocks
-
 
 def apply_settings(document: YamlDocument, settings: Sequence[str]) -> YamlDocument:
     """
     Return a document with values replaced or added; they are validated with the rest.
 
-    A field is written as in error messages: `arm.sections[0].length_m`.
+    A field is written as in error messages: `arm.sections[0].length_m`. Blocks that the document
+    leaves out are added.
 
     Raises
     ------
@@ -69,20 +68,18 @@ def _replaced(node: Any, path: FieldPath, value: Any, setting: str, done: FieldP
     if not path:
         return value
     key, rest = path[0], path[1:]
-    if not done and key in _LEFT_OUT and isinstance(node, dict):
-        node = {key: {}, **node}
+    place = (*done, key)
     if isinstance(node, str) and isinstance(key, str):
         node = {'kind': node}  # a part named by its kind alone
-    if isinstance(node, dict) and isinstance(key, str) and (not rest or key in node):
-        inner = _replaced(node.get(key), rest, value, setting, (*done, key))
-        return {**node, key: inner}
+    if isinstance(key, str) and (node is None or isinstance(node, dict)):
+        node = node or {}  # a block that the file leaves out
+        instead = instead_of((*place, *rest)) if rest and key not in node else None
+        if not done and rest and key in (node.get('arm') or ()):
+            instead = f'no longer a field; write arm.{key}'
+        if instead is not None:
+            raise RigError('', f'setting {setting!r}: {format_path(place)} is {instead}')
+        return {**node, key: _replaced(node.get(key), rest, value, setting, place)}
     if isinstance(node, tuple) and isinstance(key, int) and key < len(node):
-        inner = _replaced(node[key], rest, value, setting, (*done, key))
+        inner = _replaced(node[key], rest, value, setting, place)
         return (*node[:key], inner, *node[key + 1 :])
-    place = (*done, key)
-    instead = instead_of((*place, *rest))
-    if not done and isinstance(node, dict) and key in (node.get('arm') or ()):
-        instead = f'no longer a field; write arm.{key}'
-    if instead is not None:
-        raise RigError('', f'setting {setting!r}: {format_path(place)} is {instead}')
     raise RigError('', f'setting {setting!r}: the file has no {format_path(place)}')

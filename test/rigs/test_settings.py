@@ -22,6 +22,15 @@ def test_settings_replace_and_add_values_and_are_kept_in_the_rig():
     assert load_rig('cable_arm').tip_load_kg == 0.0
 
 
+def test_settings_add_a_block_that_the_file_leaves_out():
+    assert load_rig('pneumatic_arm').devices.daq.host is None
+    settings = ['drives.daq.host.host=192.168.1.10', 'drives.daq.host.port=31000']
+    host = load_rig('pneumatic_arm', settings).devices.daq.host
+    assert (host.host, host.port) == ('192.168.1.10', 31000)
+    with pytest.raises(RigError, match=r'drives\.daq\.host\.host: missing'):
+        load_rig('pneumatic_arm', settings[1:])
+
+
 @pytest.mark.parametrize(
     ('setting', 'message'),
     [
@@ -29,7 +38,10 @@ def test_settings_replace_and_add_values_and_are_kept_in_the_rig():
         ('=1', 'expected field=value'),
         ('a-b=1', 'expected field=value'),
         ('plant.pose_sensor.dely_s=0.02', "did you mean 'delay_s'"),
-        ('plnt.mocap.delay_s=0.02', 'the file has no plnt'),
+        ('plnt.mocap.delay_s=0.02', r"unknown field 'plnt' \(did you mean 'plant'\?\)"),
+        ('drives.steppers.moters.motor=1', "unknown field 'moters' .did you mean"),
+        ('drives.daq.inputs[0].high=1', r'the file has no drives.daq.inputs\[0\]'),
+        ('arm.sections.length_m=0.1', 'the file has no arm.sections.length_m'),
         ('arm.sections[2].length_m=0.1', r'the file has no arm.sections\[2\]'),
         ('sections[1].length_m=0.1', 'sections is no longer a field; write arm.sections'),
         ('tracker.rate_hz=50', 'tracker is no longer a field; write controller'),
