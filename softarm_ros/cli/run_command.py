@@ -85,7 +85,7 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
                 if options.direct
                 else _run_topics(rig, options, console, stopped)
             )
-            interrupted = stopped()
+            ended_by = stopped.by
             page = _written(record, options)
     except KeyboardInterrupt:
         if record is not None:
@@ -94,9 +94,11 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
     finally:  # shown even if a file cannot be written
         if record is not None:
             _show(record, console)
+    if ended_by and not record.completed:
+        console.print(f'ended by {ended_by}', markup=False)
     if page is not None:
         console.print(f'report: {page}', markup=False)
-    return status_of(record.completed, interrupted)
+    return status_of(record.completed, bool(ended_by))
 
 
 def _written(record: RunRecord, options: RunOptions) -> Path | None:

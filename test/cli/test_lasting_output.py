@@ -1,5 +1,6 @@
 """A command whose reader or terminal ends stops in order and keeps its results."""
 
+import io
 import json
 import os
 import signal
@@ -8,9 +9,13 @@ import sys
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
+from softarm_ros.cli import run_command
 from softarm_ros.cli.consoles import lasting
+from softarm_ros.cli.run_command import RunOptions
 from softarm_ros.cli.stop_request import StopRequest, stop_on_signals
+from softarm_ros.rigs.loader import load_rig
 
 RUN = ['-m', 'softarm_ros.cli', 'run', 'cable_arm_single', '--direct']
 PATH = 'type: waypoints\npoints: [[0.005, 0, 0.1228], [0.006, 0, 0.1227]]\nspeed: 0.01\nlaps: 1\n'
@@ -81,6 +86,25 @@ def test_only_a_second_ctrl_c_interrupts_at_once():
     assert request.asked
     with pytest.raises(KeyboardInterrupt):
         request(signal.SIGINT, None)
+
+
+@pytest.mark.parametrize(
+    ('number', 'name'),
+    [(signal.SIGINT, 'Ctrl-C'), (signal.SIGTERM, 'SIGTERM'), (signal.SIGHUP, 'SIGHUP')],
+)
+def test_a_run_that_a_signal_ends_names_it(tmp_path, monkeypatch, number, name):
+    direct = run_command._run_direct
+
+    def signalled(*arguments):
+        signal.raise_signal(number)
+        return direct(*arguments)
+
+    monkeypatch.setattr(run_command, '_run_direct', signalled)
+    (tmp_path / 'path.yaml').write_text(PATH)
+    options = RunOptions(direct=True, trajectory=str(tmp_path / 'path.yaml'))
+    shown = io.StringIO()
+    assert run_command.run(load_rig('cable_arm_single'), options, Console(file=shown)) == 130
+    assert shown.getvalue().splitlines()[-1] == f'ended by {name}'
 
 
 def test_ctrl_z_asks_to_stop_where_a_suspended_command_could_not_stop_the_arm():
