@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
+from softarm_ros.leftovers import mark, remove_leftovers
+
 _KEPT = 40  # characters of a name in that of its half file, which may not be longer than 255
 
 
@@ -23,7 +25,8 @@ def whole_file(path: Path) -> Iterator[Path]:
     """
     Give the block a path to write to; if the block succeeds, that file takes the place of `path`.
 
-    Otherwise, also after Ctrl-C, the half file is removed, and `path` stays as it was. What is no
+    Otherwise, also after Ctrl-C, the half file is removed, and `path` stays as it was. Half files
+    of the same name that killed processes left are removed at the beginning. What is no
     file, as /dev/stdout or a pipe, is written directly, and so is a file in a read-only folder.
 
     Raises
@@ -39,7 +42,8 @@ def whole_file(path: Path) -> Iterator[Path]:
                 yield path
                 return
             goal.open('r+b').close()  # a read-only file is not replaced
-        part = goal.with_name(f'{goal.name[:_KEPT]}.{os.getpid()}.part')
+        part = half_of(goal)
+        remove_leftovers(goal.parent, f'{goal.name[:_KEPT]}.', r'\.part')
         try:
             yield part
             if goal.exists():
@@ -49,6 +53,11 @@ def whole_file(path: Path) -> Iterator[Path]:
             part.unlink(missing_ok=True)
     except OSError as error:
         raise NotWrittenError(error.errno, error.strerror or str(error), str(path)) from None
+
+
+def half_of(path: Path) -> Path:
+    """Return the path of a half file of this process."""
+    return path.with_name(f'{path.name[:_KEPT]}.{mark()}.part')
 
 
 def write_text(path: Path, text: str) -> None:

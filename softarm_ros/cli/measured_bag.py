@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections import defaultdict
 from collections.abc import Mapping
 from dataclasses import replace
@@ -20,6 +19,7 @@ from softarm_ros.cli.measured_run import (
 from softarm_ros.cli.recorded_rig import recorded_rig
 from softarm_ros.cli.recording_warnings import other_lengths
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_messages import (
     JOINTS,
     POSE,
@@ -169,7 +169,7 @@ def _recorded(about: Mapping[str, str], rig: Rig) -> tuple[Rig | None, str]:
     """Return the rig of the bag, None if it is unknown, and what to know about it, or ''."""
     if 'rig_file' not in about:
         return None, ''
-    with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
+    with temporary_folder() as folder:
         try:
             recorded = recorded_rig(about, Path(folder))
         except RigError as error:

@@ -7,13 +7,13 @@ import contextlib
 import os
 import signal
 import subprocess
-import tempfile
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.process import HELD_VARIABLE, node_environment
 from softarm_ros.own_module import own_module
 from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command, processes_of
@@ -74,7 +74,7 @@ class NodeProcesses:
         self._held = held
         self._of_node = {spec.name: spec.process for spec in plan}
         self._running: dict[str, _Running] = {}
-        self._folder = tempfile.TemporaryDirectory(prefix='softarm-')
+        self._folder = temporary_folder()
         self._told: set[str] = set()
 
     def __enter__(self) -> NodeProcesses:

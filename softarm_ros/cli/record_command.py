@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import signal
-import tempfile
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.process import unless_ignored
 from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command
@@ -45,7 +45,7 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
     from softarm_ros.nodes import recorder_node  # needs ROS
 
     print(f'recording /{rig.name} into {folder}', flush=True)
-    with tempfile.TemporaryDirectory(prefix='softarm-') as temporary:
+    with temporary_folder() as temporary:
         parameters = Path(temporary) / 'recorder.yaml'
         parameters.write_text(parameter_file([spec]), encoding='utf-8')
         return recorder_node.main(process_command([spec], parameters)[1:])

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_messages import topics_of
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.arguments import settings_of
@@ -107,7 +107,7 @@ def rig_of_bag(
     if 'rig_file' not in about:
         name = _of_the_package(bag, topics)
         return load_rig(name, settings), f'{name} of the package; the bag holds no rig file'
-    with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
+    with temporary_folder() as folder:
         try:
             rig = recorded_rig(about, Path(folder), settings)
             rig.learned_residual()  # its file is not in the bag: check that it can be read

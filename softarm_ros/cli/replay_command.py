@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -11,6 +10,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.node_processes import NodeProcesses
 from softarm_ros.cli.recorded_rig import recorded_rig, require_residual
 from softarm_ros.cli.replay_direct import recorded_run
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.graph import NodeSpec, graph_plan, parameter_file, process_command
 
@@ -32,7 +32,7 @@ def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
     for name in live:
         if name not in LIVE:
             raise UsageError(f'--nodes {name!r}: expected some of {", ".join(LIVE)}')
-    with tempfile.TemporaryDirectory(prefix='softarm-') as temporary:
+    with temporary_folder() as temporary:
         folder = Path(temporary)
         about = about_of(bag)
         rig = recorded_rig(about, folder)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import tempfile
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +16,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.recorded_rig import recorded_rig, require_residual
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import transforms_from_rows
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_messages import (
     JOINTS,
     POSES,
@@ -109,7 +109,7 @@ def replay_direct(bag: Path) -> Replayed:
 
     """
     about = about_of(bag)
-    with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
+    with temporary_folder() as folder:
         rig, arguments = recorded_rig(about, Path(folder)), recorded_run(about, Path(folder))
         if arguments.get('goals'):
             raise UsageError(

@@ -8,7 +8,6 @@ import os
 import pickle
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,6 +17,7 @@ from numba.core import event
 
 from softarm_ros.emulation.emulated_sensor import LookingSensor
 from softarm_ros.geometry.poses import rows_from_transforms, transforms_from_rows
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.own_module import own_module
 from softarm_ros.rigs.errors import RigError
@@ -79,7 +79,7 @@ def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None)
 
 def _start_devices(rig: Rig) -> None:
     """Start the emulated devices of a rig once, which builds their firmware."""
-    with tempfile.TemporaryDirectory(prefix='softarm-') as folder:
+    with temporary_folder() as folder:
         arm = build_emulated_arm(rig, seed=0)
         try:
             arm.start(Path(folder))

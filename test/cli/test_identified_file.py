@@ -1,7 +1,6 @@
 """The rig file that `softarm identify` writes: only the identified values change."""
 
 import json
-import os
 
 import numpy as np
 import pytest
@@ -16,7 +15,7 @@ from softarm_ros.models.identifiable import moved_by
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.field_values import values_of, with_values
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.whole_file import NotWrittenError
+from softarm_ros.whole_file import NotWrittenError, half_of
 
 PAIRS = """\
 name: pairs
@@ -214,7 +213,7 @@ def test_writing_through_a_symbolic_link_keeps_the_link(tmp_path):
 def test_a_failed_write_leaves_the_old_rig_file_unchanged(tmp_path):
     """As on a full disk: here a folder has the name of the temporary file."""
     rig = written_rig(tmp_path)
-    (tmp_path / f'pairs.yaml.{os.getpid()}.part').mkdir()
+    half_of(tmp_path / 'pairs.yaml').mkdir()
     with pytest.raises(NotWrittenError, match='cannot be written'):
         write(rig, rig.source, {'arm.sections[0].length_m': 0.11}, None, 'x')
     assert rig.source.read_text(encoding='utf-8') == PAIRS
