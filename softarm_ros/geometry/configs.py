@@ -30,7 +30,7 @@ WatchedSpeed = Annotated[float, Field(gt=0.0, le=10.0)]
 # A larger one is a slip of the decimal point, or was given in millimetres.
 PulleyRadius = Annotated[float, Field(gt=0.0, le=0.1)]
 # Of an arm and its parts. Larger lengths (of sections; of radii and endcaps) were given in
-# millimetres; no soft arm is as heavy. In N, N/m, N/m^2 and N m^2, 1e10 is rigid (a steel bar of
+# millimetres; no soft arm is as heavy. In N, N/m, N/m^2 and N m^2, 1e12 is rigid (a steel bar of
 # 1 cm^2 has 2e7 N); diamond has 1e12 Pa.
 Length = Annotated[float, Field(gt=0.0, le=5.0)]
 NonNegativeLength = Annotated[float, Field(ge=0.0, le=5.0)]
@@ -38,8 +38,8 @@ ShortLength = Annotated[float, Field(gt=0.0, le=1.0)]
 NonNegativeShortLength = Annotated[float, Field(ge=0.0, le=1.0)]
 Mass = Annotated[float, Field(gt=0.0, le=1e3)]
 NonNegativeMass = Annotated[float, Field(ge=0.0, le=1e3)]
-Stiffness = Annotated[float, Field(gt=0.0, le=1e10)]
-NonNegativeStiffness = Annotated[float, Field(ge=0.0, le=1e10)]
+Stiffness = Annotated[float, Field(gt=0.0, le=1e12)]
+NonNegativeStiffness = Annotated[float, Field(ge=0.0, le=1e12)]
 Modulus = Annotated[float, Field(gt=0.0, le=1e13)]
 NonNegativeModulus = Annotated[float, Field(ge=0.0, le=1e13)]
 # A kilobar and, within a millisecond, a bar: no soft arm survives more.
