@@ -280,7 +280,7 @@ class ServoDriver:
             self._units.remove(silent)
             self._units.append(silent)
         except LinkDownError as error:
-            self._lose_link(str(error))
+            self._lose_link(str(error), link_is_gone=True)
             return 1.0
         self._controls = list(intent.controls)
         self._judge(self._clock.now_s(), intent, complete=silent is None)
@@ -309,7 +309,7 @@ class ServoDriver:
         except RefusedError as error:
             self._trouble(LINK, f'modbus 0x{error.code:02X}', f'setup: {error}')
         except (LinkDownError, NoAnswerError, ValueError) as error:
-            self._trouble(LINK, '', str(error))
+            self._trouble(LINK, '', str(error), outside=isinstance(error, LinkDownError))
         else:
             now = self._clock.now_s()
             self._heard = dict.fromkeys(self._heard, now)
@@ -320,8 +320,8 @@ class ServoDriver:
         self._next_attempt = self._clock.now_s() + self.config.reconnect_s
         return False
 
-    def _lose_link(self, text: str) -> None:
-        self._trouble(LINK, '', text)
+    def _lose_link(self, text: str, *, link_is_gone: bool = False) -> None:
+        self._trouble(LINK, '', text, outside=link_is_gone)
         # Last resort: if only the answers are late or lost, this may still arrive.
         for unit in self._units:
             unit.send(self._link, self._off, self._idle_torque(self._enabling))
@@ -407,9 +407,9 @@ class ServoDriver:
             self._trouble(*finding)
         return False
 
-    def _trouble(self, source: str, code: str, text: str) -> None:
+    def _trouble(self, source: str, code: str, text: str, *, outside: bool = False) -> None:
         """Report a problem and switch all drives off."""
-        self._problems.report(source, code, text, self._clock.now_s())
+        self._problems.report(source, code, text, self._clock.now_s(), outside=outside)
         with self._lock:
             if self._wanted:
                 self._disable()

@@ -199,6 +199,7 @@ def test_killed_server_stops_the_drives_and_motion_needs_a_reset(rig):
     assert rig.reported('link', '') < REPORT_S
     assert rig.clock.until(rig.still, REPORT_S, 'watchdog of the drives') < REPORT_S
     assert not rig.driver.state().connected
+    assert [problem.outside for problem in rig.driver.problems()] == [True]
     assert rig.driver.state().drive_states[0] is DriveState.UNKNOWN
     rig.drives.revive()
     rig.drives.torque_writes()
@@ -218,6 +219,7 @@ def test_unreachable_drives_stop_and_motion_needs_a_reset(rig):
     rig.drives.faults.silent_units.update(range(7))
     assert rig.reported('link', '') < REPORT_S
     assert rig.clock.until(rig.still, REPORT_S, 'watchdog of the drives') < REPORT_S
+    assert not any(problem.outside for problem in rig.driver.problems())  # or merely late
     rig.drives.faults.silent_units.clear()
     rig.clock.until(lambda: rig.driver.state().connected, 2.0, 'reconnection')
     rig.stream(np.ones(6), 0.2)
