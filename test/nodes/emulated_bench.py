@@ -19,7 +19,9 @@ from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.warm_up import prepare
 
-ALIKE = 1.2  # limit of the mean error, in units of the largest simulated one
+# Limit of the mean error, in units of the largest simulated one, far below that of wrong wiring.
+# The bar of 1.2 is that of `softarm compare`: here, pauses of a slow computer count too.
+ALIKE = 2.0
 REPORTED_S = 1.0  # generous for a busy computer; tests in simulated time check the exact delay
 PATIENT = (
     'supervisor.heartbeat_timeout_s=1.0',
@@ -91,7 +93,10 @@ def assert_tracks(arm):
     simulated = arm.simulated
     print(f'{arm.rig.name}: simulated {1e3 * simulated:.2f}, emulated {1e3 * emulated:.2f} mm')
     assert emulated <= ALIKE * simulated
-    arm.spin(0.2)  # this process did not listen during the lap
+    # This process did not listen during the lap: wait for the next heartbeat of every node.
+    nodes = set(arm.health)
+    arm.health.clear()
+    arm.until(lambda: nodes <= set(arm.health), 5.0, f'heartbeats of {", ".join(sorted(nodes))}')
 
 
 def assert_reported(arm, began, text, *sources):
