@@ -30,12 +30,11 @@ class SensorWatch:
 
     def __init__(self, inputs: Sequence[AnalogInput], open_after_s: float) -> None:
         self._open_after_s = open_after_s
-        # Lowest and highest voltage of a closed circuit.
-        self._low_V = _column([part.open_below_V for part in inputs], -np.inf)
-        self._high_V = _column([part.open_above_V for part in inputs], np.inf)
         self._checks = [_Check.of(part) for part in inputs]
-        self._scale = _column([part.scale for part in inputs], np.nan)
-        self._zero = _column([part.zero for part in inputs], np.nan)
+        self._low_V = _column([check.low_V for check in self._checks])
+        self._high_V = _column([check.high_V for check in self._checks])
+        self._scale = _column([part.scale for part in inputs])
+        self._zero = _column([part.zero for part in inputs])
 
     def values(self, volts: Array) -> Array:
         """
@@ -118,6 +117,6 @@ class _Check:
         )
 
 
-def _column(numbers: Sequence[float | None], without: float) -> Array:
-    """Return numbers as a column (n, 1), with `without` in place of None."""
-    return np.array([[without if x is None else x] for x in numbers]).reshape(-1, 1)
+def _column(numbers: Sequence[float]) -> Array:
+    """Return numbers as a column (n, 1)."""
+    return np.array(numbers, dtype=float).reshape(-1, 1)

@@ -174,7 +174,7 @@ class SerialBoard:
                 if self._stop.is_set():
                     return
                 self._lost(error, running)
-                if port_is_gone(error) or not answered:
+                if _port_is_gone(error) or not answered:
                     return
 
     def _lost(self, error: LinkDownError, running: bool) -> None:
@@ -182,7 +182,7 @@ class SerialBoard:
         if isinstance(error, RebootedError):
             self.counter.reboots += 1
         if running:
-            now, gone = self._clock.now_s(), port_is_gone(error)
+            now, gone = self._clock.now_s(), _port_is_gone(error)
             self._problems.report(LINK, '', f'lost: {error}', now, outside=gone)
         self.user.disconnected(str(error))
 
@@ -211,6 +211,6 @@ class SerialBoard:
                 counters_s = now + _COUNTERS_S
 
 
-def port_is_gone(error: LinkDownError) -> bool:
+def _port_is_gone(error: LinkDownError) -> bool:
     """Return whether the port has failed, rather than the board stayed silent."""
     return isinstance(error.__cause__, PortError)

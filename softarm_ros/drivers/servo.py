@@ -192,7 +192,6 @@ class ServoDriver:
             measured, stamps = np.array(self._measured), np.array(self._stamps)
             states, codes = tuple(self._states), tuple(self._codes)
             wanted = self._wanted
-        connected = self._link.connected
         torque, speed, position = measured.T.copy()
         return ServoState(
             torque=torque,
@@ -202,8 +201,8 @@ class ServoDriver:
             age_s=self._clock.now_s() - stamps,
             drive_states=states,
             fault_codes=codes,
-            connected=connected,
-            enabled=wanted and connected and all(s is DriveState.ENABLED for s in states),
+            connected=self._link.connected,
+            enabled=self._follow(wanted, states),
             problems=problems,
         )
 
@@ -221,6 +220,9 @@ class ServoDriver:
         """Whether every axis follows torque commands."""
         with self._lock:
             wanted, states = self._wanted, list(self._states)
+        return self._follow(wanted, states)
+
+    def _follow(self, wanted: bool, states: Sequence[DriveState]) -> bool:
         return wanted and self._link.connected and all(one is DriveState.ENABLED for one in states)
 
     @property
