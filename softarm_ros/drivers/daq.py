@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
@@ -45,6 +45,12 @@ class DaqDriver:
     `reset` and `enable` are called, even if the device reconnects. Link problems from before the
     outputs were enabled (without outputs: before the first samples) are cleared when the link
     works. By default, the clock is the computer's and a host is reached over the network.
+
+    Attributes
+    ----------
+    on_samples :
+        Called by the reading thread after each block of samples, which `take_blocks` then returns.
+
     """
 
     def __init__(
@@ -55,6 +61,7 @@ class DaqDriver:
     ) -> None:
         self.config = config
         self.clock = clock
+        self.on_samples: Callable[[], None] = _nothing
         self._inputs = InputReader(config, self._on_block, self._on_fault, clock, open_channel)
         self._outputs = OutputWriter(
             config, self._levels, self._on_written, self._on_fault, clock, open_channel
@@ -354,6 +361,7 @@ class DaqDriver:
         self._read_age.add(self.clock.now_s() - float(stamps[-1]))
         if overload is not None:
             self._trouble(WRENCH, 'overload', overload)
+        self.on_samples()
 
     def _levels(self) -> Levels:
         config = self.config
@@ -398,6 +406,10 @@ class DaqDriver:
                 return
             self._make_safe()
         self._writing.wake()
+
+
+def _nothing() -> None:
+    pass
 
 
 def _index(what: str, name: str, names: list[str]) -> int:

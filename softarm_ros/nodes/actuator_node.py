@@ -182,10 +182,14 @@ class ActuatorNode(DriverNode):
         if since_s >= RATE_OVER_S:
             self._measured_hz = self._measured / since_s
             self._measured, self._measured_since_s = 0, now_s
-        reading = self.driver.reading()
+        self.publish_reading(self.driver)
+
+    def publish_reading(self, driver: ActuatorDriver) -> None:
+        """Publish the driver's reading, if it is a new one."""
+        reading = driver.reading()
         if reading is None or reading.stamp_s <= self._last_stamp_s:
             return
-        self._check(self.driver, reading)
+        self._check(driver, reading)
         self._last_stamp_s = reading.stamp_s
         self._measured += 1
         age_ns = round(1e9 * (time.monotonic() - reading.stamp_s))

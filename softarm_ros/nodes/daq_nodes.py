@@ -39,9 +39,12 @@ class DaqSensorsNode(DriverNode):
         self._topics.attach(driver.daq, None)
         return driver
 
-    def tick(self, now_s: float) -> None:
+    def news(self) -> None:
         """Publish new samples."""
         self._topics.publish()
+
+    def tick(self, now_s: float) -> None:
+        """Do nothing: samples are published as they arrive."""
 
 
 class DaqActuatorNode(ActuatorNode):
@@ -73,9 +76,10 @@ class DaqActuatorNode(ActuatorNode):
         """Return the actuator node's values, and why the last gripper command was refused."""
         return {**super().values(), 'gripper_refused': self._gripper_refused}
 
-    def tick(self, now_s: float) -> None:
-        """Follow the command or hold, and publish new samples."""
-        super().tick(now_s)
+    def news(self) -> None:
+        """Publish new samples."""
+        if self.driver is not None:
+            self.publish_reading(self.driver)
         self._topics.publish()
 
     def _on_gripper(self, message: FluidPressure) -> None:

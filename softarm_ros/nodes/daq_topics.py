@@ -6,13 +6,13 @@ import time
 from typing import Any
 
 from geometry_msgs.msg import WrenchStamped
-from rclpy.lifecycle import LifecycleNode
 from rclpy.qos import QoSProfile
 from sensor_msgs.msg import FluidPressure
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.problems import DriverError
+from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER
 from softarm_ros.nodes.wire import pressure_bytes, wrench_bytes
 
@@ -31,14 +31,14 @@ class DaqTopics:
 
     Parameters
     ----------
-    node : LifecycleNode
-        Publishes while active.
+    node : HardwareNode
+        Publishes while active; its `news` has to call `publish`.
     frame : str
         Frame of the wrench.
 
     """
 
-    def __init__(self, node: LifecycleNode, frame: str) -> None:
+    def __init__(self, node: HardwareNode, frame: str) -> None:
         self._node = node
         self._frame = frame
         self._daq: DaqDriver | None = None
@@ -51,6 +51,7 @@ class DaqTopics:
         """Publish the samples of a DAQ; `gripper_input` names the gripper's pressure, if any."""
         inputs = [(i, part) for i, part in enumerate(daq.config.inputs) if part.unit == PASCAL]
         self._daq = daq
+        daq.on_samples = self._node.wake
         self._gripper = next((i for i, part in inputs if part.name == gripper_input), None)
         self._chambers = [(i, part.name) for i, part in inputs if i != self._gripper]
         if self._chambers:

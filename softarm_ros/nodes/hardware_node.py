@@ -58,6 +58,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         self._found: object = None  # addresses of the connected devices
         self._rhythm = Rhythm(tick_s)
         self._connected = False
+        self._woken = False
         self._failure = ''
         self.active = False
         self.heartbeat = Heartbeat(self, self.rig.name, fill=self.heartbeat_values)
@@ -90,6 +91,25 @@ class HardwareNode(SelfPaced, LifecycleNode):
     @abstractmethod
     def heartbeat_values(self) -> dict[str, str]:
         """Return the diagnostic values of each heartbeat."""
+
+    def news(self) -> None:
+        """Take what a thread of a device called `wake` for."""
+
+    def wake(self) -> None:
+        """
+        Have `news` called at once, in the thread of the node; may be called from any thread.
+
+        Several calls before `news` count as one.
+        """
+        if self._woken:
+            return
+        self._woken = True
+        executor = self.executor  # without one, the next tick takes the news
+        if executor is not None:
+            executor.create_task(self._hurry)
+
+    def _hurry(self) -> None:
+        self.due = 0.0
 
     def addresses(self) -> object:
         """Return where the devices are now; NoDevicesYetError if they do not exist."""
@@ -194,6 +214,14 @@ class HardwareNode(SelfPaced, LifecycleNode):
         if self._starting:
             self._start(now)  # takes long, which must not count as lateness of the devices
             now = time.monotonic()
+        if self._woken:
+            self._woken = False
+            if self._connected:
+                self.news()
+            now = time.monotonic()
+            self.due = self._rhythm.due_s
+            if now < self.due:
+                return
         late_s = self._rhythm.turn(now)
         self.due = self._rhythm.due_s
         if self._connected:

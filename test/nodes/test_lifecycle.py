@@ -1,5 +1,6 @@
 """Life cycle of the nodes that own devices, and of the simulated arm, in this process."""
 
+import threading
 import time
 from collections import Counter
 
@@ -24,6 +25,8 @@ from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.emulator_node import EmulatorNode
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.plant_node import PlantNode
+from softarm_ros.nodes.qos import make_executor
+from softarm_ros.nodes.self_paced import Turns
 from softarm_ros.nodes.sensor_node import SensorNode
 from softarm_ros.nodes.supervisor_node import SupervisorNode
 
@@ -364,6 +367,40 @@ def test_autostart_waits_until_the_devices_exist(made, tmp_path):
         late.work()
         time.sleep(max(late.due - time.monotonic(), 0.0))
     assert not list(tmp_path.glob('*.part'))
+
+
+@pytest.mark.parametrize('executor_of', [make_executor, SingleThreadedExecutor])
+def test_thread_of_a_device_wakes_the_node_before_its_next_tick(made, executor_of):
+    node = owner(made)
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    taken = []
+    node.news = lambda: taken.append(threading.current_thread())
+    executor = executor_of(context=node.context)
+    executor.add_node(node)
+    turns = Turns(executor, [node])
+    node.work()
+    node._rhythm.due_s = node.due = time.monotonic() + 60.0
+    ticks, began = node.ticks, time.monotonic()
+    device = threading.Thread(target=lambda: [node.wake() for _ in range(3)])
+    device.start()
+    device.join()
+    while not taken and time.monotonic() < began + 30.0:
+        turns.take()
+    assert taken == [threading.main_thread()]
+    assert node.ticks == ticks and node.due == node._rhythm.due_s
+    executor.remove_node(node)
+    executor.shutdown()
+
+
+def test_news_of_a_device_wait_for_the_tick_if_nothing_is_spinning(made):
+    node = owner(made)
+    assert node.trigger_configure() is SUCCESS
+    taken = []
+    node.news = lambda: taken.append(node.ticks)
+    node.wake()
+    node.work()
+    node.work()
+    assert taken == [0] and node.ticks == 2
 
 
 def test_failed_autostart_raises_with_the_reason(made):
