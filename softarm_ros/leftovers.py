@@ -69,8 +69,15 @@ def _ended(process: int) -> bool:
     return False
 
 
-def temporary_folder() -> tempfile.TemporaryDirectory[str]:
-    """Return a new temporary folder of this process; remove those that killed ones left."""
-    before = 'softarm-'
-    remove_leftovers(Path(tempfile.gettempdir()), before, r'-\w+')
-    return tempfile.TemporaryDirectory(prefix=f'{before}{mark()}-')
+def temporary_folder(within: Path | None = None) -> tempfile.TemporaryDirectory[str]:
+    """
+    Return a new temporary folder of this process; remove those that killed ones left.
+
+    It is made within the given folder, by default the computer's for temporary files.
+    """
+    before, place = 'softarm-', within or Path(tempfile.gettempdir())
+    remove_leftovers(place, before, r'-\w+')
+    # What another process still adds to it at the end is a leftover, not an error.
+    return tempfile.TemporaryDirectory(
+        prefix=f'{before}{mark()}-', dir=place, ignore_cleanup_errors=True
+    )

@@ -1,5 +1,6 @@
 """Half files and temporary folders of killed processes are removed, others are not."""
 
+import re
 import subprocess
 import sys
 import tempfile
@@ -8,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+import softarm_ros
 from softarm_ros.leftovers import mark, temporary_folder
 from softarm_ros.whole_file import half_of, whole_file
 
@@ -42,6 +44,14 @@ def at_work(goal):
             yield [Path(process.stdout.readline().rstrip('\n')) for _ in range(2)]
         finally:
             process.kill()
+
+
+def test_only_this_module_makes_temporary_folders():
+    made = re.compile(r'\b(mkdtemp|TemporaryDirectory)\(')
+    package = Path(softarm_ros.__file__).parent
+    sources = {path.relative_to(package).as_posix(): path for path in package.rglob('*.py')}
+    makers = [name for name, path in sources.items() if made.search(path.read_text())]
+    assert makers == ['leftovers.py']
 
 
 def test_leftovers_of_killed_processes_are_removed_and_no_others(tmp_path):

@@ -7,7 +7,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,6 +19,7 @@ from rich.table import Table
 
 from softarm_ros.cli.beginning import beginning
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.own_module import own_module
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
@@ -97,7 +97,7 @@ def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[S
     rigs = [load_rig(name) for name in names or [known.name for known in list_rigs()]]
     rows = []
     with (
-        tempfile.TemporaryDirectory(prefix='softarm-soak-') as folder,
+        temporary_folder() as folder,
         busy_loops(options.busy),
         Progress(console=console, disable=not console.is_terminal) as progress,
     ):

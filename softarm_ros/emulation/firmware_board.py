@@ -5,14 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import shutil
 import socket
 import subprocess
-import tempfile
 import time
 from collections import deque
 from collections.abc import Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.firmware_build import (
@@ -22,6 +21,7 @@ from softarm_ros.emulation.firmware_build import (
     FirmwareBuildError,
     built,
 )
+from softarm_ros.leftovers import temporary_folder
 
 _READY_S = 20.0
 _ANSWER_S = 5.0
@@ -72,7 +72,7 @@ class FirmwareBoard:
         self._reset_on_open = reset_on_open
         self._binaries: FirmwareBinaries | None = None
         self._process: subprocess.Popen[bytes] | None = None
-        self._folder: Path | None = None
+        self._folder: TemporaryDirectory[str] | None = None
         self._control: socket.socket | None = None
         self._said = b''
         self._status: dict[str, tuple[int, ...]] = {}
@@ -102,8 +102,8 @@ class FirmwareBoard:
         except FirmwareBuildError as error:
             raise EmulationError(str(error)) from error
         # The path of a socket must be short, so it gets its own folder.
-        self._folder = Path(tempfile.mkdtemp(prefix='softarm-board-'))
-        control = self._folder / 'control'
+        self._folder = temporary_folder()
+        control = Path(self._folder.name) / 'control'
         with _real_time():
             self._process = subprocess.Popen(
                 [*self._command(self._binaries), '--port', str(port), '--control', str(control)],
@@ -141,7 +141,7 @@ class FirmwareBoard:
                 process.stdout.close()
         folder, self._folder = self._folder, None
         if folder is not None:
-            shutil.rmtree(folder, ignore_errors=True)
+            folder.cleanup()
 
     def poll(self) -> None:
         """

@@ -6,12 +6,12 @@ import hashlib
 import os
 import shutil
 import subprocess
-import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from softarm_ros.emulation.emulated_arm import EmulationError
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.share_folder import share_folder
 
 Board = Literal['steppers', 'valves']
@@ -120,10 +120,11 @@ def _build(sources: Path, names: list[str], folder: Path) -> None:
     """Build the files `names` into `folder`, which appears complete or not at all."""
     try:
         folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix='.building-', dir=folder.parent))
+        place = temporary_folder(folder.parent)
     except OSError as error:
         raise FirmwareBuildError(f'no place to build the firmware: {error}') from error
-    try:
+    with place:
+        work = Path(place.name)
         make = work / 'make'
         targets = [f'{make}/{name}' for name in names]
         done = subprocess.run(
@@ -144,8 +145,6 @@ def _build(sources: Path, names: list[str], folder: Path) -> None:
         except OSError:
             if not folder.is_dir():  # else another process finished first, from the same sources
                 raise
-    finally:
-        shutil.rmtree(work, ignore_errors=True)
 
 
 def _sources() -> Path:

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import socket
-import tempfile
 import threading
 import time
 from collections.abc import Mapping, Sequence
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from softarm_ros.geometry.poses import inverse_pose, pose
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.geometry.section_curve import along_sections
 from softarm_ros.geometry.sightings import Place
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.perception.stereo.calibration_file import (
     BaseBlock,
     CalibrationFile,
@@ -103,7 +104,7 @@ class StereoCameraServer:
         self._renderer = StereoRenderer(self.cameras, looks, seed)
         self._random = np.random.default_rng([seed, 1])
         self._streams: dict[Side, _Stream] = {}
-        self._folder: tempfile.TemporaryDirectory[str] | None = None
+        self._folder: TemporaryDirectory[str] | None = None
         self._faults: frozenset[str] = frozenset()
         self._drawn_s: list[float] = []
         self._news = threading.Condition()
@@ -122,7 +123,7 @@ class StereoCameraServer:
     def start(self) -> dict[str, object]:
         """Start serving; return the sensor's configuration fields that address the cameras."""
         self.close()
-        self._folder = tempfile.TemporaryDirectory(prefix='softarm_cameras_')
+        self._folder = temporary_folder()
         file = Path(self._folder.name) / 'cameras.yaml'
         write_calibration(file, self._calibration)
         self._streams = {side: _Stream() for side in SIDES}

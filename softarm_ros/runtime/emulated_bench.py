@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import multiprocessing
-import shutil
 import signal
 import sys
-import tempfile
 from multiprocessing.connection import Connection
 from pathlib import Path
 from types import TracebackType
@@ -15,6 +13,7 @@ from typing import Any
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.emulation.emulated_arm import SWITCH_S, EmulatedArm, EmulationError
+from softarm_ros.leftovers import temporary_folder
 from softarm_ros.rigs.graph import REAL_TIME_PRIORITY
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_emulated_arm, build_plant
@@ -43,7 +42,8 @@ class EmulatedBench:
 
     def __init__(self, rig: Rig, seed: int = 0) -> None:
         rig.required_devices('emulated')
-        self.folder = Path(tempfile.mkdtemp(prefix='softarm-devices-'))
+        self._folder = temporary_folder()
+        self.folder = Path(self._folder.name)
         spawning = multiprocessing.get_context('spawn')
         self._pipe, self._theirs = spawning.Pipe()
         self._process = spawning.Process(
@@ -100,7 +100,7 @@ class EmulatedBench:
         if self._process.is_alive():
             self._process.kill()
             self._process.join()
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self._folder.cleanup()
 
 
 def _serve(rig: Rig, seed: int, folder: Path, pipe: Connection) -> None:

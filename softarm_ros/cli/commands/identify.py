@@ -145,12 +145,11 @@ def _of_recordings(arm: Rig, asked: Asked) -> None:
 
 def _of_excitation(arm: Rig, asked: Asked, seed: int) -> None:
     """Run the paper's experiment on the simulated arm, and identify it from these recordings."""
-    from tempfile import TemporaryDirectory
-
     from softarm_ros.cli.identification.experiment import experiment_of, run_experiment, weighed
     from softarm_ros.cli.work_bar import WorkBar
+    from softarm_ros.leftovers import temporary_folder
 
-    with TemporaryDirectory() as folder:
+    with temporary_folder() as folder:
         with WorkBar() as bar:
             moved = partial(bar.show, f'{arm.name}: moved and read at rest')
             files = run_experiment(arm, seed, Path(folder), moved)
