@@ -146,6 +146,7 @@ def _spin(nodes: Sequence[Node], stop: StopSignals) -> int:
     finally:
         for node in nodes:
             executor.remove_node(node)
+            node.executor = None  # type: ignore[assignment]  # threads of devices get none
         executor.shutdown()
     return 0
 
