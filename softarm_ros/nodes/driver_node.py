@@ -12,6 +12,7 @@ from softarm_ros.drivers.actuator_driver import DeviceDriver
 from softarm_ros.drivers.problems import Problem
 from softarm_ros.geometry.answers import described
 from softarm_ros.nodes.hardware_node import HardwareNode
+from softarm_ros.nodes.heartbeat import INACTIVE
 from softarm_ros.nodes.node_errors import NodeFailedError
 from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
@@ -110,7 +111,7 @@ class DriverNode(HardwareNode):
         elif not_ready:
             self.heartbeat.waiting(not_ready)
         elif not self.active:
-            self.heartbeat.waiting('inactive')
+            self.heartbeat.waiting(INACTIVE)
         else:
             doing = self.describe()
             (self.heartbeat.waiting if doing.startswith('held') else self.heartbeat.ok)(doing)
@@ -134,7 +135,7 @@ class DriverNode(HardwareNode):
         if driver is None:
             not_ready = self.heartbeat.message
             return {'ready': 'false', 'not_ready': not_ready, **self._touch.values()}
-        inactive = '' if self.active else 'inactive'
+        inactive = '' if self.active else INACTIVE
         not_ready = _not_ready_of(driver) or inactive or self.waits_for()
         problems = _problems_of(driver)
         return {

@@ -92,7 +92,6 @@ class EmulatorNode(HardwareNode):
     def rest(self) -> None:
         """Stop the simulated time of the arm; the devices run on."""
         self._pacer = None
-        self.heartbeat.warn('inactive')
 
     def release(self) -> None:
         """Close sensors and devices, and delete their addresses."""

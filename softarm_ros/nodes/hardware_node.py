@@ -11,7 +11,7 @@ from typing import Any
 from rclpy.lifecycle import LifecycleNode, LifecycleState, TransitionCallbackReturn
 
 from softarm_ros.clock import Rhythm
-from softarm_ros.nodes.heartbeat import Heartbeat
+from softarm_ros.nodes.heartbeat import INACTIVE, SHUT_DOWN, UNCONFIGURED, Heartbeat
 from softarm_ros.nodes.node_errors import NodeFailedError
 from softarm_ros.nodes.node_parameters import (
     declare,
@@ -62,7 +62,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         self._failure = ''
         self.active = False
         self.heartbeat = Heartbeat(self, self.rig.name, fill=self.heartbeat_values)
-        self.heartbeat.waiting('unconfigured')
+        self.heartbeat.waiting(UNCONFIGURED)
 
     # -- for subclasses
 
@@ -159,6 +159,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
             self.rest()
         except Exception as error:
             return self._failed(error)
+        self.heartbeat.waiting(INACTIVE)
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -167,7 +168,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
             self._release()
         except Exception as error:
             return self._failed(error)
-        self.heartbeat.waiting('unconfigured')
+        self.heartbeat.waiting(UNCONFIGURED)
         return super().on_cleanup(state)
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -177,7 +178,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
             self._release()
         except Exception as error:
             return self._failed(error)
-        self.heartbeat.waiting('shut down')
+        self.heartbeat.waiting(SHUT_DOWN)
         return super().on_shutdown(state)
 
     def on_error(self, state: LifecycleState) -> TransitionCallbackReturn:

@@ -17,6 +17,9 @@ from softarm_ros.nodes.timing import Lateness
 from softarm_ros.nodes.wire import status_bytes
 from softarm_ros.rigs.common_checks import HEARTBEAT_RATE_HZ
 
+# Why a node that owns devices is not ready if a request has switched it off.
+SWITCHED_OFF = INACTIVE, UNCONFIGURED, SHUT_DOWN = 'inactive', 'unconfigured', 'shut down'
+
 
 class Heartbeat:
     """

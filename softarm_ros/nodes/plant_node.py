@@ -16,7 +16,7 @@ from std_msgs.msg import String
 
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.gated_command import offer_command
-from softarm_ros.nodes.heartbeat import Heartbeat
+from softarm_ros.nodes.heartbeat import INACTIVE, SHUT_DOWN, UNCONFIGURED, Heartbeat
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.node_parameters import (
     declare,
@@ -103,7 +103,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         self._injected = 'none'
         self._connect()
         self.add_on_set_parameters_callback(self._on_parameters)
-        self._heartbeat.ok('unconfigured')
+        self._heartbeat.ok(UNCONFIGURED)
         if autostart:
             self._autostart()
 
@@ -175,7 +175,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         self._held = 'not active'
         if self._plant is not None:
             self._plant.hold()
-        self._heartbeat.ok('inactive')
+        self._heartbeat.ok(INACTIVE)
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -184,14 +184,14 @@ class PlantNode(SelfPaced, LifecycleNode):
             periods = control_tick(round(1e9 * self._plant.time_s), self._period_ns) + 1
             self._began_ns += periods * self._period_ns
         self._plant = None
-        self._heartbeat.ok('unconfigured')
+        self._heartbeat.ok(UNCONFIGURED)
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop the simulated time and forget the plant, for the last time."""
         self._pacer = self._plant = None
         self._held = 'not active'
-        self._heartbeat.ok('shut down')
+        self._heartbeat.ok(SHUT_DOWN)
         return super().on_shutdown(state)
 
     # -- inputs
@@ -373,7 +373,7 @@ class PlantNode(SelfPaced, LifecycleNode):
 
     def _values(self) -> dict[str, str]:
         plant, pacer = self._plant, self._pacer
-        not_ready = self._gate.not_ready() if pacer is not None else 'inactive'
+        not_ready = self._gate.not_ready() if pacer is not None else INACTIVE
         return {
             'held': self._held,
             'holds': str(self._holds),

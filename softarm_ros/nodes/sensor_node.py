@@ -15,6 +15,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, rows_from_transforms
 from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.nodes.hardware_node import HardwareNode
+from softarm_ros.nodes.heartbeat import INACTIVE
 from softarm_ros.nodes.marker_cloud import marker_cloud
 from softarm_ros.nodes.node_errors import NodeFailedError
 from softarm_ros.nodes.node_parameters import declare
@@ -205,7 +206,9 @@ class SensorNode(HardwareNode):
             raise NodeFailedError(f'{self._name}: reading failed: {self._reading_failed}')
         self._health = health = self._sensor.health()
         problems = '; '.join(map(str, health.problems))
-        if health.connected and not problems:
+        if health.connected and not problems and not self.active:
+            self.heartbeat.waiting(INACTIVE)
+        elif health.connected and not problems:
             self.heartbeat.ok(f'measuring {", ".join(health.seen) or "nothing"}')
         elif health.connected:
             self.heartbeat.warn(problems)
@@ -219,7 +222,7 @@ class SensorNode(HardwareNode):
         absent = time.monotonic() - self._tip_s > ABSENT_S
         not_ready = ''
         if not self.active:
-            not_ready = 'inactive'
+            not_ready = INACTIVE
         elif absent:
             not_ready = str(self._health.problems[0]) if self._health.problems else 'no tip seen'
         health = self._health

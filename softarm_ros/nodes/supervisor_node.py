@@ -19,7 +19,7 @@ from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.conversions import ERROR, OK, WARN, Health
 from softarm_ros.nodes.event_log import EventLog
-from softarm_ros.nodes.heartbeat import Heartbeat
+from softarm_ros.nodes.heartbeat import SWITCHED_OFF, Heartbeat
 from softarm_ros.nodes.node_parameters import (
     declare,
     declare_priority,
@@ -367,12 +367,18 @@ class SupervisorNode(SelfPaced, Node):
         return sorted([name for name in found if name not in own] + list(own & set(found)))
 
     def _not_late(self) -> bool:
-        """Return whether poses are unusable, or a part refuses or has failed, as its node says."""
+        """Return whether poses are unusable, or a node refuses, has failed or is switched off."""
         if self._watch is not None and self._watch.unusable:
             return True
         tracker = self._healths.get(self._tracker)
         if tracker is not None and tracker.values.get('ready') == 'false':
             return True
+        required = {*CALCULATING, *self._supervisor.required_nodes}
+        off = {
+            name
+            for name, health in self._healths.items()
+            if health.values.get('not_ready') in SWITCHED_OFF
+        }
         # Problems that a driver reports of its device may come of messages that were late, unless
         # the device is gone.
         failed = {
@@ -380,9 +386,7 @@ class SupervisorNode(SelfPaced, Node):
             for name, health in self._healths.items()
             if health.level == ERROR and health.values.get('outside') != 'false'
         }
-        return not failed.isdisjoint(
-            {*CALCULATING, *self._supervisor.required_nodes} - self._sensors
-        )
+        return bool(off & required or failed & (required - self._sensors))
 
     def _slowness(self) -> str:
         if self._not_late():  # handling a failure takes time, which makes a node late

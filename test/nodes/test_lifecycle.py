@@ -29,6 +29,7 @@ from softarm_ros.nodes.qos import make_executor
 from softarm_ros.nodes.self_paced import Turns
 from softarm_ros.nodes.sensor_node import SensorNode
 from softarm_ros.nodes.supervisor_node import SupervisorNode
+from softarm_ros.perception.sensor import SensorHealth
 
 pytestmark = pytest.mark.ros
 RIG = 'hydraulic_arm'
@@ -487,6 +488,25 @@ def test_driver_and_sensor_follow_a_restarted_emulator_to_its_new_ports(made, tm
     again = servo.driver, cameras._sensor
     look()
     assert (servo.driver, cameras._sensor) == again
+
+
+def test_sensor_that_is_not_active_says_so_although_it_still_sees_the_arm(made, monkeypatch):
+    assert made(EmulatorNode).trigger_configure() is SUCCESS
+    node = made(SensorNode, sensor='stereo_cameras')
+    assert node.trigger_configure() is SUCCESS
+    seen = SensorHealth(connected=True, seen=('tip',))
+    monkeypatch.setattr(node._sensor, 'health', lambda: seen)
+
+    def said_at_the_next_turn():
+        node._rhythm.due_s = node.due = 0.0
+        node.work()
+        return node.heartbeat.message
+
+    assert said_at_the_next_turn() == 'inactive'
+    assert node.trigger_activate() is SUCCESS
+    assert said_at_the_next_turn() == 'measuring tip'
+    assert node.trigger_deactivate() is SUCCESS
+    assert node.heartbeat.message == said_at_the_next_turn() == 'inactive'
 
 
 def test_simulated_time_goes_on_when_the_plant_is_configured_again(made, monkeypatch):

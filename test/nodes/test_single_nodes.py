@@ -459,9 +459,12 @@ def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(context
         (('natnet', 2, 'no frames come', {}), True),
         (('tracker', 0, 'tracking', {'ready': 'false', 'not_ready': 'cannot go on: x'}), False),
         (('plant', 2, 'plant: part body.x failed', {}), False),
+        (('steppers', 1, 'inactive', {'ready': 'false', 'not_ready': 'inactive'}), False),
+        (('natnet', 1, 'inactive', {'ready': 'false', 'not_ready': 'inactive'}), False),
+        (('natnet', 1, 'measuring tip', {'ready': 'false', 'not_ready': 'no tip seen'}), True),
     ],
 )
-def test_a_late_computer_is_not_blamed_if_a_part_has_failed(context, health, blames):
+def test_a_late_computer_is_not_blamed_if_a_part_has_failed_or_is_off(context, health, blames):
     from rclpy.parameter import Parameter
 
     from softarm_ros.nodes.supervisor_node import SupervisorNode
