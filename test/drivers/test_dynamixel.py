@@ -173,6 +173,22 @@ def test_overload_is_named_and_reset_restarts_the_servo(running):
     recovered(running)
 
 
+def test_an_error_read_during_the_reset_that_ends_it_is_not_reported_again(running, monkeypatch):
+    broken(running, f'dynamixel overload {SERVO}', 'hardware', 0.3)
+    servo = next(one for one in running.arm.bus.servos if one.id == 1)
+    read, resets = servo.read, []
+
+    def read_while_reset(at, count):
+        if at == table.TORQUE_ENABLE.address and not resets:
+            resets.append(running.driver.reset())
+        return read(at, count)
+
+    monkeypatch.setattr(servo, 'read', read_while_reset)
+    running.until(lambda: resets)
+    running.until(lambda: not running.driver.not_ready())
+    assert not running.driver.problems()
+
+
 def test_persistent_hardware_error_remains_after_reset(running):
     broken(running, f'dynamixel broken {SERVO}', 'hardware', 0.3)
     running.driver.reset()

@@ -311,6 +311,7 @@ class DynamixelServos:
             resetting = self._resetting
         try:
             if resetting:
+                self._problems.clear()  # the last exchange may have reported some once more
                 reboot_failed(bus, self.config)
             self._torque = set_up(bus, self.config, self._profiles)
         except MissingError as error:
