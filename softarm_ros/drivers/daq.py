@@ -136,6 +136,7 @@ class DaqDriver:
         self._writing.end()
         self._reading.close()
         self._writing.close()
+        self._problems.end_lasting()
 
     def enable(self) -> None:
         """
@@ -333,7 +334,8 @@ class DaqDriver:
     # -- in the threads
 
     def _on_failure(self, name: str, error: BaseException) -> None:
-        self._trouble(name, 'internal', f'driver failed: {error!r}')
+        self._problems.report_failure(name, error, self.clock.now_s())
+        self.disable()
 
     def _on_block(self, stamps: Array, volts: Array) -> None:
         config = self.config

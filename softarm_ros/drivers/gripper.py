@@ -71,6 +71,7 @@ class GripperDriver:
     def close(self) -> None:
         """Stop monitoring; the valves keep their levels until the DAQ driver closes."""
         self._thread.close()
+        self._problems.end_lasting()
 
     def command(self, action: str) -> str | None:
         """Open, close or hold; return why it is refused, or None; ValueError if unknown."""
@@ -151,7 +152,7 @@ class GripperDriver:
 
     def _on_failure(self, error: BaseException) -> None:
         """Report the failure; the valves keep their levels while the DAQ works."""
-        self._problems.report(GRIPPER, 'internal', f'failed: {error!r}', self._clock.now_s())
+        self._problems.report_failure(GRIPPER, error, self._clock.now_s())
 
     def _go_on(self, pressure: float | None) -> None:
         before = self._logic.phase

@@ -107,6 +107,7 @@ class PressureServo:
         """Switch the drives off and disconnect; may be called twice."""
         self._thread.close()
         self._servo.close()
+        self._problems.end_lasting()
         with self._lock:
             self._switched_off()
 
@@ -281,7 +282,7 @@ class PressureServo:
 
     def _on_failure(self, error: BaseException) -> None:
         """Switch off: without the loop the drives would trip on a stale command."""
-        self._problems.report(LOOP, 'internal', f'failed: {error!r}', self._clock.now_s())
+        self._problems.report_failure(LOOP, error, self._clock.now_s())
         self._servo.disable()
         with self._lock:
             self._switched_off()

@@ -29,6 +29,9 @@ class Problem:
         Whether it ends by itself: it arose before the device was used.
     outside :
         Whether the link or the device is gone, which a late computer cannot cause.
+    lasting :
+        Whether a reset cannot end it: a thread of the driver has failed, and starts again only
+        with the driver.
 
     """
 
@@ -39,6 +42,7 @@ class Problem:
     count: int = 1
     passing: bool = False
     outside: bool = False
+    lasting: bool = False
 
     def __str__(self) -> str:
         return f'{self.source}: {self.code} {self.text}' if self.code else _plain(self)
@@ -68,6 +72,7 @@ class ProblemLog:
         *,
         passing: bool = False,
         outside: bool = False,
+        lasting: bool = False,
     ) -> bool:
         """Record a problem; return whether it is new. The first text, time and cause are kept."""
         with self._lock:
@@ -78,9 +83,14 @@ class ProblemLog:
                 )
                 return False
             self._problems[source, code] = Problem(
-                source, code, text, now_s, passing=passing, outside=outside
+                source, code, text, now_s, passing=passing, outside=outside, lasting=lasting
             )
             return True
+
+    def report_failure(self, source: str, error: BaseException, now_s: float) -> None:
+        """Record the exception that has ended a thread of the driver."""
+        text = f'driver failed: {error!r}; clean up and configure its node, or restart it'
+        self.report(source, 'internal', text, now_s, lasting=True)
 
     def end_passing(self, source: str) -> None:
         """Remove the passing problems of a source, which works again."""
@@ -90,9 +100,14 @@ class ProblemLog:
                     del self._problems[key]
 
     def clear(self) -> None:
-        """Remove all problems."""
+        """Remove all problems but the lasting ones."""
         with self._lock:
-            self._problems.clear()
+            self._problems = {key: one for key, one in self._problems.items() if one.lasting}
+
+    def end_lasting(self) -> None:
+        """Remove the lasting problems: the driver has been closed."""
+        with self._lock:
+            self._problems = {key: one for key, one in self._problems.items() if not one.lasting}
 
     def all(self) -> tuple[Problem, ...]:
         """Return all recorded problems."""

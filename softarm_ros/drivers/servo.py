@@ -128,6 +128,7 @@ class ServoDriver:
     def close(self) -> None:
         """Switch all drives off and disconnect; may be called twice."""
         self._thread.close()
+        self._problems.end_lasting()
 
     def enable(self) -> None:
         """
@@ -249,7 +250,7 @@ class ServoDriver:
         self._switch_off()
 
     def _on_failure(self, error: BaseException) -> None:
-        self._trouble(LINK, 'internal', f'driver failed: {error!r}')
+        self._problems.report_failure(LINK, error, self._clock.now_s())
         self._switch_off()
 
     def _exchange(self) -> float:

@@ -126,7 +126,11 @@ class DriverNode(HardwareNode):
             reply.message = 'nothing to reset: the device is ready'
             return reply
         self.driver.reset()
+        lasting = [problem for problem in before if problem.lasting]
+        reply.success = not lasting
         reply.message = f'{len(before)} problems cleared' if before else 'no problems to clear'
+        if lasting:
+            reply.message = f'a reset does not help: {"; ".join(map(str, lasting))}'
         return reply
 
     def heartbeat_values(self) -> dict[str, str]:

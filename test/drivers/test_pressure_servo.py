@@ -336,3 +336,18 @@ def test_close_disables_the_drives_without_lowering_the_torque(rig):
     written = one.drives.torque_writes()
     assert set(one.drives.states) == {'disabled'}
     assert min(value for _, _, value in written) > 0.5
+
+
+def test_failed_loop_switches_off_and_the_arm_is_not_homed_before_a_new_start(rig, monkeypatch):
+    one = rig()
+    one.home()
+    monkeypatch.setattr(one.driver, '_turn', lambda now: 1 / 0)
+    one.clock.until(one.driver.problems, REPORTED_S, 'report')
+    one.clock.until(lambda: not one.driver._servo.enabled, REPORTED_S, 'drives off')
+    monkeypatch.undo()
+    one.driver.reset()
+    with pytest.raises(DriverError, match=r'ZeroDivisionError.*; clean up and configure its node'):
+        one.driver.home()
+    one.driver.close()
+    one.driver.start()
+    one.home()

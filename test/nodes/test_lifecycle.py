@@ -328,6 +328,11 @@ def test_a_reset_reaches_only_a_driver_with_something_to_reset(made, monkeypatch
     assert node.heartbeat_values()['outside'] == 'true'
     monkeypatch.setattr(device, 'problems', lambda: (gone, lost))
     assert node.heartbeat_values()['latched'] == node.heartbeat_values()['outside'] == 'true'
+    failed = Problem('servo', 'internal', 'driver failed', 0.0, lasting=True)
+    monkeypatch.setattr(device, 'problems', lambda: (failed, lost))
+    reply = node._on_reset(Trigger.Request(), Trigger.Response())
+    assert not reply.success
+    assert reply.message == 'a reset does not help: servo: internal driver failed'
     node.starting_up = True  # an emulated device, which the node resets by itself
     assert node.heartbeat_values()['latched'] == 'false'
 
