@@ -265,6 +265,12 @@ class DaqConfig(ConfigBlock):
                 f'buffer_samples = {self.buffer_samples} is less than two blocks of '
                 f'{self.block_samples}'
             )
+        if self.streamed and self.output_rate_hz * self.command_timeout_s < 1.0:
+            raise ValueError(
+                f'output_rate_hz = {self.output_rate_hz:g}: expected at least '
+                f'{1.0 / self.command_timeout_s:g}, one output within command_timeout_s = '
+                f'{self.command_timeout_s:g}'
+            )
         return self
 
     @property

@@ -31,6 +31,9 @@ def checked_port(text: str) -> str:
     return text
 
 
+Baud = Annotated[int, Field(ge=300, le=12_000_000)]  # up to the fastest USB adapters
+
+
 class SerialConfig(ConfigBlock):
     """A stepper or valve board behind a serial port: USB, or a Bluetooth serial port."""
 
@@ -38,7 +41,7 @@ class SerialConfig(ConfigBlock):
         min_length=1,
         description='/dev/serial/by-id/..., /dev/rfcomm0, or a URL of pyserial (socket://host:port)',
     )
-    baud: int = Field(gt=0, description='steppers 250000, valves 115200')
+    baud: Baud = Field(description='steppers 250000, valves 115200')
     rate_hz: float = Field(
         default=100.0, ge=20.0, le=200.0, description='rate of commands to the board'
     )

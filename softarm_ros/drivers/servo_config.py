@@ -130,6 +130,11 @@ class ServoConfig(ConfigBlock):
                 f'response_timeout_s = {self.response_timeout_s} exceeds link_timeout_s = '
                 f'{self.link_timeout_s}'
             )
+        if self.rate_hz * self.command_timeout_s < 1.0:
+            raise ValueError(
+                f'rate_hz = {self.rate_hz:g}: expected at least {1.0 / self.command_timeout_s:g}, '
+                f'one exchange within command_timeout_s = {self.command_timeout_s:g}'
+            )
         self._check_addresses()
         command = self.registers.torque_command
         for axis in self.axes:

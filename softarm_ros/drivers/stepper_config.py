@@ -13,7 +13,7 @@ from pydantic import Field, model_validator
 
 from softarm_ros.drivers.command_check import checked_command
 from softarm_ros.drivers.messages import MAX_BRAKING_S, MOTORS, StepperConfig
-from softarm_ros.drivers.serial_config import SerialConfig
+from softarm_ros.drivers.serial_config import Baud, SerialConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive, PulleyRadius
 
@@ -51,7 +51,7 @@ class MotorConfig(ConfigBlock):
 class SteppersConfig(SerialConfig):
     """A stepper board that winds the cables (firmware/steppers)."""
 
-    baud: int = Field(default=250_000, gt=0, description='baud rate of the firmware')
+    baud: Baud = Field(default=250_000, description='baud rate of the firmware')
     acceleration_m_s2: Positive = Field(
         description='acceleration of the motors, within their ability; at least that of commands'
     )

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pydantic import Field, model_validator
 
 from softarm_ros.drivers.messages import VALVES
-from softarm_ros.drivers.serial_config import SerialConfig
+from softarm_ros.drivers.serial_config import Baud, SerialConfig
 from softarm_ros.geometry.configs import ConfigBlock, NonNegative, Positive
 from softarm_ros.models.minimum_energy.gas_springs import GasSprings
 from softarm_ros.models.minimum_energy.valves import MuscleValves
@@ -108,7 +108,7 @@ class ValveDriveConfig(ConfigBlock):
 class ValveBoardConfig(SerialConfig):
     """The board that times the valves, and its outputs for each muscle."""
 
-    baud: int = Field(default=115200, gt=0, description='baud rate of firmware/valves')
+    baud: Baud = Field(default=115200, description='baud rate of firmware/valves')
     rate_hz: float = Field(
         default=50.0, ge=20.0, le=200.0, description='rate of commands to the board'
     )

@@ -41,6 +41,20 @@ CASES = [
     ('pam_arm', 'arm.actuators[0].max_acceleration_m_s2=1e9', '> 0 and <= 100'),
     ('pam_arm', 'drives.valves.answer_timeout_s=300', '> 0 and <= 60'),
     ('trunk', 'drives.dynamixel.current_limit_A=2000', 'expected at most 5.506'),
+    ('trunk', 'drives.dynamixel.current_limit_A=1e-3', 'expected at least one count'),
+    ('trunk', 'drives.dynamixel.baud=4294967296', '>= 300 and <= 1.2e+07'),
+    ('cable_arm', 'drives.steppers.baud=25', '>= 300 and <= 1.2e+07'),
+    ('pam_arm', 'drives.valves.baud=4294967296', '>= 300 and <= 1.2e+07'),
+    (
+        'hydraulic_arm',
+        'drives.servo.rate_hz=1',
+        'expected at least 10, one exchange within command_timeout_s = 0.1',
+    ),
+    (
+        'pneumatic_arm',
+        'drives.daq.output_rate_hz=0.5',
+        'expected at least 6.66667, one output within command_timeout_s = 0.15',
+    ),
     # Of the arm and of the simulated one: in millimetres, grams, or impossible.
     ('cable_arm', 'arm.sections[0].length_m=120', '> 0 and <= 5'),
     ('cable_arm', 'arm.sections[0].cable_radius_m=17', '> 0 and <= 1'),

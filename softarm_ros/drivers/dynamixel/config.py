@@ -17,7 +17,7 @@ from softarm_ros.drivers.dynamixel.control_table import (
     VELOCITY_RAD_S,
 )
 from softarm_ros.drivers.dynamixel.packets import MAX_ID
-from softarm_ros.drivers.serial_config import SerialConfig
+from softarm_ros.drivers.serial_config import Baud, SerialConfig
 from softarm_ros.drivers.stepper_config import BoardLimitError, CableLimits
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import ConfigBlock, Positive, PulleyRadius
@@ -51,7 +51,7 @@ class DynamixelServo(ConfigBlock):
 class DynamixelConfig(SerialConfig):
     """Dynamixel servos (X series, protocol 2.0) on one bus, which wind the cables."""
 
-    baud: int = Field(default=1_000_000, gt=0, description='baud rate of all servos')
+    baud: Baud = Field(default=1_000_000, description='baud rate of all servos')
     answer_timeout_s: float = Field(
         default=0.03,
         ge=0.002,
@@ -95,6 +95,11 @@ class DynamixelConfig(SerialConfig):
 
     @model_validator(mode='after')
     def _current(self) -> DynamixelConfig:
+        if self.current_limit_A < self.current_unit_A:
+            raise ValueError(
+                f'current_limit_A = {self.current_limit_A:g}: expected at least one count, '
+                f'current_unit_A = {self.current_unit_A:g}'
+            )
         most = MAX_CURRENT * self.current_unit_A
         if self.current_limit_A > most:
             raise ValueError(
