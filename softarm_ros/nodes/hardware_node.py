@@ -131,7 +131,10 @@ class HardwareNode(SelfPaced, LifecycleNode):
             self.connect()
         except NoDevicesYetError as error:
             self._release()
-            self.heartbeat.waiting(f'waiting: {error}')
+            if self._starting:
+                self.heartbeat.waiting(f'waiting: {error}')
+            else:
+                self.heartbeat.error(f'{error}; call configure again')
             return TransitionCallbackReturn.FAILURE
         except (ValueError, RuntimeError, OSError) as error:
             self._starting = False

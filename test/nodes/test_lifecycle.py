@@ -424,6 +424,19 @@ def test_node_that_is_shut_down_while_it_waits_does_not_start(made):
     assert state(node) == 'finalized'
 
 
+def test_configure_on_request_without_devices_says_that_it_is_not_repeated(made, tmp_path):
+    node = made(DaqSensorsNode)
+    assert node.trigger_configure() is TransitionCallbackReturn.FAILURE
+    assert state(node) == 'unconfigured'
+    assert node.heartbeat.message == (
+        f'no emulated device in {tmp_path / "daq.port"} yet; call configure again'
+    )
+    assert made(EmulatorNode).trigger_configure() is SUCCESS
+    node.work()
+    assert state(node) == 'unconfigured'
+    assert node.trigger_configure() is SUCCESS
+
+
 def test_shutdown_of_the_emulator_removes_the_files_of_its_devices(made, tmp_path):
     node = made(EmulatorNode)
     assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
