@@ -228,7 +228,8 @@ class PressureServo:
             mode, homed = self._mode, self._homed
         if mode in (_Mode.ENABLING, _Mode.HOMING):
             return f'servo: {mode.value}'
-        return '' if homed else 'servo: not homed'
+        move = 'call home, which moves all chambers to the preload'
+        return '' if homed else f'servo: not homed; {move}'
 
     def problems(self) -> tuple[Problem, ...]:
         """Return the problems of the drives, then those of the pressures."""

@@ -17,6 +17,7 @@ NAMES = ('one', 'two', 'three')
 RATIO = 2.5e-6
 PRELOAD = 1e5
 REPORTED_S = 0.3
+UNHOMED = 'servo: not homed; call home, which moves all chambers to the preload'
 
 
 class Chambers:
@@ -133,8 +134,8 @@ def rig():
 
 def test_nothing_moves_before_home_which_brings_all_to_the_preload_slowly(rig):
     one = rig()
-    one.clock.until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'connection')
-    assert one.driver.follow(np.full(3, 2e5)) == 'servo: not homed'
+    one.clock.until(lambda: one.driver.not_ready() == UNHOMED, 5.0, 'connection')
+    assert one.driver.follow(np.full(3, 2e5)) == UNHOMED
     assert set(one.drives.states) == {'disabled'}
     before = one.clock.now_s()
     one.clock.until(one._try_home, 5.0, 'home')
@@ -245,8 +246,8 @@ def test_drive_fault_switches_all_drives_off_until_reset_and_home(rig):
         one.driver.home()
     one.driver.reset()
     one.clock.until(lambda: one.drives.states == ('disabled',) * 3, 5.0, 'reset')
-    one.clock.until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'not homed')
-    assert one.driver.follow(target) == 'servo: not homed'
+    one.clock.until(lambda: one.driver.not_ready() == UNHOMED, 5.0, 'not homed')
+    assert one.driver.follow(target) == UNHOMED
     one.home()
     one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved again')
 
@@ -256,7 +257,7 @@ def test_lost_link_is_a_problem_in_motion_but_not_with_the_drives_off(rig):
     one.drives.kill()
     one.clock.until(lambda: 'link' in one.driver.not_ready(), 5.0, 'lost')
     one.drives.revive()
-    one.clock.until(lambda: one.driver.not_ready() == 'servo: not homed', 5.0, 'back by itself')
+    one.clock.until(lambda: one.driver.not_ready() == UNHOMED, 5.0, 'back by itself')
     one.home()
     target = np.full(3, 3e5)
     one.follow_until(target, lambda: one.load.pressure.min() > 2.5e5, 'moved')
@@ -289,13 +290,13 @@ def test_stopped_homing_moves_nothing_more_until_it_is_requested_again(rig, doin
     one.clock.until(one._try_home, 5.0, 'home')
     one.clock.until(lambda: one.driver.not_ready() == f'servo: {doing}', 5.0, doing)
     one.driver.stop_homing()
-    assert one.driver.not_ready() == 'servo: not homed'
+    assert one.driver.not_ready() == UNHOMED
     one.clock.sleep(0.1)  # the last torque is on its way
     stopped = one.load.pressure.copy()
     assert stopped.max() < PRELOAD - 1e4
     one.clock.sleep(1.0)
     np.testing.assert_allclose(one.load.pressure, stopped, atol=1e3)
-    assert one.driver.not_ready() == 'servo: not homed'
+    assert one.driver.not_ready() == UNHOMED
     one.home()
     one.driver.stop_homing()
     assert one.driver.not_ready() == ''
@@ -308,7 +309,7 @@ def test_unreached_preload_is_reported_with_the_chamber(rig):
     one.clock.until(lambda: one.driver.problems(), 10.0, 'reported')
     assert str(one.driver.problems()[0]).startswith('homing: not reached three is')
     one.driver.reset()
-    assert one.driver.not_ready() == 'servo: not homed'
+    assert one.driver.not_ready() == UNHOMED
 
 
 @pytest.mark.parametrize(
