@@ -125,9 +125,13 @@ class ModbusLink:
         """Write holding registers; raise the same errors as `read`."""
         client = self._alive()
         what = f'write {len(words)} to holding {start} of unit {unit}'
-        self._exchange(
+        answer = self._exchange(
             lambda: client.write_registers(start, list(words), device_id=unit), 16, what
         )
+        if (answer.address, answer.count) != (start, len(words)):
+            self.close()
+            written = f'{answer.count} written to {answer.address}'
+            raise LinkDownError(f'{written}, in the answer to: {what}')
 
     def send(self, unit: int, start: int, words: Sequence[int]) -> None:
         """Write holding registers without waiting for an answer; ignore errors."""
@@ -172,7 +176,7 @@ class ModbusLink:
                 limit_ms = 1e3 * self._timeout_s
                 raise NoAnswerError(f'no answer within {limit_ms:.0f} ms to: {what}') from error
             self.close()
-            raise LinkDownError(f'unreadable answer: {error}') from error
+            raise LinkDownError(f'unreadable answer to: {what}: {error}') from error
         except (ConnectionException, ModbusException, OSError) as error:
             self.close()
             raise LinkDownError(f'connection to {self._host}:{self._port} lost') from error

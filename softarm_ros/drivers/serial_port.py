@@ -41,6 +41,7 @@ class SerialPort:
     def __init__(self, port: str, baud: int) -> None:
         import serial
 
+        self._name = port
         try:
             self._port: Any = serial.serial_for_url(
                 port, baudrate=baud, timeout=0, write_timeout=0, exclusive=True
@@ -64,7 +65,7 @@ class SerialPort:
             self._port.baudrate = baud
             self._port.reset_input_buffer()
         except _ERRORS as error:
-            raise PortError(str(error)) from error
+            raise self._lost(error) from error
 
     @property
     def waiting(self) -> int:
@@ -72,7 +73,7 @@ class SerialPort:
         try:
             return len(self._out) + (self._port.out_waiting if self._tells_waiting else 0)
         except _ERRORS as error:
-            raise PortError(str(error)) from error
+            raise self._lost(error) from error
 
     def write(self, frame: bytes) -> bool:
         """Send a frame; return False, without sending, if older ones wait for the line."""
@@ -88,7 +89,7 @@ class SerialPort:
         try:
             return bytes(self._port.read(_READ)) if self._wait(until_s) else b''
         except _ERRORS as error:
-            raise PortError(str(error)) from error
+            raise self._lost(error) from error
 
     def wake(self) -> None:
         """Make `read` return at once."""
@@ -108,6 +109,9 @@ class SerialPort:
             self._port.close()
         os.close(self._waker)
         os.close(self._woken)
+
+    def _lost(self, error: Exception) -> PortError:
+        return PortError(f'{self._name}: {error}')
 
     def _wait(self, until_s: float) -> bool:
         """Wait for input, a wake or a monotonic time; return whether there may be input."""
@@ -130,7 +134,7 @@ class SerialPort:
             try:
                 sent = self._port.write(bytes(self._out))
             except _ERRORS as error:
-                raise PortError(str(error)) from error
+                raise self._lost(error) from error
             del self._out[: len(self._out) if sent is None else sent]
             if not sent:
                 return

@@ -71,12 +71,13 @@ def test_port_in_use_is_refused(line):
 
 def test_read_and_write_raise_port_error_once_the_port_is_gone():
     far, near = os.openpty()
-    port = SerialPort(os.ttyname(near), 250_000)
+    name = os.ttyname(near)
+    port = SerialPort(name, 250_000)
     os.close(near)
     os.close(far)
-    with pytest.raises(PortError):
+    with pytest.raises(PortError, match=f'^{name}: '):
         port.read(time.monotonic() + 5.0)
-    with pytest.raises(PortError):
+    with pytest.raises(PortError, match=f'^{name}: '):
         for _ in range(10):
             port.write(b'\1\0')
     port.close()

@@ -183,6 +183,21 @@ def test_random_answers_stop_the_arm(line, seed):
     wait_until(lambda: not drives.torque.any(), PATIENCE_S, 'standing still')
 
 
+@pytest.mark.parametrize('byte', [9, 11], ids=['address', 'count'])
+def test_write_that_is_confirmed_for_other_registers_stops_the_arm(line, byte):
+    def confirm_others(data):
+        answer = bytearray(data)
+        if answer[7] == 16:  # function: write registers; then address and count, 2 bytes each
+            answer[byte] ^= 1
+        return [bytes(answer)]
+
+    drives, driver = line(confirm_others)
+    stream_until(driver, lambda: driver.state().problems)
+    told = str(driver.state().problems[0])
+    assert ' written to ' in told and 'in the answer to: write ' in told
+    wait_until(lambda: not drives.torque.any(), PATIENCE_S, 'standing still')
+
+
 def test_answers_to_other_requests_stop_the_arm(line):
     held = []
 

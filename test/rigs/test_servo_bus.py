@@ -48,6 +48,11 @@ def refusal(tmp_path, before, after):
             'less than commands ask for, 0.3',
         ),
         (
+            'acceleration_m_s2: 1.0  ',
+            'acceleration_m_s2: 1000  ',
+            '1000 m/s^2 with pulley_radius_m = 0.01: a servo takes at most 122.7',
+        ),
+        (
             'current_limit_A: 2.0 ',
             'watchdog_s: 0.15\n    current_limit_A: 2.0 ',
             'watchdog_s = 0.15',

@@ -167,6 +167,14 @@ def profiles(config: DynamixelConfig, limits: CableLimits) -> list[tuple[int, in
                 f"{radius:g} m with the actuator's max_speed_m_s = {limits.max_speed[i]:g} is "
                 f'{velocity} x 0.229 rev/min where a servo takes at most {MAX_PROFILE}',
             )
+        most = MAX_PROFILE * ACCELERATION_RAD_S2 * radius
+        if config.acceleration_m_s2 > most:
+            raise BoardLimitError(
+                i,
+                'acceleration_m_s2',
+                f'{config.acceleration_m_s2:g} m/s^2 with pulley_radius_m = {radius:g}: a servo '
+                f'takes at most {most:g}',
+            )
         acceleration = math.floor(config.acceleration_m_s2 / radius / ACCELERATION_RAD_S2)
         ends = servo.zero + np.array([limits.position_min[i], limits.position_max[i]]) / (
             servo.step_m
@@ -182,5 +190,5 @@ def profiles(config: DynamixelConfig, limits: CableLimits) -> list[tuple[int, in
                 f'{turned[1]:.0f} deg; beyond 0..360 its position would be ambiguous after a '
                 'power cut',
             )
-        found.append((min(max(acceleration, 1), MAX_PROFILE), max(velocity, 1)))
+        found.append((max(acceleration, 1), max(velocity, 1)))
     return found
