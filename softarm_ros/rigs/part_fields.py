@@ -18,6 +18,10 @@ _UNITS = {
     'm_s': 'm/s',
     'm_s2': 'm/s^2',
     'm_s3': 'm/s^3',
+    'm_N': 'm/N',
+    'm_per_rev': 'm/rev',
+    'm3_Pa': 'm^3/Pa',
+    'm3_s_Pa': 'm^3/(s Pa)',
     '1_m': '1/m',
     '1_s': '1/s',
     '1_s2': '1/s^2',
@@ -39,13 +43,21 @@ _UNITS = {
     'Pa_s': 'Pa/s',
     'Pa_s2': 'Pa/s^2',
     'V': 'V',
+    'A': 'A',
+    'px': 'px',
     # Products where the name alone might be a quotient, and the reverse.
     'torque_N_m': 'N m',
     'limit_N_m': 'N m',
     'noise_N_m': 'N m',
     'range_N_m': 'N m',
+    'step_N_m': 'N m',
+    'N_m_s': 'N m s',
+    'N_s_m': 'N s/m',
+    'viscosity_Pa_s': 'Pa s',
     'in_stiffness_N_m2': 'N/m^2',
+    'presliding_stiffness_N_m2': 'N/m^2',
     'rad_N_m': 'rad/(N m)',
+    'N_m_A': 'N m/A',
     'N_m_Pa': 'N m/Pa',
     'N_Pa': 'N/Pa',
 }
@@ -92,7 +104,7 @@ def fields_of(config: type[ConfigBlock]) -> tuple[FieldRow, ...]:
 def unit_of(field: str) -> str:
     """Return the unit that a field's name ends with, or ''."""
     words = field.split('_')
-    for start in range(1, len(words)):
+    for start in range(len(words)):
         unit = _UNITS.get('_'.join(words[start:]))
         if unit is not None:
             return unit

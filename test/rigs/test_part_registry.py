@@ -1,6 +1,8 @@
 """Parts are found by name, also those of other installed packages."""
 
+import itertools
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -161,6 +163,28 @@ def test_fields_of_a_part_have_type_default_and_unit():
     assert [unit_of(f) for f in ('length_m', 'gain_1_s', 'name', 'max_torque_N_m', 'k_N_m')] == [
         *('m', '1/s', '', 'N m', 'N/m')
     ]
+    for field, unit in (
+        ('torque_N_m', 'N m'),
+        ('torque_step_N_m', 'N m'),
+        ('turning_drag_N_m_s', 'N m s'),
+        ('viscosity_Pa_s', 'Pa s'),
+        ('cable_presliding_stiffness_N_m2', 'N/m^2'),
+    ):
+        assert unit_of(field) == unit
+
+
+SYMBOLS = {*('m', 'm2', 'm3', 's', 's2', 's3', 'hz', 'kg', 'N', 'Pa', 'V', 'A', 'rad', 'deg')}
+SYMBOLS |= {'1', 'px', 'rev', 'per'}
+
+
+@pytest.mark.parametrize('part', parts(), ids=lambda part: part.name)
+def test_every_symbol_at_the_end_of_a_name_is_in_the_unit(part):
+    for row in fields_of(part.config):
+        words = row.name.split('.')[-1].split('_')
+        symbols = list(itertools.takewhile(SYMBOLS.__contains__, reversed(words)))
+        stated = [word.rstrip('0123456789').lower() for word in reversed(symbols)]
+        shown = re.findall('[a-z]+', row.unit.lower())
+        assert shown == [word for word in stated if word not in ('', 'per')], row.name
 
 
 # -- those of other packages ------------------------------------------------------------------
