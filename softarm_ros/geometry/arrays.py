@@ -24,14 +24,15 @@ def real_array(value: ArrayLike, what: str) -> Array:
     """
     if type(value) is np.ndarray and value.dtype == np.float64:
         return np.array(value, order='C')
-    if np.iscomplexobj(value):
-        raise ValueError(f'{what} is complex: expected real numbers')
-    if isinstance(value, np.ma.MaskedArray):
-        value = np.ma.filled(value.astype(np.float64), np.nan)
     try:
-        return np.array(value, dtype=np.float64, order='C')
+        given = np.asanyarray(value)
+        if not np.iscomplexobj(given):
+            if isinstance(given, np.ma.MaskedArray):
+                given = np.ma.filled(given.astype(np.float64), np.nan)
+            return np.array(given, dtype=np.float64, order='C')
     except (TypeError, ValueError):
         raise ValueError(f'{what} = {reprlib.repr(value)}: expected real numbers') from None
+    raise ValueError(f'{what} is complex: expected real numbers')
 
 
 def all_finite(values: Array) -> bool:

@@ -155,7 +155,12 @@ def test_arguments_that_are_not_arrays_of_real_numbers_are_refused(name, model):
     calls += [(arm.tip_and_jacobian, configuration), (arm.inverse, np.array([0.01, 0.0, 0.2]))]
     for call, good in calls:
         hidden = np.ma.masked_array(good, mask=np.arange(len(good)) == 1)
-        for wrong, says in ((hidden, 'nan'), (good + 1j, 'complex'), ({'a': 1.0}, 'real numbers')):
+        for wrong, says in (
+            (hidden, 'nan'),
+            (good + 1j, 'complex'),
+            ({'a': 1.0}, 'real numbers'),
+            ([[0.0], 0.0], r'^\w+ = \[\[0\.0\], 0\.0\]: expected real numbers'),
+        ):
             with pytest.raises(ValueError, match=says):
                 call(wrong)
     for wrong in ([configuration + 1j], {'a': 1.0}, None):

@@ -142,9 +142,9 @@ class SaggingChain:
             else:
                 return found.pose(bends, found.give[:, :2].copy(), residual)
         raise ModelError(
-            f'no stable equilibrium under tip_force = {force.tolist()} N: at '
-            f'{100 * share:.0f} % of weight and load the arm tips over, or a mount or section '
-            f'yields by more than {math.degrees(_MAX_GIVE_RAD):.0f} deg'
+            f'no stable equilibrium under tip_force = {force.tolist()} N and tip_moment = '
+            f'{moment.tolist()} N m: at {100 * share:.0f} % of weight and load the arm tips over, '
+            f'or a mount or section yields by more than {math.degrees(_MAX_GIVE_RAD):.0f} deg'
         )
 
     def _solve(
