@@ -77,7 +77,7 @@ def is_bag(path: Path) -> bool:
 def custom_data_of(bag: Path) -> dict[str, str]:
     """Return `custom_data` from the metadata of a bag; raise BagError as `messages_of` does."""
     folder = bag.parent if bag.is_file() else bag
-    with _reader(folder):  # raises BagError if anything is wrong with the bag
+    with _reader(bag):  # raises BagError if anything is wrong with the bag
         found = _metadata(folder).get('custom_data') or {}
         return {str(name): str(value) for name, value in found.items()}
 

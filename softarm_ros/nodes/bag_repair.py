@@ -39,6 +39,8 @@ def find_mcap(bag: Path) -> Path:
     """Return the only MCAP file of a bag; `bag` is its folder or the file itself."""
     if bag.is_file():
         return bag
+    if not bag.exists():
+        raise BagError(f'{bag}: no such bag')
     found = sorted(bag.glob('*.mcap'))
     if len(found) != 1:
         raise BagError(f'{bag}: {len(found)} MCAP files; expected a bag folder with one')

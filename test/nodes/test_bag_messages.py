@@ -1,5 +1,7 @@
 """Damaged bags and folders without a bag: one clear BagError, none of the reading library."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -9,6 +11,7 @@ from rosbags.typesys import Stores, get_typestore
 
 from softarm_ros.cli.viewer.bag_states import BagStates
 from softarm_ros.nodes.bag_messages import messages_of, topics_of
+from softarm_ros.nodes.bag_repair import about_of, find_mcap
 from softarm_ros.nodes.bag_writer import BagError, BagWriter
 from softarm_ros.rigs.loader import load_rig
 
@@ -119,6 +122,15 @@ def test_one_of_several_files_of_a_bag_is_refused_and_the_only_one_read(bag):
     assert len(list(messages_of(bag))) == 600
     with pytest.raises(BagError, match=r'has the files bag.mcap, other.mcap; expected its folder'):
         list(messages_of(bag / 'bag.mcap'))
+
+
+def test_file_that_is_no_bag_is_named(tmp_path, monkeypatch):
+    (tmp_path / 'run.json').write_text('{}')
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(BagError, match=r'^run\.json: not a bag: no metadata\.yaml$'):
+        about_of(Path('run.json'))
+    with pytest.raises(BagError, match=r'^monday: no such bag$'):
+        find_mcap(Path('monday'))
 
 
 def test_reading_a_damaged_chunk_raises_a_bag_error_but_topics_are_listed(bag):
