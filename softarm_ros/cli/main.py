@@ -14,7 +14,7 @@ import typer
 
 from softarm_ros import __version__
 from softarm_ros.cli.command_group import SoftarmGroup
-from softarm_ros.nodes.process import EXIT_FAILED, leave
+from softarm_ros.nodes.process import EXIT_FAILED, end_with_parent, leave
 
 # Errors of the output: disk full, quota or size exceeded, or I/O error. No defect of ours.
 _NOT_WRITTEN = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO})
@@ -91,6 +91,7 @@ def main() -> None:
     _replace_closed_streams()
     _print_what_can_be()
     _set_home()
+    end_with_parent()  # of the viewer of a run, and of a run that a viewer started
     try:
         app()
     except SystemExit as end:

@@ -1,4 +1,4 @@
-"""Start and orderly end of a node's process. Imports nothing slow, and no ROS."""
+"""Start and orderly end of a node's or command's process. Imports nothing slow, and no ROS."""
 
 from __future__ import annotations
 
@@ -23,10 +23,15 @@ STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 ORPHAN_GRACE_S = 4.0
 
 
+def child_environment(environment: Mapping[str, str]) -> dict[str, str]:
+    """Return the environment of a process that ends with this one (`end_with_parent`)."""
+    return {**environment, PARENT_VARIABLE: str(os.getpid())}
+
+
 def node_environment(environment: Mapping[str, str]) -> dict[str, str]:
     """Return a node's environment: one thread for numerics, and this process as its parent."""
     single = {'OMP_NUM_THREADS': '1', 'OPENBLAS_NUM_THREADS': '1', 'MKL_NUM_THREADS': '1'}
-    return {**single, **environment, PARENT_VARIABLE: str(os.getpid())}
+    return {**single, **child_environment(environment)}
 
 
 def unless_ignored(*numbers: signal.Signals) -> list[signal.Signals]:

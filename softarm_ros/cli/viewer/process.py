@@ -8,6 +8,7 @@ import signal
 import subprocess
 from collections.abc import Iterator
 
+from softarm_ros.nodes.process import child_environment
 from softarm_ros.own_module import own_module
 from softarm_ros.rigs.arguments import setting_options
 from softarm_ros.rigs.schema import Rig
@@ -30,7 +31,11 @@ def viewer_process(rig: Rig, opened: bool = False) -> Iterator[None]:
         command.append('--open')
     # Ctrl-C in a terminal ends the run, and the run ends its viewer.
     viewer = subprocess.Popen(
-        command, stdin=subprocess.DEVNULL, start_new_session=True, preexec_fn=_politely
+        command,
+        stdin=subprocess.DEVNULL,
+        start_new_session=True,
+        preexec_fn=_politely,
+        env=child_environment(os.environ),
     )
     try:
         yield

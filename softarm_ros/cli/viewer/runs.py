@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Callable
 from typing import Any
 
+from softarm_ros.nodes.process import child_environment
 from softarm_ros.own_module import own_module
 from softarm_ros.rigs.arguments import setting_options
 from softarm_ros.rigs.part_registry import kinds_of
@@ -93,6 +94,7 @@ class RunControls:
             stdout=subprocess.DEVNULL,
             stderr=self._complaints,
             start_new_session=True,
+            env=child_environment(os.environ),
         )
         self._ending = False
         self._say(f'begun: softarm {" ".join(command[3:])}')
