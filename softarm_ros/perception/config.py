@@ -100,7 +100,8 @@ class PlausibilityConfig(ConfigBlock):
         default=100.0,
         le=180.0,
         description='twist of a body relative to the base, about the axis of its cross-section; a '
-        'soft arm twists little, but a flip of a symmetric marker pattern twists by 180',
+        'section twists little, but a flip of a symmetric marker pattern twists by 180; sections '
+        'that bend far in different directions need more',
     )
     max_bend_deg: Positive = Field(
         default=180.0,

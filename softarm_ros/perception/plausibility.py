@@ -230,11 +230,13 @@ class Plausibility:
         if abs(twist) > self.config.max_twist_deg:
             return (
                 f'twisted by {twist:.0f} degrees against the base '
-                f'(limit {self.config.max_twist_deg:g})'
+                f'(limit {self.config.max_twist_deg:g}, plausibility.max_twist_deg: raise it if '
+                'the sections bend so far in different directions)'
             )
         bend = np.degrees(np.arccos(np.clip(rotation[2, 2], -1.0, 1.0)))
         if bend > self.config.max_bend_deg:
-            return f'bent by {bend:.0f} degrees (limit {self.config.max_bend_deg:g})'
+            limit = f'{self.config.max_bend_deg:g}, plausibility.max_bend_deg'
+            return f'bent by {bend:.0f} degrees (limit {limit})'
         return ''
 
 

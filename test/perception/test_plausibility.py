@@ -75,7 +75,21 @@ def test_bend_beyond_max_bend_deg_is_rejected() -> None:
     plausibility = Plausibility(PlausibilityConfig(max_bend_deg=90.0))
     verdict = plausibility.judge(0.0, {'tip': pose(rotation_x(1.7), [0, 0, 0.1])})['tip']
     assert (verdict.fault, verdict.position, verdict.orientation) == ('flip', True, False)
-    assert 'bent by 97 degrees (limit 90)' in verdict.text
+    assert 'bent by 97 degrees (limit 90, plausibility.max_bend_deg)' in verdict.text
+
+
+@pytest.mark.parametrize(
+    ('bend_deg', 'limit_deg', 'twist'), [(90, 100, 0), (100, 100, 110), (100, 120, 0)]
+)
+def test_sections_that_bend_far_at_right_angles_twist_the_tip_beyond_max_twist_deg(
+    bend_deg, limit_deg, twist
+) -> None:
+    bend = np.radians(bend_deg)
+    tip = pose(rotation_x(bend) @ rotation_y(bend), [0, 0, 0.1])
+    plausibility = Plausibility(PlausibilityConfig(max_twist_deg=limit_deg))
+    text = plausibility.judge(0.0, {'tip': tip})['tip'].text
+    said = f'twisted by {twist} degrees against the base (limit 100, plausibility.max_twist_deg: '
+    assert text.startswith(said) if twist else text == ''
 
 
 def test_bodies_that_swap_names_are_both_rejected_until_they_swap_back() -> None:
