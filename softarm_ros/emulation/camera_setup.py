@@ -33,16 +33,22 @@ def setup_of(
 
     If `base_calibration` is a file that describes emulated cameras (`made_up`), it is the
     driver's calibration, and the true cameras differ from it by typical errors, drawn with
-    `seed`. Otherwise a pair is placed around the arm and is known exactly.
+    `seed`. Without the file, a pair is placed around an arm with single points and is known
+    exactly.
 
     Raises
     ------
     EmulationError
-        If the file cannot be used; the message says why.
+        If the file cannot be used, or is not there although bodies are seen; the message says why.
 
     """
     file = Path(config.base_calibration).expanduser()
     if not file.is_file():
+        if config.bodies:  # of unknown distance from each other, so of unknown places
+            raise EmulationError(
+                f'base_calibration = {str(file)!r}: no such file; it places emulated cameras that '
+                'see bodies. Give its full path, or copy it beside the rig file as that path says'
+            )
         cameras = cameras_around(_length_m(config, sections))
         return cameras, calibration_of(cameras)
     try:

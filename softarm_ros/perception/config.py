@@ -99,9 +99,10 @@ class PlausibilityConfig(ConfigBlock):
     max_twist_deg: Positive = Field(
         default=100.0,
         le=180.0,
-        description='twist of a body relative to the base, about the axis of its cross-section; a '
-        'section twists little, but a flip of a symmetric marker pattern twists by 180; sections '
-        'that bend far in different directions need more',
+        description='twist relative to the base, about the axis of its cross-section, of a body '
+        'that is first seen or was not seen for recover_s; a section twists little, but a flip of '
+        'a symmetric marker pattern twists by 180; sections that bend far in different directions '
+        'need more',
     )
     max_bend_deg: Positive = Field(
         default=180.0,

@@ -205,8 +205,9 @@ class Plausibility:
         track.elsewhere.clear()
         if unseen_s > self.config.recover_s:
             track.rotation = track.flip = None  # it may have any orientation now
-        why = self._impossible(rotation)
+        why = self._too_bent(rotation)
         if track.rotation is None:
+            why = self._twisted(rotation) or why
             if not why:
                 track.rotation = rotation.copy()
             return Verdict(True, False, 'flip', why) if why else ACCEPTED
@@ -224,15 +225,24 @@ class Plausibility:
         text = f'turned by {np.degrees(turned):.0f} degrees between two frames'
         return Verdict(True, False, 'flip', why or text)
 
-    def _impossible(self, rotation: Array) -> str:
-        """Return why an arm cannot bring a body into this orientation, or ''."""
+    def _twisted(self, rotation: Array) -> str:
+        """
+        Return why a body that was not seen before probably appears flipped, or ''.
+
+        One that is followed may twist further: sections that bend far in different directions
+        twist the bodies beyond them, but never from one frame to the next.
+        """
         twist = np.degrees(twist_of(rotation))
-        if abs(twist) > self.config.max_twist_deg:
-            return (
-                f'twisted by {twist:.0f} degrees against the base '
-                f'(limit {self.config.max_twist_deg:g}, plausibility.max_twist_deg: raise it if '
-                'the sections bend so far in different directions)'
-            )
+        if abs(twist) <= self.config.max_twist_deg:
+            return ''
+        return (
+            f'first seen twisted by {twist:.0f} degrees against the base '
+            f'(limit {self.config.max_twist_deg:g}, plausibility.max_twist_deg: raise it if '
+            'the sections bend so far in different directions)'
+        )
+
+    def _too_bent(self, rotation: Array) -> str:
+        """Return why an arm cannot bring a body into this orientation, or ''."""
         bend = np.degrees(np.arccos(np.clip(rotation[2, 2], -1.0, 1.0)))
         if bend > self.config.max_bend_deg:
             limit = f'{self.config.max_bend_deg:g}, plausibility.max_bend_deg'

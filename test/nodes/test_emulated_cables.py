@@ -91,7 +91,7 @@ def test_unplugged_stepper_board_stops_the_cables_until_a_reset(cable):
 @pytest.mark.parametrize(
     ('fault', 'said', 'advice'),
     [
-        ('flip', 'degrees against the base', 'less symmetric'),
+        ('flip', 'degrees between two frames', 'less symmetric'),
         ('hide', 'tip: not seen', 'whether it is hidden'),
         ('second', 'sends NatNet as well', 'end the second Motive'),
         ('die', 'no NatNet server answers', 'start Motive'),

@@ -78,18 +78,39 @@ def test_bend_beyond_max_bend_deg_is_rejected() -> None:
     assert 'bent by 97 degrees (limit 90, plausibility.max_bend_deg)' in verdict.text
 
 
+def bent_at_right_angles(bend_deg: float) -> np.ndarray:
+    """Return the pose of the tip of two sections that bend as far in two directions."""
+    bend = np.radians(bend_deg)
+    return pose(rotation_x(bend) @ rotation_y(bend), [0, 0, 0.1])
+
+
 @pytest.mark.parametrize(
     ('bend_deg', 'limit_deg', 'twist'), [(90, 100, 0), (100, 100, 110), (100, 120, 0)]
 )
-def test_sections_that_bend_far_at_right_angles_twist_the_tip_beyond_max_twist_deg(
+def test_tip_first_seen_twisted_beyond_max_twist_deg_is_rejected(
     bend_deg, limit_deg, twist
 ) -> None:
-    bend = np.radians(bend_deg)
-    tip = pose(rotation_x(bend) @ rotation_y(bend), [0, 0, 0.1])
     plausibility = Plausibility(PlausibilityConfig(max_twist_deg=limit_deg))
-    text = plausibility.judge(0.0, {'tip': tip})['tip'].text
-    said = f'twisted by {twist} degrees against the base (limit 100, plausibility.max_twist_deg: '
+    text = plausibility.judge(0.0, {'tip': bent_at_right_angles(bend_deg)})['tip'].text
+    said = f'first seen twisted by {twist} degrees against the base (limit 100, plausibility.max_'
     assert text.startswith(said) if twist else text == ''
+
+
+def test_followed_tip_may_twist_beyond_max_twist_deg_and_a_flip_there_is_rejected() -> None:
+    plausibility, half_turn = (
+        Plausibility(PlausibilityConfig()),
+        pose(rotation_z(np.pi), [0, 0, 0]),
+    )
+    way = np.concatenate([np.linspace(0.0, 120.0, 100), np.full(50, 120.0)])
+    twists, accepted = [], []
+    for k, bend_deg in enumerate(way):
+        seen = bent_at_right_angles(bend_deg)
+        twists.append(np.degrees(twist_of(seen[:3, :3])))
+        if 120 <= k < 130:
+            seen = seen @ half_turn
+        accepted.append(plausibility.judge(0.01 * k, {'tip': seen})['tip'].orientation)
+    assert max(np.abs(twists)) > 120.0
+    assert accepted == [not 120 <= k < 130 for k in range(150)]
 
 
 def test_bodies_that_swap_names_are_both_rejected_until_they_swap_back() -> None:

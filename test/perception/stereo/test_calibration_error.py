@@ -8,6 +8,7 @@ pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
 from softarm_ros import load_rig
 from softarm_ros.cli.backend_comparison import seeing_alike
 from softarm_ros.emulation.camera_setup import calibration_error, setup_of
+from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.geometry.rotations import log_so3
 from softarm_ros.perception.stereo.tracking import MarkerTracker
 from softarm_ros.runtime.arm_assembly import build_marker_expectation, sensor_config
@@ -49,6 +50,13 @@ def test_simulated_calibration_error_matches_the_driver_on_drawn_images(name):
     assert off.shape == places.shape
     assert np.linalg.norm(off, axis=1).max() > 2e-4
     assert np.linalg.norm(off - (wanted - places)) < 0.5 * np.linalg.norm(off)
+
+
+def test_emulated_cameras_of_bodies_are_refused_without_their_calibration_file(tmp_path):
+    config = sensor_config(load_rig('hydraulic_arm'), CAMERAS)
+    missing = tmp_path / 'hydraulic_arm.yaml'
+    with pytest.raises(EmulationError, match=rf"^base_calibration = '{missing}': no such file"):
+        setup_of(config.model_copy(update={'base_calibration': str(missing)}), 2, 0)
 
 
 def test_calibration_error_is_below_1_5_mm_in_the_median_and_differs_by_seed():

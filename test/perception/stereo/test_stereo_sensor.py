@@ -14,6 +14,7 @@ import pytest
 pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
 
 from arm_cases import (
+    LENGTH_M,
     NAMES,
     SECTIONS,
     a_config,
@@ -346,9 +347,11 @@ class Hanging:
         return centreline(bent())[:n]
 
 
-def test_stereo_part_builds_emulated_cameras_and_their_driver():
-    part = find_part('sensors', 'stereo_cameras')
-    config = disk_config()
+def test_stereo_part_builds_emulated_cameras_and_their_driver(tmp_path):
+    part, file = find_part('sensors', 'stereo_cameras'), tmp_path / 'cameras.yaml'
+    made_up = calibration_of(cameras_around(LENGTH_M)).model_copy(update={'made_up': True})
+    write_calibration(file, made_up)
+    config = disk_config().model_copy(update={'base_calibration': str(file)})
     cameras = part.builder('emulated')(config, SECTIONS, 3)
     try:
         sensor = part.builder('driver')(config.model_copy(update=cameras.start()), 'base')
