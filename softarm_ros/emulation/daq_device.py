@@ -167,12 +167,17 @@ class EmulatedDaqDevice:
             return next((i for i, task in self.tasks.items() if task.name == name), None)
 
     def task(self, number: int) -> DaqTask:
-        """Return a task; raises DaqmxError without the device or the task."""
-        if self.faults.gone:
+        """
+        Return a task; raises DaqmxError without it, or without the device of its channels.
+
+        The host creates and describes a task without channels even if the device is gone.
+        """
+        found = self.tasks.get(number)
+        if self.faults.gone and (found is None or found.channels):
             raise DaqmxError(DEVICE_CANNOT_BE_ACCESSED)
-        if number not in self.tasks:
+        if found is None:
             raise DaqmxError(INVALID_TASK)
-        return self.tasks[number]
+        return found
 
     def clear(self, number: int) -> None:
         """Delete a task."""
@@ -190,6 +195,8 @@ class EmulatedDaqDevice:
     def add(self, number: int, kind: str, physical: str, min_V: float, max_V: float) -> None:
         """Add one channel to a task; kind is 'ai', 'ao' or 'do'."""
         task = self.task(number)
+        if self.faults.gone:
+            raise DaqmxError(DEVICE_CANNOT_BE_ACCESSED)
         known = {'ai': self.inputs, 'ao': self.outputs, 'do': self.lines}[kind]
         if physical not in known:
             devices = {c.split('/')[0] for c in self.inputs + self.outputs + self.lines}

@@ -279,6 +279,9 @@ def test_unplugged_device_is_reported_and_works_again_after_reset(rig):
     rig.daq.faults.gone = True
     assert rig.reported('inputs', '-201003') < REPORT_S
     assert not rig.driver.state().enabled
+    began = rig.clock.now_s()
+    rig.clock.until(lambda: rig.clock.now_s() > began + 5.0, 10.0, 'attempts to open it again')
+    assert {problem.code for problem in rig.driver.problems()} == {'-201003'}
     rig.daq.faults.gone = False
     rig.up()
     rig.clock.until(rig.safe, 1.0, 'safe outputs')

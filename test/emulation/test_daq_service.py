@@ -124,7 +124,8 @@ def test_invalid_requests_return_the_daqmx_error_codes(daq, channel):
         first.start()
         assert code_of(second.start) == -50103
     daq.faults.gone = True
-    assert code_of(lambda: make_task(channel)) == -201003
+    with make_task(channel) as task:  # of the host, as long as it has no channel
+        assert code_of(lambda: task.ai_channels.add_ai_voltage_chan('Dev1/ai0')) == -201003
     daq.faults.gone = False
 
 

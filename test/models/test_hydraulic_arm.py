@@ -200,7 +200,7 @@ def test_random_arms_converge_at_every_step_and_are_passive(seed):
 
 def test_bad_input_is_refused():
     system = build()
-    with pytest.raises(ModelError, match='torque of shape'):
+    with pytest.raises(ModelError, match=r'torque = \[0.0, 0.0\]: finite numbers \(3,\) needed'):
         system.step(system.rest_state(), np.zeros(2), 1e-3, system.arm.loads(HANGING))
     with pytest.raises(ModelError, match='dt_s'):
         system.step(system.rest_state(), np.zeros(3), -1.0, system.arm.loads(HANGING))

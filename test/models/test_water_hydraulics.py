@@ -340,5 +340,12 @@ def test_bad_input_is_refused():
     hydraulics = WaterHydraulics([HydraulicAxisConfig()])
     with pytest.raises(ModelError, match='dt_s = 0 s'):
         hydraulics.step(hydraulics.rest_state(), np.zeros(1), 0.0)
-    with pytest.raises(ModelError, match='torque of shape'):
+    with pytest.raises(ModelError, match=r'torque = \[nan\]: finite numbers \(1,\) needed'):
         hydraulics.step(hydraulics.rest_state(), np.array([np.nan]), 1e-3)
+    for axis in (-1, 1):
+        with pytest.raises(ModelError, match=f'axis = {axis}: expected 0 to 0'):
+            hydraulics.steady_state(axis, 1.0)
+    with pytest.raises(ModelError, match='torque = nan: expected a finite number'):
+        hydraulics.steady_state(0, np.nan)
+    with pytest.raises(ModelError, match='chamber_gain_m3 = inf'):
+        hydraulics.steady_state(0, 1.0, np.inf)

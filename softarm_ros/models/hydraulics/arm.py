@@ -92,7 +92,7 @@ class HydraulicArm:
         m = len(self.hydraulics.axes)
         torque = np.asarray(torque, float)
         if torque.shape != (m,) or not np.isfinite(torque).all():
-            raise ModelError(f'torque of shape {torque.shape}: finite numbers {(m,)} needed')
+            raise ModelError(f'torque = {torque.tolist()}: finite numbers {(m,)} needed')
         if not 0.0 < dt_s < np.inf:
             raise ModelError(f'dt_s = {dt_s:g} s: must be above 0')
         forces = self.hydraulics.force_per_torque * torque

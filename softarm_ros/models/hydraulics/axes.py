@@ -161,7 +161,7 @@ class WaterHydraulics:
         checks = (('state', state, (m, self.width)), ('torque', torque, (m,)))
         for name, value, shape in (*checks, ('chamber_flow', flow, (m,))):
             if value.shape != shape or not np.isfinite(value).all():
-                raise ModelError(f'{name} of shape {value.shape}: finite numbers {shape} needed')
+                raise ModelError(f'{name} = {value.tolist()}: finite numbers {shape} needed')
         if not 0.0 < dt_s <= _MAX_STEP_S:
             raise ModelError(f'dt_s = {dt_s:g} s: must be above 0 and at most {_MAX_STEP_S:g} s')
         work, chain = self.scratch()
@@ -202,7 +202,18 @@ class WaterHydraulics:
         P_a = P_c = (eta T / s - f) / A_c with f anywhere in the static friction band (eq. 36); the
         position follows from the volume. `chamber_gain_m3` is the chamber volume that the arm's
         motion has added since the rest state.
+
+        Raises
+        ------
+        ModelError
+            If there is no such axis, or a value is not finite.
+
         """
+        if not 0 <= axis < len(self.axes):
+            raise ModelError(f'axis = {axis}: expected 0 to {len(self.axes) - 1}')
+        for name, value in (('torque', torque), ('chamber_gain_m3', chamber_gain_m3)):
+            if not np.isfinite(value):
+                raise ModelError(f'{name} = {value:g}: expected a finite number')
         config = self.axes[axis]
         par = self.parameters[axis]
         force, static = config.force_per_torque * torque, par[kernels.STATIC]
