@@ -10,11 +10,12 @@ import os
 import psutil
 from softarm_ros.emulation.stereo_camera_process import CameraProcess
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import sensor_config
 from softarm_ros.runtime.scheduling import raise_priority
 
 rig = load_rig('pneumatic_arm')
 refused = raise_priority(7)
-cameras = CameraProcess(rig.sensors.devices()['stereo_cameras'], rig.section_names, seed=1)
+cameras = CameraProcess(sensor_config(rig, 'stereo_cameras'), rig.section_names, seed=1)
 cameras.start()
 (process,) = psutil.Process().children()
 threads = [one.id for one in process.threads()]
