@@ -31,7 +31,6 @@ __all__ = [
 
 OpenPort = Callable[[str, int], SerialPort]
 LINK = 'link'
-INTERNAL = 'internal'
 _SILENCE_S = 6.0  # the port is reopened if no answer comes for this long
 _PING_S = 0.1
 _COUNTERS_S = 1.0
@@ -116,6 +115,7 @@ class SerialBoard:
             self._thread.close()
             self._started = False
             self._trouble = 'closed'
+            self._problems.end_lasting()
 
     def wake(self) -> None:
         """Start the next cycle at once, or after the minimum spacing of cycles."""
@@ -150,7 +150,7 @@ class SerialBoard:
     def _on_failure(self, error: BaseException) -> None:
         """Report an exception of the user or of this class; it has ended the thread."""
         self._trouble = f'{type(error).__name__}: {error}'
-        self._problems.report(INTERNAL, '', self._trouble, self._clock.now_s())
+        self._problems.report_failure(LINK, error, self._clock.now_s())
 
     def _serve(self, port: SerialPort) -> None:
         """Repeat handshake and cycles while the port works and a board answers."""

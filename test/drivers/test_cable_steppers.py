@@ -115,6 +115,20 @@ def test_unplugging_in_motion_stops_the_motors_until_reset_and_follow(rig):
     assert rig.bench()['shafts'] == (0,) * MOTORS
 
 
+def test_failed_thread_is_reported_until_the_driver_is_started_again(rig, monkeypatch):
+    rig.home()
+    monkeypatch.setattr(rig.driver, 'cycle', lambda *_: 1 / 0)
+    rig.clock.until(rig.driver.problems, 1.0, 'a problem')
+    rig.driver.reset()
+    (problem,) = rig.driver.problems()
+    assert str(problem).startswith('link: internal driver failed: ZeroDivisionError')
+    monkeypatch.undo()
+    rig.driver.close()
+    rig.driver.start()
+    rig.clock.until(lambda: rig.driver.values()['connected'] == 'true', 5.0, 'a new start')
+    assert not rig.driver.problems()
+
+
 def test_restarted_board_must_be_homed_again(rig):
     rig.home()
     rig.arrive(0.004)

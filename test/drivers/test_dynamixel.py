@@ -204,6 +204,21 @@ def test_servo_restarted_by_a_power_loss_stops_all_servos(running):
     recovered(running)
 
 
+def test_failed_thread_is_reported_until_the_driver_is_started_again(running, monkeypatch):
+    running.ready()
+    running.follow(TARGET, 0.2)
+    monkeypatch.setattr(running.driver, '_exchange', lambda bus: 1 / 0)
+    running.until(running.driver.problems)
+    running.driver.reset()
+    assert running.said().startswith('link: internal driver failed: ZeroDivisionError')
+    assert running.driver.follow(TARGET) and running.still()
+    monkeypatch.undo()
+    running.driver.close()
+    running.driver.start()
+    running.until(lambda: not running.driver.not_ready())
+    assert not running.driver.problems()
+
+
 def test_missing_servo_id_is_reported_with_the_ids_on_the_bus(running):
     running.arm.inject(f'dynamixel id {SERVO} 13')
     running.driver.start()

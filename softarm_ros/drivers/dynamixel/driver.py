@@ -33,7 +33,7 @@ from softarm_ros.drivers.serial_port import PortError, SerialPort
 from softarm_ros.drivers.stepper_config import CableLimits
 from softarm_ros.geometry.arrays import Array
 
-LINK, COMMAND, INTERNAL = 'link', 'command', 'internal'
+LINK, COMMAND = 'link', 'command'
 _DRAIN_S = 0.05
 # A servo at rest may report a speed of one unit or two.
 _STILL_COUNTS_S = 3.0 * table.VELOCITY_RAD_S * table.COUNTS_PER_TURN / (2.0 * np.pi)
@@ -119,6 +119,7 @@ class DynamixelServos:
             self._target = None
         self._thread.close()
         self._trouble = 'closed'
+        self._problems.end_lasting()
 
     def home(self) -> None:
         """
@@ -279,7 +280,7 @@ class DynamixelServos:
     def _on_failure(self, error: BaseException) -> None:
         """Report an exception that ended the thread; the servos' watchdogs stop any motion."""
         self._trouble = f'{type(error).__name__}: {error}'
-        self._problems.report(INTERNAL, '', self._trouble, self._clock.now_s())
+        self._problems.report_failure(LINK, error, self._clock.now_s())
 
     def _serve(self, bus: DynamixelBus, thread: PollingThread) -> None:
         """Repeat set-up and exchanges while the port works."""
