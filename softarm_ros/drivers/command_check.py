@@ -1,4 +1,4 @@
-"""Check the shape and range of a command before a driver takes it."""
+"""Check the shape and range of a command before a driver takes it, and the rate of commands."""
 
 from __future__ import annotations
 
@@ -9,6 +9,15 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array
+
+
+def check_rate(field: str, rate_hz: float, event: str, command_timeout_s: float) -> None:
+    """Raise ValueError if a driver would notice stale commands later than in one period."""
+    if rate_hz * command_timeout_s < 1.0:
+        raise ValueError(
+            f'{field} = {rate_hz:g}: expected at least {1.0 / command_timeout_s:g}, one {event} '
+            f'within command_timeout_s = {command_timeout_s:g}'
+        )
 
 
 def checked_command(

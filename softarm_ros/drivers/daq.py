@@ -61,7 +61,7 @@ class DaqDriver:
     ) -> None:
         self.config = config
         self.clock = clock
-        self.on_samples: Callable[[], None] = _nothing
+        self.on_samples: Callable[[], object] = lambda: None
         self._inputs = InputReader(config, self._on_block, self._on_fault, clock, open_channel)
         self._outputs = OutputWriter(
             config, self._levels, self._on_written, self._on_fault, clock, open_channel
@@ -408,10 +408,6 @@ class DaqDriver:
                 return
             self._make_safe()
         self._writing.wake()
-
-
-def _nothing() -> None:
-    pass
 
 
 def _index(what: str, name: str, names: list[str]) -> int:

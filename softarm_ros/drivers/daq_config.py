@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from pydantic import Field, field_validator, model_validator
 
+from softarm_ros.drivers.command_check import check_rate
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import (
     ConfigBlock,
@@ -265,12 +266,8 @@ class DaqConfig(ConfigBlock):
                 f'buffer_samples = {self.buffer_samples} is less than two blocks of '
                 f'{self.block_samples}'
             )
-        if self.streamed and self.output_rate_hz * self.command_timeout_s < 1.0:
-            raise ValueError(
-                f'output_rate_hz = {self.output_rate_hz:g}: expected at least '
-                f'{1.0 / self.command_timeout_s:g}, one output within command_timeout_s = '
-                f'{self.command_timeout_s:g}'
-            )
+        if self.streamed:
+            check_rate('output_rate_hz', self.output_rate_hz, 'output', self.command_timeout_s)
         return self
 
     @property

@@ -7,6 +7,7 @@ from typing import Annotated
 from pydantic import Field, model_validator
 
 from softarm_ros.drivers.cia402 import FAULT_NAMES, ControlWords, StatusWords
+from softarm_ros.drivers.command_check import check_rate
 from softarm_ros.drivers.modbus_registers import LAST_ADDRESS, Address, Register
 from softarm_ros.geometry.configs import ConfigBlock, Finite, Host, Positive, Timeout
 
@@ -130,11 +131,7 @@ class ServoConfig(ConfigBlock):
                 f'response_timeout_s = {self.response_timeout_s} exceeds link_timeout_s = '
                 f'{self.link_timeout_s}'
             )
-        if self.rate_hz * self.command_timeout_s < 1.0:
-            raise ValueError(
-                f'rate_hz = {self.rate_hz:g}: expected at least {1.0 / self.command_timeout_s:g}, '
-                f'one exchange within command_timeout_s = {self.command_timeout_s:g}'
-            )
+        check_rate('rate_hz', self.rate_hz, 'exchange', self.command_timeout_s)
         self._check_addresses()
         command = self.registers.torque_command
         for axis in self.axes:

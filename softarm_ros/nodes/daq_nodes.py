@@ -43,9 +43,6 @@ class DaqSensorsNode(DriverNode):
         """Publish new samples."""
         self._topics.publish()
 
-    def tick(self, now_s: float) -> None:
-        """Do nothing: samples are published as they arrive."""
-
 
 class DaqActuatorNode(ActuatorNode):
     """

@@ -31,8 +31,8 @@ class DriverNode(HardwareNode):
     motion. Problems are latched until `~/reset`. Emulated devices latch them only from the first
     motion on, because they start while all other nodes start and keep the computer busy.
 
-    A subclass builds the driver (`build`) and does its own work in `tick`, which is called a
-    hundred times a second once the node is configured.
+    A subclass builds the driver (`build`) and does its own work, if it has any, in `tick`, which
+    is called a hundred times a second once the node is configured.
     """
 
     def __init__(self, name: str, **options: Any) -> None:
@@ -52,9 +52,8 @@ class DriverNode(HardwareNode):
     def build(self, devices: Devices) -> DeviceDriver:
         """Return the driver, not yet started."""
 
-    @abstractmethod
     def tick(self, now_s: float) -> None:
-        """Do the periodic work of the node, a hundred times a second while it has a driver."""
+        """Do the node's own periodic work, a hundred times a second while it has a driver."""
 
     def describe(self) -> str:
         """Return the heartbeat text of a healthy, active node; text with `held` is a warning."""

@@ -1,5 +1,9 @@
 """Streams commands to a driver, in the simulated time of a manual clock."""
 
+import pytest
+
+from softarm_ros.drivers.problems import DriverError
+
 
 class Streamed:
     """Base of driver rigs, which have a `clock`, a `driver` and a method `send`."""
@@ -21,3 +25,14 @@ class Streamed:
             return any(p.source == source and p.code == code for p in found)
 
         return self.time_to(seen)
+
+    def is_helped_by_a_new_start_alone(self, runs, within_s):
+        """Check that a failed thread runs again after `close` and `start`, not after `reset`."""
+        self.driver.reset()
+        why = r'ZeroDivisionError.*; clean up and configure its node'
+        with pytest.raises(DriverError, match=why):
+            self.driver.enable()
+        self.driver.close()
+        self.driver.start()
+        self.clock.until(runs, within_s, 'a new start')
+        assert not self.driver.problems()

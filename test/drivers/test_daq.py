@@ -406,13 +406,7 @@ def test_internal_error_is_reported_and_makes_the_outputs_safe(rig, monkeypatch)
     assert rig.reported('daq inputs', 'internal') < REPORT_S
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
     monkeypatch.undo()
-    rig.driver.reset()  # does not start the thread again
-    with pytest.raises(DriverError, match=r'ZeroDivisionError.*; clean up and configure its node'):
-        rig.driver.enable()
-    rig.driver.close()
-    rig.driver.start()
-    rig.clock.until(lambda: rig.driver.state().reading, REPORT_S, 'a new start')
-    assert not rig.driver.problems()
+    rig.is_helped_by_a_new_start_alone(lambda: rig.driver.state().reading, REPORT_S)
 
 
 def test_tare_removes_the_bias_of_the_force_sensor(rig):

@@ -326,13 +326,7 @@ def test_internal_error_is_reported_and_switches_the_drives_off(rig, monkeypatch
     rig.clock.until(rig.still, REPORT_S, 'standing still')
     assert not rig.driver.state().enabled
     monkeypatch.undo()
-    rig.driver.reset()  # does not start the thread again
-    with pytest.raises(DriverError, match=r'ZeroDivisionError.*; clean up and configure its node'):
-        rig.driver.enable()
-    rig.driver.close()
-    rig.driver.start()
-    rig.clock.until(lambda: rig.driver.state().connected, 2.0, 'connection')
-    assert not rig.driver.problems()
+    rig.is_helped_by_a_new_start_alone(lambda: rig.driver.state().connected, 2.0)
 
 
 def test_setup_registers_are_written_and_checked():
