@@ -10,14 +10,17 @@ from sensor_msgs.msg import JointState
 
 from softarm_ros.control.excitation import Excitation
 from softarm_ros.control.excited_rows import READ_S, ExcitationError, ExcitedRows, RowCollector
+from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import transforms_from_rows
-from softarm_ros.nodes.goal_client import GoalClient
+from softarm_ros.nodes.goal_client import TRACKER, GoalClient
 from softarm_ros.nodes.qos import listening
 from softarm_ros.nodes.wire import JointValues, StampedPoses, read_joints, read_pose, read_poses
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_pretension
 from softarm_ros.runtime.excite import INTERRUPTED
+from softarm_ros.runtime.goal_loop import HELD
+from softarm_ros.runtime.loop import Phase
 
 _LOOK_S = 0.02
 _ANSWER_S = 10.0  # until the arm reports a new goal
@@ -27,6 +30,7 @@ _HEARD_S = 20.0  # longest wait for the supervisor's first heartbeat
 # delays this process by a second or more; other nodes watch the arm, and each goal ends by itself.
 _SILENT_S = 5.0
 _REASON_S = 0.3  # until the cause of a goal's end has been reported, too
+_MOST_HOLDS = 5  # after which one place is given up
 _DEPTH = 200  # messages between two looks
 
 
@@ -85,6 +89,17 @@ class ExcitationClient(GoalClient):
         return self._collected.rows
 
     def _go(self, place: Array, least_s: float, at_rest: bool, stopped: Callable[[], bool]) -> str:
+        """Lead the arm to a place, again after a hold; return why it is not there, or ''."""
+        held = f'goal: {HELD}'
+        for _ in range(_MOST_HOLDS):
+            why = self._approach(place, least_s, at_rest, stopped)
+            if why != held:
+                return why
+        return f'{held}, {_MOST_HOLDS} times on the way to one place'
+
+    def _approach(
+        self, place: Array, least_s: float, at_rest: bool, stopped: Callable[[], bool]
+    ) -> str:
         stamp, waited = self.send.configuration(place, least_s), 0.0
         while True:
             self._look(at_rest)
@@ -97,6 +112,8 @@ class ExcitationClient(GoalClient):
                     self._told = self.reports.index(last) + 1
                     return ''
                 self.spin(_REASON_S)
+                while self._is_held() and not self._why_not(stopped):
+                    self._look(at_rest)
                 return self._why_not(stopped) or f'goal: {last.message}'
             why = self._why_not(stopped)
             if not why and not reports and waited > _ANSWER_S:
@@ -121,7 +138,13 @@ class ExcitationClient(GoalClient):
         if not self.fresh(SUPERVISOR, _SILENT_S):
             return 'the graph is gone'
         state = self.value(SUPERVISOR, 'state')
-        return '' if state == 'running' else f'{state}: {self.value(SUPERVISOR, "reason")}'
+        going = state in (SafetyState.RUNNING.value, SafetyState.HELD.value)
+        return '' if going else f'{state}: {self.value(SUPERVISOR, "reason")}'
+
+    def _is_held(self) -> bool:
+        """Return whether the arm is held, or the tracker does not know yet that it goes on."""
+        held = self.value(SUPERVISOR, 'state') == SafetyState.HELD.value
+        return held or self.value(TRACKER, 'phase') == Phase.HELD.value
 
     def _led_away(self) -> str:
         """Return which goal of another client was reported since ours was reached, or ''."""

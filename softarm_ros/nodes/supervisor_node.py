@@ -335,7 +335,9 @@ class SupervisorNode(SelfPaced, Node):
         return {
             name: health.message
             for name, health in self._healths.items()
-            if health.level == ERROR or (health.level == WARN and name in self._sensors)
+            if health.level == ERROR
+            or (health.level == WARN and name in self._sensors)
+            or health.values.get('not_ready') in SWITCHED_OFF
         }
 
     def _add_late_words(self, wall_s: float) -> None:

@@ -22,6 +22,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Posture
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase, PoseSample
 
+HELD = 'the arm is held'  # why goals under way end
 STALE_S = 0.15  # a stream that is silent for longer is held
 _ANEW = f'a stream begins anew after a pause of {1e3 * STALE_S:.0f} ms'
 _OFFSET = 0.25  # share of the reference's speed at which the offset to the measured tip shrinks
@@ -185,7 +186,7 @@ class GoalLoop(Loop):
     def hold(self, now_s: float) -> None:
         """Stand still; cancel and report the goals under way."""
         if self.phase is not Phase.IDLE:
-            self.cancel('the arm is held')
+            self.cancel(HELD)
         super().hold(now_s)
 
     def resume(self, now_s: float) -> None:

@@ -390,63 +390,124 @@ def test_live_excitation_ends_with_the_reason_if_another_client_sends_a_goal(
     assert 'nothing was read: somebody else leads the arm: goal pose' in ended.stderr
 
 
-def test_excitation_notices_a_foreign_goal_that_arrives_with_its_own_report(context, rig):
-    from diagnostic_msgs.msg import DiagnosticStatus
-    from geometry_msgs.msg import PoseStamped
-    from nav_msgs.msg import Path
-    from rclpy.executors import SingleThreadedExecutor
-    from rclpy.node import Node
-    from trajectory_msgs.msg import JointTrajectory
+class PlayedArm:
+    """A tracker and a supervisor that answer each configuration goal with a function."""
 
-    from softarm_ros.nodes.conversions import OK, Health, nanoseconds_of, status_message
-    from softarm_ros.nodes.excitation_client import ExcitationClient
-    from softarm_ros.nodes.goal_intake import STATUS
-    from softarm_ros.nodes.qos import GOALS, HEARTBEAT, REPORTS, newest
-    from softarm_ros.runtime.excite import plan_excitation
+    def __init__(self, context, rig):
+        from diagnostic_msgs.msg import DiagnosticStatus
+        from geometry_msgs.msg import PoseStamped
+        from nav_msgs.msg import Path
+        from rclpy.executors import SingleThreadedExecutor
+        from rclpy.node import Node
+        from trajectory_msgs.msg import JointTrajectory
 
-    class Beside(ExcitationClient):
-        def spin(self, duration_s):
-            executor.spin_once(timeout_sec=0.0)
-            super().spin(duration_s)
+        from softarm_ros.nodes.goal_intake import STATUS
+        from softarm_ros.nodes.qos import GOALS, HEARTBEAT, REPORTS, newest
 
-    def beat():
-        health = Health('supervisor', OK, '', {'state': 'running', 'reason': ''})
-        beats.publish(status_message(health, rig.name))
+        self.rig = rig.model_copy(update={'name': 'played_arm'})
+        self.asked, self.state, self.answer = [], 'running', unheard
+        self.node = Node('tracker', namespace='/played_arm', context=context)
+        self._status = self.node.create_publisher(DiagnosticStatus, STATUS, REPORTS)
+        self._beats = self.node.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
+        for kind, topic, callback in (
+            (JointTrajectory, 'configuration/trajectory', self._asked),
+            (PoseStamped, 'goal/pose', unheard),
+            (PoseStamped, 'goal/stream', unheard),
+            (Path, 'goal/path', unheard),
+        ):
+            self.node.create_subscription(kind, topic, callback, newest(GOALS))
+        self.node.create_timer(0.1, self.beat)
+        self.executor = SingleThreadedExecutor(context=context)
+        self.executor.add_node(self.node)
 
-    def answer(message):
-        asked.append(nanoseconds_of(message.header.stamp))
-        report('configuration', 'reached', asked[-1], final='true')
-        report('pose', 'planning', 7, final='false')
+    def beat(self, state=''):
+        from softarm_ros.nodes.conversions import OK, Health, status_message
 
-    def report(kind, state, stamp, **values):
+        self.state = state or self.state
+        health = Health('supervisor', OK, '', {'state': self.state, 'reason': ''})
+        self._beats.publish(status_message(health, self.rig.name))
+
+    def report(self, kind, state, stamp, message='', **values):
+        from softarm_ros.nodes.conversions import OK, Health, status_message
+
         values |= {'kind': kind, 'state': state, 'number': '5', 'stamp_ns': str(stamp)}
-        status.publish(status_message(Health('goal', OK, state, values), rig.name))
+        health = Health('goal', OK, message or state, values)
+        self._status.publish(status_message(health, self.rig.name))
 
-    peer, asked = Node('tracker', namespace='/played_arm', context=context), []
-    status = peer.create_publisher(DiagnosticStatus, STATUS, REPORTS)
-    beats = peer.create_publisher(DiagnosticStatus, 'heartbeat', HEARTBEAT)
-    for kind, topic, callback in (
-        (JointTrajectory, 'configuration/trajectory', answer),
-        (PoseStamped, 'goal/pose', unheard),
-        (PoseStamped, 'goal/stream', unheard),
-        (Path, 'goal/path', unheard),
-    ):
-        peer.create_subscription(kind, topic, callback, newest(GOALS))
-    peer.create_timer(0.1, beat)
-    executor = SingleThreadedExecutor(context=context)
-    executor.add_node(peer)
-    plan = plan_excitation(rig, 'random', count=2, amplitude=0.5, dwell_s=0.5, seed=0)
-    with Beside(rig.model_copy(update={'name': 'played_arm'})) as client:
-        client_until(
-            client,
-            lambda: client.send.heard and 'supervisor' in client.health,
-            20.0,
-            'a listener',
-        )
-        why = client.run(plan, lambda: False, lambda share: None)
-    peer.destroy_node()
-    assert why == 'somebody else leads the arm: goal pose 5'
-    assert len(asked) == 1
+    def _asked(self, message):
+        from softarm_ros.nodes.conversions import nanoseconds_of
+
+        self.asked.append(nanoseconds_of(message.header.stamp))
+        self.answer(self.asked[-1])
+
+    def excite(self):
+        """Return why the excitation ended early, or ''."""
+        from softarm_ros.nodes.excitation_client import ExcitationClient
+        from softarm_ros.runtime.excite import plan_excitation
+
+        executor = self.executor
+
+        class Beside(ExcitationClient):
+            def spin(self, duration_s):
+                executor.spin_once(timeout_sec=0.0)
+                super().spin(duration_s)
+
+        plan = plan_excitation(self.rig, 'random', count=2, amplitude=0.5, dwell_s=0.5, seed=0)
+        with Beside(self.rig) as client:
+            client_until(
+                client,
+                lambda: client.send.heard and 'supervisor' in client.health,
+                20.0,
+                'a listener',
+            )
+            return client.run(plan, lambda: False, lambda share: None)
+
+
+@pytest.fixture
+def played(context, rig):
+    arm = PlayedArm(context, rig)
+    yield arm
+    arm.node.destroy_node()
+
+
+def test_excitation_notices_a_foreign_goal_that_arrives_with_its_own_report(played):
+    def answer(stamp):
+        played.report('configuration', 'reached', stamp, final='true')
+        played.report('pose', 'planning', 7, final='false')
+
+    played.answer = answer
+    assert played.excite() == 'somebody else leads the arm: goal pose 5'
+    assert len(played.asked) == 1
+
+
+@pytest.mark.parametrize(
+    ('after', 'why', 'asked'),
+    [
+        ('running', 'somebody else leads the arm: goal pose 5', 2),
+        ('stopped', 'stopped: ', 1),
+    ],
+)
+def test_excitation_goes_on_after_a_hold_but_not_after_a_stop(played, after, why, asked):
+    def answer(stamp):
+        if len(played.asked) == 1:
+            played.beat('held')
+            played.report('configuration', 'cancelled', stamp, 'the arm is held', final='true')
+            played.node.create_timer(1.0, lambda: played.beat(after))
+        else:
+            played.report('configuration', 'reached', stamp, final='true')
+            played.report('pose', 'planning', 7, final='false')
+
+    played.answer = answer
+    assert played.excite() == why
+    assert len(played.asked) == asked
+
+
+def test_excitation_gives_a_place_up_if_the_arm_is_held_again_and_again(played):
+    played.answer = lambda stamp: played.report(
+        'configuration', 'cancelled', stamp, 'the arm is held', final='true'
+    )
+    assert played.excite() == 'goal: the arm is held, 5 times on the way to one place'
+    assert len(played.asked) == 5
 
 
 def test_excitation_leaves_out_incomplete_poses_and_names_the_fault(context, rig):

@@ -527,6 +527,19 @@ def test_sensor_that_is_not_active_says_so_although_it_still_sees_the_arm(made, 
     assert node.heartbeat.message == said_at_the_next_turn() == 'inactive'
 
 
+def test_emulator_says_whether_it_is_active(made):
+    node = made(EmulatorNode)
+
+    def said():
+        values = node.heartbeat_values()
+        return values['ready'], values['not_ready']
+
+    assert said() == ('false', 'inactive')
+    assert node.trigger_configure() is SUCCESS and said() == ('false', 'inactive')
+    assert node.trigger_activate() is SUCCESS and said() == ('true', '')
+    assert node.trigger_deactivate() is SUCCESS and said() == ('false', 'inactive')
+
+
 def test_simulated_time_goes_on_when_the_plant_is_configured_again(made, monkeypatch):
     node = made(PlantNode, rig='cable_arm', time_scale=10.0)
     clock = []

@@ -461,6 +461,7 @@ def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(context
         (('plant', 2, 'plant: part body.x failed', {}), False),
         (('steppers', 1, 'inactive', {'ready': 'false', 'not_ready': 'inactive'}), False),
         (('natnet', 1, 'inactive', {'ready': 'false', 'not_ready': 'inactive'}), False),
+        (('emulator', 1, 'inactive', {'ready': 'false', 'not_ready': 'inactive'}), False),
         (('natnet', 1, 'measuring tip', {'ready': 'false', 'not_ready': 'no tip seen'}), True),
     ],
 )
@@ -479,6 +480,26 @@ def test_a_late_computer_is_not_blamed_if_a_part_has_failed_or_is_off(context, h
     supervisor._on_heartbeat(conversions.Health('tracker', 0, '', {'late_ms': '90'}))
     supervisor._on_heartbeat(conversions.Health(name, level, message, {**values, 'late_ms': '90'}))
     assert ('the computer is too slow: tracker was late' in supervisor._slowness()) == blames
+    supervisor.destroy_node()
+
+
+def test_a_fault_names_an_emulator_that_is_switched_off(context):
+    from rclpy.parameter import Parameter
+
+    from softarm_ros.control.supervisor import SafetyState, SupervisorStatus
+    from softarm_ros.nodes.supervisor_node import SupervisorNode
+
+    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['tracker', 'natnet']}
+    overrides = [Parameter(name, value=value) for name, value in wants.items()]
+    supervisor = SupervisorNode(
+        context=context, namespace='/emulator_off', parameter_overrides=overrides
+    )
+    fault = SupervisorStatus(SafetyState.FAULT, 'no feedback for 0.2 s', False)
+    for off, named in (('inactive', True), ('', False)):
+        values = {'ready': str(not off).lower(), 'not_ready': off}
+        health = conversions.Health('emulator', 1 if off else 0, off or 'running', values)
+        supervisor._on_heartbeat(health)
+        assert ('emulator: inactive' in supervisor._message(fault)) == named
     supervisor.destroy_node()
 
 
