@@ -22,7 +22,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: browser view-load view-pictures collected commands docs newcomer pictures demo test test-main \
-  test-packets test-devices test-long test-pythons test-reproduction test-beside-devices test-computing \
+  test-packets test-devices test-long test-pythons test-reproduction test-beside-devices test-computing lint-and-docs-idle \
   firmware lint kernels bench-kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
@@ -63,12 +63,12 @@ $(VENV)/.bench: $(VENV)/.reproduction
 	@touch $@
 
 # Installs all of these at once: one dependency resolution instead of four.
-ALL := -e '.[$(EXTRAS),lint,docs]' -e './reproduction[bench]'
+ALL := -e '.[$(EXTRAS),lint,docs]' -e ./reproduction
 everything: $(VENV)/.everything
 $(VENV)/.everything: setup.py reproduction/pyproject.toml
 	$(PYTHON) -m venv $(VENV_FLAGS) $(VENV)
 	@$(call install,$(ALL))
-	@touch $(addprefix $(VENV)/,.ready .reproduction .lint .bench .docs) $@
+	@touch $(addprefix $(VENV)/,.ready .reproduction .lint .docs) $@
 
 demo: setup
 	$(BIN)/softarm demo --report $(REPORT)
@@ -115,15 +115,18 @@ test-reproduction: $(VENV)/.reproduction
 	$(REPRODUCTION) --numprocesses auto --dist loadfile
 	$(PYTEST) -m wall_clock reproduction/test
 
-# Device tests mostly wait for the clock. Tests that only compute run in parallel, at the lowest priority.
+# Device tests mostly wait for the clock. Tests that only compute, linters and the site run in parallel, at the lowest priority.
 IDLE := $(shell chrt --idle 0 true 2> /dev/null && echo chrt --idle 0 || echo nice -n 19)
 test-beside-devices: $(VENV)/.reproduction
 	@$(MAKE) --no-print-directory --jobs 2 test-devices test-computing
 	$(PYTEST) -m wall_clock reproduction/test
 
 test-computing: $(VENV)/.reproduction
-	@$(IDLE) $(REPRODUCTION) > $(VENV)/test-computing.log 2>&1; \
+	@$(IDLE) $(REPRODUCTION) --numprocesses auto --dist loadfile > $(VENV)/test-computing.log 2>&1; \
 	  status=$$?; cat $(VENV)/test-computing.log; exit $$status
+
+lint-and-docs-idle:
+	@$(IDLE) $(MAKE) --no-print-directory lint docs
 
 # Builds the firmware of both boards in firmware/build and prints their sizes; names boards skipped for lack of a compiler.
 firmware:
@@ -149,9 +152,9 @@ kernels-%: setup
 	@$(BIN)/python -m softarm_ros.nodes.prepare_kernels $* --backend emulated || \
 	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $*
 
-# Compiles the additional kernels of the benchmark and of pyelastica, with which it compares. This takes
-# one thread for a minute, so other work can run in parallel.
-bench-kernels: $(VENV)/.bench kernels
+# Compiles the additional kernels of the benchmark. This takes one thread for half a minute, so other work can run in
+# parallel.
+bench-kernels: $(VENV)/.reproduction kernels
 	@$(BIN)/python -c 'from softarm_reproduction.bench import run_bench as run; \
 	  run(("cable_arm", "dynamics", "hydraulics", "estimators"), 1)'
 
@@ -199,8 +202,9 @@ reproduce: $(VENV)/.reproduction
 bench: $(VENV)/.bench
 	$(BIN)/softarm bench
 
-# The same rows and bars as bench; each value is a median of fewer runs.
-bench-short: $(VENV)/.bench
+# The same rows and bars as bench; each value is a median of fewer runs. Pyelastica, the reference of one row, is not
+# installed for it: its kernels compile for 20 s.
+bench-short: $(VENV)/.reproduction
 	$(BIN)/softarm bench --repeats 5
 
 # Runs the stepper driver with its board for a minute; measures latency to the coils and losses.

@@ -1,13 +1,10 @@
 """
-Settings of all tests: ROS domain, repeatable property tests, priority and garbage collection.
+Settings of these tests: ROS domain, repeatable property tests and priority.
 
-Tests of packet timing get real-time priority. Objects that exist before the first test are
-excluded from garbage collection. Property tests draw the same examples every time;
+Tests of packet timing get real-time priority. Property tests draw the same examples every time;
 SOFTARM_RANDOM_TESTS=1 draws new ones.
 """
 
-import atexit
-import gc
 import os
 
 import pytest
@@ -23,16 +20,6 @@ settings.register_profile('repeatable', derandomize=True, deadline=None)
 settings.register_profile('random', deadline=None)
 fresh = os.environ.get('SOFTARM_RANDOM_TESTS', '0') != '0'
 settings.load_profile('random' if fresh else 'repeatable')
-
-_LOOK_AFTER = 20_000  # new objects before a collection; Python's default is 700
-
-
-def pytest_collection_finish(session):
-    """Freeze existing objects: garbage collection took a tenth of the tests' processor time."""
-    gc.collect()
-    gc.freeze()
-    gc.set_threshold(_LOOK_AFTER, *gc.get_threshold()[1:])
-    atexit.register(gc.unfreeze)  # otherwise compiled modules report frozen objects as leaks
 
 
 @pytest.fixture(autouse=True)
