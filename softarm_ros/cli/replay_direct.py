@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
@@ -15,24 +14,12 @@ import numpy as np
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.recorded_rig import recorded_rig, require_residual
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.poses import transforms_from_rows
 from softarm_ros.leftovers import temporary_folder
-from softarm_ros.nodes.bag_messages import (
-    JOINTS,
-    POSES,
-    BaseFramePoses,
-    messages_of,
-    nanoseconds,
-    pose_row,
-    stamp_ns,
-)
-from softarm_ros.nodes.bag_messages import (
-    POSE as POSE_TYPE,
-)
+from softarm_ros.nodes.bag_messages import JOINTS, messages_of, nanoseconds, pose_row, stamp_ns
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.assembly import build_loop
-from softarm_ros.runtime.cycle_source import ALLOWED, LATE, POSE, SECTIONS, load_code
+from softarm_ros.runtime.assembly import build_loop, build_pose_intake
+from softarm_ros.runtime.cycle_source import ALLOWED, POSE, SECTIONS, load_code, pace_in
 from softarm_ros.runtime.loop import Loop, PoseSample
 from softarm_ros.runtime.permitted_loop import PermittedLoop
 
@@ -52,15 +39,17 @@ class RecordedDay:
     """
     The tracker's inputs and outputs in a bag; arrays by time stamp [ns].
 
-    Two cycles have one stamp if a pose was exposed at the time of an earlier cycle without a pose.
+    `tips` (3,) [m] and `configurations` (dof,) are those of the estimator. Its tips have the time
+    of the cycle if they are `predicted`, otherwise the stamp of the measured pose. Two cycles have
+    one stamp if a pose was exposed at the time of an earlier cycle without a pose.
     """
 
     cycles: tuple[Cycle, ...]
     tips: dict[int, Array]
-    sections: dict[int, Array]
+    configurations: dict[int, list[Array]]
     actuators: tuple[tuple[int, Array], ...]
     commands: dict[int, list[Array]]
-    notes: tuple[str, ...] = ()
+    predicted: bool = False
 
 
 @dataclass(frozen=True)
@@ -70,8 +59,8 @@ class Replayed:
 
     `lost` counts commands in the bag without their cycles, and `unseen` counts cycles without
     their poses. `gaps` are pauses between cycles: time since the first cycle, and length [s].
-    After each of these, the replay may deviate. `notes` report poses left out. `difference`
-    (dof,) is the largest difference of each coordinate of the configuration over all cycles.
+    After each of these, the replay may deviate. `difference` (dof,) is the largest difference of
+    each coordinate of the configuration over all cycles.
     `first_s` is the time since the first cycle at which a difference first exceeds `TOLERANCE`;
     None if never.
     """
@@ -85,7 +74,6 @@ class Replayed:
     difference: Array
     scale: Array
     first_s: float | None
-    notes: tuple[str, ...] = ()
     gaps: tuple[tuple[float, float], ...] = ()
 
     @property
@@ -162,13 +150,12 @@ def recorded_run(about: dict[str, str], folder: Path) -> dict[str, Any]:
 def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
     """Return the tracker's data in a bag; raise UsageError if cycles or commands are missing."""
     prefix = f'/{rig.name}/'
-    pose_topic = rig.feedback.pose_topic.removeprefix(prefix)
     cycles: list[Cycle] = []
     tips: dict[int, Array] = {}
-    sections: dict[int, Array] = {}
+    configurations: dict[int, list[Array]] = defaultdict(list)
     actuators: list[tuple[int, Array]] = []
     commands: dict[int, list[Array]] = defaultdict(list)
-    in_base = BaseFramePoses(rig.base_frames)
+    of_topic = {'configuration/state': configurations, 'configuration/command': commands}
     for message in messages_of(bag):
         topic = message.topic.removeprefix(prefix)
         if topic == 'tracker/cycle':
@@ -176,27 +163,18 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
             words = frozenset(found.source.split())
             now_s = 1e-9 * nanoseconds(found.time_ref)
             cycles.append(Cycle(now_s, stamp_ns(found), message.received_ns, words))
-        elif topic == pose_topic:
-            found = message.decoded(POSE_TYPE)
-            if not in_base.hold(message.topic, found):
-                continue
-            tips[stamp_ns(found)] = np.array(pose_row(found.pose))[:3]
-        elif topic == 'sections/poses':
-            found = message.decoded(POSES)
-            if not in_base.hold(message.topic, found):
-                continue
-            rows = np.array([pose_row(pose) for pose in found.poses])
-            with contextlib.suppress(ValueError):  # not finite: the tracker used the tip alone
-                sections[stamp_ns(found)] = transforms_from_rows(rows)
+        elif topic == 'state/tip':
+            found = message.decoded('geometry_msgs/msg/PoseWithCovarianceStamped')
+            tips[stamp_ns(found)] = np.array(pose_row(found.pose.pose))[:3]
         elif topic == 'actuators/state':
             found = message.decoded(JOINTS)
             values = dict(zip(found.name, found.position))
             if set(loop.limits.names) <= set(values):
                 position = np.array([values[name] for name in loop.limits.names])
                 actuators.append((message.received_ns, position))
-        elif topic == 'configuration/command':
+        elif topic in of_topic:
             found = message.decoded(JOINTS)
-            commands[stamp_ns(found)].append(np.asarray(found.position, dtype=float))
+            of_topic[topic][stamp_ns(found)].append(np.asarray(found.position, dtype=float))
     if not cycles or not commands:
         found_none = {'tracker/cycle': not cycles, 'configuration/command': not commands}
         topics = ' and '.join(prefix + topic for topic, none in found_none.items() if none)
@@ -204,8 +182,8 @@ def read_day(bag: Path, rig: Rig, loop: Loop) -> RecordedDay:
             f'{bag}: nothing on {topics}; the recording may have ended before the tracker ran, '
             'or without these topics'
         )
-    notes = tuple(in_base.notes())
-    return RecordedDay(tuple(cycles), tips, sections, tuple(actuators), commands, notes)
+    predicted = build_pose_intake(rig, loop.model).estimator.predicts
+    return RecordedDay(tuple(cycles), tips, configurations, tuple(actuators), commands, predicted)
 
 
 def compare(loop: Loop, day: RecordedDay) -> Replayed:
@@ -217,6 +195,8 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
     scale = loop.model.configuration_scale
     compared, moving, first_s = 0, 0, None
     recorded = {stamp: iter(of_stamp) for stamp, of_stamp in day.commands.items()}
+    seen = {stamp: iter(of_stamp) for stamp, of_stamp in day.configurations.items()}
+    unseen = 0
     for cycle in day.cycles:
         while state is not None and state[0] <= cycle.received_ns:
             motion.on_actuators(state[1])
@@ -224,8 +204,12 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
         allowed = ALLOWED in cycle.knew
         if allowed != motion.allowed:
             motion.follow(allowed, cycle.now_s)
-        loop.pace = 0.0 if LATE in cycle.knew else 1.0
-        output = motion.cycle(cycle.now_s, _sample(loop, day, cycle))
+        loop.pace = pace_in(cycle.knew)
+        pose = _sample(day, cycle, seen)
+        # An open loop ignores its poses, which may be left out of the bag.
+        missing = pose is None or (SECTIONS in cycle.knew and pose.configuration is None)
+        unseen += POSE in cycle.knew and missing and not loop.open_loop
+        output = motion.cycle(cycle.now_s, pose)
         command = next(recorded.get(cycle.stamp_ns, iter(())), None)
         if command is None:
             continue
@@ -237,17 +221,13 @@ def compare(loop: Loop, day: RecordedDay) -> Replayed:
             first_s = cycle.now_s - day.cycles[0].now_s
     names = loop.model.configuration_names
     lost = sum(len(list(unused)) for unused in recorded.values())
-    # An open loop ignores its poses, which may be left out of the bag.
-    needed = () if loop.open_loop else day.cycles
-    unseen = sum(POSE in c.knew and c.stamp_ns not in day.tips for c in needed)
     counts = len(day.cycles), compared, moving, lost, unseen
     gaps = _gaps(day.cycles, GAP * loop.period_s)
-    return Replayed(*counts, names, difference, scale, first_s, day.notes, gaps)
+    return Replayed(*counts, names, difference, scale, first_s, gaps)
 
 
 def describe(replayed: Replayed) -> Iterator[str]:
     """Yield the lines of the report."""
-    yield from replayed.notes
     yield (
         f'{replayed.cycles} cycles, {replayed.compared} of them beside a recorded command, '
         f'{replayed.moving} in motion'
@@ -282,11 +262,15 @@ def _described_gaps(gaps: Sequence[tuple[float, float]]) -> str:
     return f'; {which}: if the tracker ran then, its cycles are missing, and the replay deviates'
 
 
-def _sample(loop: Loop, day: RecordedDay, cycle: Cycle) -> PoseSample | None:
+def _sample(
+    day: RecordedDay, cycle: Cycle, configurations: Mapping[int, Iterator[Array]]
+) -> PoseSample | None:
     """Return the pose that a cycle used; None if it used none or the pose is not in the bag."""
-    if POSE not in cycle.knew or cycle.stamp_ns not in day.tips:
+    if POSE not in cycle.knew:
         return None
-    seen = None
-    if SECTIONS in cycle.knew and cycle.stamp_ns in day.sections:
-        seen = loop.model.observed_configuration(day.sections[cycle.stamp_ns])
-    return PoseSample(1e-9 * cycle.stamp_ns, day.tips[cycle.stamp_ns], seen)
+    found = None
+    if SECTIONS in cycle.knew:
+        found = next(configurations.get(cycle.stamp_ns, iter(())), None)
+    stamp_s = cycle.now_s if day.predicted else 1e-9 * cycle.stamp_ns
+    tip = day.tips.get(round(1e9 * stamp_s))  # as the tracker stamps its estimates
+    return None if tip is None else PoseSample(stamp_s, tip, found)

@@ -271,8 +271,7 @@ class TrackerNode(SelfPaced, Node):
             self._estimates_ns = self._pacing_ns()
         # A command carries the time stamp of the pose it was computed from.
         answers_ns = stamp_ns if not self.loop.open_loop else now
-        late = bool(self._stale())
-        self.loop.pace = 0.0 if late else pace
+        self.loop.pace = 0.0 if self._stale() else float(pace)
         began = time.perf_counter()
         output = self._motion.cycle(1e-9 * now, pose)
         self._compute.add(1e3 * (time.perf_counter() - began))
@@ -282,7 +281,7 @@ class TrackerNode(SelfPaced, Node):
             joint_bytes(self.loop.model.configuration_names, answers_ns, output.configuration)
         )
         if self._cycle_time.get_subscription_count() > 0:
-            knew = cycle_source(self._motion.allowed, pose, late=late)
+            knew = cycle_source(self._motion.allowed, pose, self.loop.pace)
             self._cycle_time.publish(time_reference_bytes(answers_ns, now, knew))
         if self._gripper is not None and output.gripper_pressure_Pa is not None:
             self._gripper.publish(

@@ -5,6 +5,7 @@ import re
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -83,6 +84,52 @@ def test_direct_replay_reproduces_the_commands_of_the_tracker(recorded):
     assert replayed.compared >= 0.99 * replayed.cycles
     assert replayed.largest < 1e-9, replayed
     assert len(list(describe(replayed))) == 2
+
+
+def test_direct_replay_of_an_estimating_tracker_uses_its_estimates(tmp_path):
+    from node_bench import SHORT_CIRCLE
+    from rich.console import Console
+
+    from softarm_ros.cli.run_command import RunOptions
+    from softarm_ros.cli.topic_run import run_topics
+    from softarm_ros.rigs.loader import load_rig
+
+    path = tmp_path / 'circle.yaml'
+    path.write_text(SHORT_CIRCLE.format(speed=0.06, laps=1))
+    rig = load_rig('cable_arm', ['estimator.kind=filter'])
+    options = RunOptions(trajectory=str(path), bag=tmp_path / 'bag', rate=2.0)
+    with Path(os.devnull).open('w') as nowhere:
+        record = run_topics(rig, options, Console(file=nowhere), lambda: False)
+    assert record.completed, record.events
+    replayed = replay_direct(tmp_path / 'bag')
+    assert replayed.moving > 200
+    assert replayed.unseen <= 0.01 * replayed.cycles
+    assert replayed.largest < 1e-9 or replayed.unseen, replayed
+
+
+def test_a_replayed_cycle_moves_at_the_pace_that_its_estimator_allowed():
+    from softarm_ros.cli.replay_direct import Cycle, RecordedDay, compare
+    from softarm_ros.rigs.loader import load_rig
+    from softarm_ros.runtime.assembly import build_loop
+    from softarm_ros.runtime.cycle_source import cycle_source
+    from softarm_ros.runtime.permitted_loop import PermittedLoop
+
+    rig = load_rig('cable_arm')
+    loop = build_loop(rig, 'circle', open_loop=True)
+    motion = PermittedLoop(loop)
+    motion.follow(True, 0.0)
+    cycles, commands = [], {}
+    for i in range(200):
+        now_ns = 10_000_000 * i
+        loop.pace = (1.0, 1.0 / 3.0, 0.0)[i // 20 % 3]
+        output = motion.cycle(1e-9 * now_ns, None)
+        commands[now_ns] = [output.configuration]
+        words = frozenset(cycle_source(True, None, loop.pace).split())
+        cycles.append(Cycle(1e-9 * now_ns, now_ns, now_ns, words))
+    day = RecordedDay(tuple(cycles), {}, {}, (), commands)
+    replayed = compare(build_loop(rig, 'circle', open_loop=True), day)
+    assert replayed.moving == replayed.compared == 200
+    assert replayed.largest == 0.0, replayed
 
 
 def test_cycles_with_one_stamp_are_compared_with_their_own_commands():
