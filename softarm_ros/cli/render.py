@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from subprocess import SubprocessError
 from typing import Any
 
 import numpy as np
@@ -28,7 +29,7 @@ _LAST_FRAME_S = 1.0  # a GIF loops: show the end for a moment
 
 
 def check_output(path: Path) -> None:
-    """Raise UsageError if a file name's ending is not supported, or a library is missing."""
+    """Raise UsageError if a file name's ending is not supported, or a program is missing."""
     if path.suffix.lower() not in _WRITERS:
         raise UsageError(f'--output {path}: expected a name that ends in {", ".join(_WRITERS)}')
     if path.suffix.lower() == '.mp4':
@@ -140,7 +141,10 @@ def _mp4(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
     writer = ffmpeg.write_frames(
         name, size, fps=_MP4_RATE_HZ, macro_block_size=16, output_params=['-f', 'mp4']
     )
-    writer.send(None)
+    try:
+        writer.send(None)
+    except RuntimeError as error:
+        raise UsageError(f'MP4: {error}; a GIF needs nothing') from None
     try:
         for frame in frames(rig, motion, count, _MP4_DPI):
             writer.send(np.ascontiguousarray(frame))
@@ -152,7 +156,7 @@ def _mp4(rig: Rig, motion: Motion, path: Path, seconds: float) -> None:
     finally:
         writer.close()
     if not whole:
-        raise OSError(errno.EIO, 'ffmpeg reports the reason above')
+        raise OSError(errno.EIO, 'ffmpeg ended early; if it gave a reason, it is above')
 
 
 def _ffmpeg() -> Any:
@@ -161,6 +165,13 @@ def _ffmpeg() -> Any:
     except ImportError as error:
         raise UsageError(
             f"MP4 needs imageio-ffmpeg ({error}): pip install 'softarm_ros[video]'; "
+            'a GIF needs nothing'
+        ) from None
+    try:
+        imageio_ffmpeg.get_ffmpeg_version()
+    except (OSError, RuntimeError, SubprocessError) as error:
+        raise UsageError(
+            f'MP4 needs ffmpeg, which does not run ({str(error).splitlines()[0]}); '
             'a GIF needs nothing'
         ) from None
     return imageio_ffmpeg

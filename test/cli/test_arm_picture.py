@@ -15,7 +15,7 @@ from softarm_ros.cli.arm_picture import SNAPSHOTS, draw_moment, draw_moments, se
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.main import app
 from softarm_ros.cli.motion import Motion, film, film_of_bag
-from softarm_ros.cli.render import frames, render
+from softarm_ros.cli.render import check_output, frames, render
 from softarm_ros.cli.report_plotting import PALETTE, new_figure
 from softarm_ros.cli.workspace import draw_workspace, sample_workspace
 from softarm_ros.nodes.bag_writer import BagError
@@ -200,8 +200,42 @@ def test_video_on_a_full_disk_is_refused_in_one_line(tmp_path, rig, motion):
     pytest.importorskip('imageio_ffmpeg', reason='imageio-ffmpeg is not installed')
     path = tmp_path / 'arm.mp4'
     path.symlink_to('/dev/full')
-    with pytest.raises(NotWrittenError, match=r'arm\.mp4: cannot be written .ffmpeg reports'):
+    with pytest.raises(NotWrittenError, match=r'arm\.mp4: cannot be written .ffmpeg ended early'):
         render(rig, motion, path, 0.4)
+
+
+@pytest.mark.parametrize('program', ['/nonexistent/ffmpeg', '/bin/false'])
+def test_an_ffmpeg_that_does_not_run_is_told_before_the_motion(tmp_path, monkeypatch, program):
+    pytest.importorskip('imageio_ffmpeg', reason='imageio-ffmpeg is not installed')
+    monkeypatch.setenv('IMAGEIO_FFMPEG_EXE', program)
+    with pytest.raises(UsageError, match=f'ffmpeg, which does not run .*{program}'):
+        check_output(tmp_path / 'arm.mp4')
+
+
+# imageio_ffmpeg leaves its broken pipe to the garbage collector.
+@pytest.mark.filterwarnings('ignore::pytest.PytestUnraisableExceptionWarning')
+@pytest.mark.parametrize(
+    ('works', 'error', 'told'),
+    [
+        ('*-version*', UsageError, 'No valid H.264 encoder'),
+        ('*-version*|*"-f null -"', NotWrittenError, 'ffmpeg ended early'),
+    ],
+)
+def test_an_ffmpeg_that_fails_is_an_error_in_one_line(
+    tmp_path, rig, motion, monkeypatch, works, error, told
+):
+    ffmpeg = pytest.importorskip('imageio_ffmpeg._io', reason='imageio-ffmpeg is not installed')
+    ffmpeg.get_first_available_h264_encoder.cache_clear()  # that of another ffmpeg
+    program = tmp_path / 'ffmpeg'
+    encoders = 'echo "------"; echo " V libx264"'
+    program.write_text(f'#!/bin/sh\n{encoders}\ncase "$*" in {works}) exit 0;; esac\nexit 1\n')
+    program.chmod(0o755)
+    monkeypatch.setenv('IMAGEIO_FFMPEG_EXE', str(program))
+    path = tmp_path / 'arm.mp4'
+    path.write_bytes(b'older')
+    with pytest.raises(error, match=told):
+        render(rig, motion, path, 0.4)
+    assert path.read_bytes() == b'older'
 
 
 def test_a_folder_that_is_not_a_bag_is_refused(tmp_path):
