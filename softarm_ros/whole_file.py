@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import shutil
 from collections.abc import Iterator
@@ -70,14 +71,20 @@ def require_writable(path: Path) -> None:
     """
     Make sure that a file can be written; call it before an arm moves for long.
 
+    A pipe is not opened: its reader would take the end of this check for the end of the results.
+
     Raises
     ------
     NotWrittenError
         If it cannot.
 
     """
-    there = path.exists()
     try:
+        there = path.exists()
+        if there and path.is_fifo():
+            if not os.access(path, os.W_OK):
+                raise PermissionError(errno.EACCES, os.strerror(errno.EACCES))
+            return
         path.open('a', encoding='utf-8').close()
         if not there:
             path.resolve().unlink()  # not a symbolic link to it

@@ -9,6 +9,7 @@ import numpy as np
 
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_trajectory
+from softarm_ros.whole_file import write_text
 
 _POINTS = 11
 
@@ -22,5 +23,5 @@ def beginning(rig: Rig, length_m: float, folder: Path) -> str:
     file = folder / f'{rig.name}_beginning.yaml'
     speed = rig.trajectories[rig.default_trajectory].speed
     document = {'type': 'waypoints', 'points': points.tolist(), 'speed': speed, 'laps': 1}
-    file.write_text(json.dumps(document))  # JSON is YAML
+    write_text(file, json.dumps(document))  # JSON is YAML
     return str(file)

@@ -179,7 +179,7 @@ def read_store(folder: Path | None) -> dict[str, MachineRun]:
             file.seek(0)
             lines = file.read().splitlines()
     except OSError as error:
-        raise UsageError(f'--store {folder}: cannot be written ({error.strerror})') from None
+        raise _not_written(folder, error) from None
     found = {}
     for line in lines:
         try:
@@ -192,12 +192,27 @@ def read_store(folder: Path | None) -> dict[str, MachineRun]:
 
 
 def keep(folder: Path | None, key: str, result: MachineRun) -> None:
-    """Append a result to the store in a folder, if there is one."""
+    """
+    Append a result to the store in a folder, if there is one.
+
+    Raises
+    ------
+    UsageError
+        If the store cannot be written.
+
+    """
     if folder is None:
         return
-    with (folder / STORE).open('a', encoding='utf-8') as file:
-        # The newline comes first, to start a new line even after one that was cut off.
-        file.write('\n' + json.dumps({'key': key, **asdict(result)}))
+    try:
+        with (folder / STORE).open('a', encoding='utf-8') as file:
+            # The newline comes first, to start a new line even after one that was cut off.
+            file.write('\n' + json.dumps({'key': key, **asdict(result)}))
+    except OSError as error:
+        raise _not_written(folder, error) from None
+
+
+def _not_written(folder: Path, error: OSError) -> UsageError:
+    return UsageError(f'--store {folder}: cannot be written ({error.strerror})')
 
 
 def run_table(results: Sequence[MachineRun]) -> Table:

@@ -17,6 +17,7 @@ from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.process import HELD_VARIABLE, node_environment
 from softarm_ros.own_module import own_module
 from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command, processes_of
+from softarm_ros.whole_file import write_text
 
 STOP_ORDER_LAST = 'recorder'
 # Time [s] that processes get after each signal; the bag is written during the first.
@@ -99,7 +100,7 @@ class NodeProcesses:
         nodes = self._plan[name]
         folder = Path(self._folder.name)
         parameters = folder / f'{name}.yaml'
-        parameters.write_text(parameter_file(nodes), encoding='utf-8')
+        write_text(parameters, parameter_file(nodes))
         log = folder / f'{name}.log'
         with log.open('wb') as output:
             process = subprocess.Popen(

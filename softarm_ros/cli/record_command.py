@@ -12,6 +12,7 @@ from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.process import unless_ignored
 from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.whole_file import write_text
 
 
 def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequence[str]) -> int:
@@ -47,7 +48,7 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
     print(f'recording /{rig.name} into {folder}', flush=True)
     with temporary_folder() as temporary:
         parameters = Path(temporary) / 'recorder.yaml'
-        parameters.write_text(parameter_file([spec]), encoding='utf-8')
+        write_text(parameters, parameter_file([spec]))
         return recorder_node.main(process_command([spec], parameters)[1:])
 
 

@@ -14,6 +14,7 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.whole_file import write_text
 
 
 def rig_without_bag(what: str, rig: str | None, settings: Sequence[str]) -> Rig:
@@ -60,7 +61,7 @@ def recorded_rig(about: Mapping[str, str], folder: Path, settings: Sequence[str]
     path = Path(about.get('rig_path', ''))
     if not _holds(path, about['rig_file']):
         path = folder / f'{Path(about.get("rig", "recorded")).name}.yaml'
-        path.write_text(about['rig_file'], encoding='utf-8')
+        write_text(path, about['rig_file'])
     try:
         return load_rig(path, [*settings_of([about.get('settings', '')]), *settings])
     except RigError as error:

@@ -13,6 +13,7 @@ from softarm_ros.cli.replay_direct import recorded_run
 from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.graph import NodeSpec, graph_plan, parameter_file, process_command
+from softarm_ros.whole_file import write_text
 
 LIVE = ('tracker', 'inverse_kinematics', 'supervisor', 'markers')
 
@@ -74,6 +75,6 @@ def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
         from softarm_ros.nodes import player_node  # needs ROS
 
         parameters = folder / 'player.yaml'
-        parameters.write_text(parameter_file([player]), encoding='utf-8')
+        write_text(parameters, parameter_file([player]))
         with NodeProcesses(plan):
             return player_node.main(process_command([player], parameters)[1:])

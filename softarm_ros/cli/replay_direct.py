@@ -22,6 +22,7 @@ from softarm_ros.runtime.assembly import build_loop, build_pose_intake
 from softarm_ros.runtime.cycle_source import ALLOWED, POSE, SECTIONS, load_code, pace_in
 from softarm_ros.runtime.loop import Loop, PoseSample
 from softarm_ros.runtime.permitted_loop import PermittedLoop
+from softarm_ros.whole_file import write_text
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,7 @@ def recorded_run(about: dict[str, str], folder: Path) -> dict[str, Any]:
         files[name] = about.get(name) or None
         if about.get(f'{name}_file'):
             file = folder / f'{name}_of_run.yaml'
-            file.write_text(about[f'{name}_file'], encoding='utf-8')
+            write_text(file, about[f'{name}_file'])
             files[name] = str(file)
     return {**common, **files, 'laps': int(about['laps']) if about.get('laps') else None}
 

@@ -38,6 +38,17 @@ def prepare_folder(path: Path) -> None:
         If the path is not a folder, cannot be created or cannot be written.
 
     """
+    require_writable_folder(path)
+    for name in (PAGE, SUMMARY, DATA):
+        file = path / name
+        if file.is_dir():
+            raise FolderError(f'report folder {path}: {name} in it is a folder; remove it')
+        if file.exists() and not os.access(file, os.W_OK):
+            raise FolderError(f'report folder {path}: {name} in it is read-only')
+
+
+def require_writable_folder(path: Path) -> None:
+    """Make sure that files can be written into a folder; create it if necessary. FolderError."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except (FileExistsError, NotADirectoryError):
@@ -49,12 +60,6 @@ def prepare_folder(path: Path) -> None:
             pass
     except OSError as error:
         raise FolderError(f'report folder {path}: cannot be written ({_why(error)})') from None
-    for name in (PAGE, SUMMARY, DATA):
-        file = path / name
-        if file.is_dir():
-            raise FolderError(f'report folder {path}: {name} in it is a folder; remove it')
-        if file.exists() and not os.access(file, os.W_OK):
-            raise FolderError(f'report folder {path}: {name} in it is read-only')
 
 
 def _why(error: Exception) -> str:

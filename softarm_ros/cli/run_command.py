@@ -13,6 +13,7 @@ from pathlib import Path
 import numpy as np
 from rich.console import Console
 
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.run_view import run_bar
 from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.text_output import write_file
@@ -102,14 +103,21 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
 
 
 def _written(record: RunRecord, options: RunOptions) -> Path | None:
-    """Write the requested files; return the page of the report."""
+    """Write the requested files, each even if another fails; return the page of the report."""
+    failed, page = None, None
     if options.json_file is not None:
-        write_file(json.dumps(record.summary(), indent=2) + '\n', options.json_file, '--json')
-    if options.report is None:
-        return None
-    from softarm_ros.cli.report import write_report
+        text = json.dumps(record.summary(), indent=2) + '\n'
+        try:
+            write_file(text, options.json_file, '--json')
+        except UsageError as error:
+            failed = error
+    if options.report is not None:
+        from softarm_ros.cli.report import write_report
 
-    return write_report(record, options.report)
+        page = write_report(record, options.report)
+    if failed is not None:
+        raise failed
+    return page
 
 
 def _show(record: RunRecord, console: Console) -> None:

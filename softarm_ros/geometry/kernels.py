@@ -163,8 +163,15 @@ def _take_turns(file: Any) -> None:
             return load(*arguments)
 
     def save_alone(*arguments: Any) -> None:
-        with _LOCK.held(Path(file._cache_path)):
-            save(*arguments)
+        folder = Path(file._cache_path)
+        with _LOCK.held(folder):
+            try:
+                save(*arguments)
+            except OSError as error:
+                raise KernelCacheError(
+                    f'compiled kernels cannot be kept in {folder} ({error.strerror}); free space '
+                    'there, or set NUMBA_CACHE_DIR to another folder'
+                ) from None
 
     file.load, file.save = load_alone, save_alone
 

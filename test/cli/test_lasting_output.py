@@ -136,6 +136,36 @@ def test_a_run_without_a_reader_keeps_its_record(tmp_path):
     assert json.loads(file.read_text())['completed'] is True
 
 
+def test_a_summary_that_cannot_be_written_does_not_cost_the_report(tmp_path):
+    (tmp_path / 'path.yaml').write_text(PATH)
+    command = [sys.executable, *RUN, '--trajectory', 'path.yaml', '--json', '/dev/full']
+    done = subprocess.run(
+        [*command, '--report', 'report'], capture_output=True, text=True, cwd=tmp_path
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        'softarm: --json /dev/full: cannot be written (No space left on device)\n'
+    )
+    assert (tmp_path / 'report' / 'index.html').is_file()
+
+
+def test_the_reader_of_a_pipe_gets_the_summary(tmp_path):
+    (tmp_path / 'path.yaml').write_text(PATH)
+    pipe = tmp_path / 'run.json'
+    os.mkfifo(pipe)
+    command = [sys.executable, *RUN, '--trajectory', 'path.yaml', '--json', str(pipe)]
+    with (
+        subprocess.Popen(['cat', str(pipe)], stdout=subprocess.PIPE) as reader,
+        subprocess.Popen(command, cwd=tmp_path) as process,
+    ):
+        try:
+            assert json.loads(reader.communicate(timeout=60)[0])['completed'] is True
+            assert process.wait(timeout=60) == 0
+        finally:
+            reader.kill()
+            process.kill()
+
+
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_while_results_are_written_comes_too_late_to_lose_them(tmp_path, number):
     (tmp_path / 'path.yaml').write_text(PATH)

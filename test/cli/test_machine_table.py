@@ -157,6 +157,12 @@ def test_an_unwritable_store_is_refused_before_any_run(tmp_path, monkeypatch):
         run_all(cases, taken, Console(file=io.StringIO()), lambda: False)
 
 
+def test_a_store_that_becomes_full_is_named(tmp_path):
+    (tmp_path / machine_table.STORE).symlink_to('/dev/full')
+    with pytest.raises(UsageError, match=rf'--store {tmp_path}: cannot be written \(No space'):
+        machine_table.keep(tmp_path, 'one', result(1, 1e-3))
+
+
 def test_machines_are_run_stored_and_judged_by_their_true_tip(tmp_path):
     path = tmp_path / 'short.yaml'
     text = load_rig('cable_arm').source.read_text()

@@ -933,4 +933,6 @@ def test_unwritable_outputs_are_refused_before_recordings_are_read(rig, tmp_path
     assert 'score.json: cannot be written (No such file' in done.output
     (tmp_path / 'file').touch()
     done = scored(rig, none, '--report', tmp_path / 'file' / 'figures')
-    assert 'figures: Not a directory' in done.output
+    assert 'figures: a file is in the way' in done.output
+    done = scored(rig, none, '--report', '/proc')
+    assert 'report folder /proc: cannot be written (' in done.output

@@ -254,6 +254,34 @@ def waits_for(lock, pid):
     )
 
 
+FULL = """
+import resource, sys
+from softarm_ros.geometry.kernels import KernelCacheError, kernel
+
+@kernel
+def one(x):
+    return x + 1.0
+
+resource.setrlimit(resource.RLIMIT_FSIZE, (100, 100))  # as a full disk
+try:
+    one(1.0)
+except KernelCacheError as error:
+    print(error)
+"""
+
+
+def test_a_full_disk_of_compiled_kernels_is_named(tmp_path):
+    script, cache = tmp_path / 'script.py', tmp_path / 'cache'
+    script.write_text(FULL)
+    environment = {**os.environ, 'NUMBA_CACHE_DIR': str(cache), 'PYTHONPATH': str(ROOT)}
+    done = subprocess.run(
+        [sys.executable, str(script)], env=environment, capture_output=True, text=True
+    )
+    assert done.returncode == 0, done.stderr
+    assert f'compiled kernels cannot be kept in {cache}/' in done.stdout
+    assert '(File too large)' in done.stdout
+
+
 UNKEPT = """
 from softarm_ros.geometry.kernels import KernelCacheError, kernel
 

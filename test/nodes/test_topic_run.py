@@ -1,6 +1,8 @@
 """`run_topics`: runs faster than real time, refusals, and no process left behind."""
 
 import os
+import re
+import resource
 import signal
 import subprocess
 import sys
@@ -362,6 +364,21 @@ def test_stopped_arm_does_not_restart_by_itself_after_a_node_was_paused(circle, 
         assert seen == {'ready'}
         assert somebody.call('supervisor/start', 5.0)[0]
         until('running')
+
+
+def test_a_full_folder_for_temporary_files_is_named(tmp_path):
+    small = 200  # bytes; enough for the lock
+    done = subprocess.run(
+        [sys.executable, '-m', 'softarm_ros.cli', 'run', 'cable_arm'],
+        env={**environment(), 'TMPDIR': str(tmp_path)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (small, small)),
+        capture_output=True,
+        text=True,
+        timeout=100,
+    )
+    assert done.returncode == 2, done.stderr
+    assert re.search(rf'{tmp_path}/softarm-.*\.yaml: cannot be written .File too', done.stderr)
+    assert [path.suffix for path in tmp_path.iterdir()] == ['.lock']
 
 
 def test_an_unusable_bag_folder_is_refused_before_anything_starts(circle, tmp_path):

@@ -47,6 +47,7 @@ def score(
     from softarm_ros.cli.chosen_rows import chosen_rows
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.read_run import read_run, require_new
+    from softarm_ros.cli.report_files import require_writable_folder
     from softarm_ros.cli.work_bar import WorkBar
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.whole_file import require_writable
@@ -57,10 +58,7 @@ def score(
         require_new('--json', json_file, arm, data)
         require_writable(json_file)
     if report is not None:
-        try:
-            report.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise UsageError(f'--report {report}: {error.strerror}') from None
+        require_writable_folder(report)
     scores: list[scoring.Score] = []
     notes: dict[str, tuple[str, ...]] = {}
     drawn: list[Path] = []
