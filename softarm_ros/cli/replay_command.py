@@ -76,5 +76,9 @@ def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
 
         parameters = folder / 'player.yaml'
         write_text(parameters, parameter_file([player]))
-        with NodeProcesses(plan):
-            return player_node.main(process_command([player], parameters)[1:])
+        with NodeProcesses(plan) as nodes:
+
+            def lost() -> str:
+                return '; '.join(ended.describe() for ended in nodes.ended())
+
+            return player_node.main(process_command([player], parameters)[1:], lost)

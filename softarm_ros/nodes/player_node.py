@@ -6,6 +6,8 @@ import importlib
 import signal
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -62,13 +64,15 @@ class PlayerNode(SelfPaced, Node):
     It refuses to play beside an arm, whose drives would follow the recorded commands with the
     recorded permits, and ends when an arm appears.
 
-    It begins once all nodes in `live` are discovered. The recorded measurements do not respond to
+    It begins once all nodes in `live` are discovered, and ends when `lost` returns why one of them
+    has ended. The recorded measurements do not respond to
     the present commands of a live tracker: the two drift apart, unless every cycle is the same
     (`replay_direct`).
     """
 
-    def __init__(self, **options: Any) -> None:
+    def __init__(self, lost: Callable[[], str] = str, **options: Any) -> None:
         super().__init__('player', **options)
+        self._lost = lost
         refuse_twin(self)
         rig = declare_rig(self)
         bag = declare(self, 'bag', '', 'folder of the bag')
@@ -106,8 +110,8 @@ class PlayerNode(SelfPaced, Node):
         now = time.monotonic()
         if now >= self._look_s:
             self._look_s = now + LOOK_S
-            if beside := self._beside():
-                raise NodeFailedError(beside)
+            if why := self._lost() or self._beside():
+                raise NodeFailedError(why)
         if self._began is None:
             self._tell_time(self._first_ns)
             self.due = now + 0.02
@@ -203,9 +207,9 @@ def _profile(offered: Any) -> QoSProfile:
     return profile
 
 
-def main(args: list[str] | None = None) -> int:
-    """Run the node."""
-    return run_node(PlayerNode, 'player', args)
+def main(args: list[str] | None = None, lost: Callable[[], str] = str) -> int:
+    """Run the node; `lost` as of `PlayerNode`."""
+    return run_node(partial(PlayerNode, lost), 'player', args)
 
 
 if __name__ == '__main__':

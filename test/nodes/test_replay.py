@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -13,7 +14,7 @@ import pytest
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('rosbags', reason='needs rosbags')
 pytest.importorskip('mcap', reason='needs mcap')
-from test_topic_run import environment, nodes_of, run
+from test_topic_run import environment, nodes_of, run, wait_until
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.replay_direct import describe, replay_direct
@@ -320,6 +321,24 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
     assert times[-1] - times[0] > 3 * 10**9
     moved = np.ptp([command.position for command in commands], axis=0)
     assert moved.max() > 0.02, 'the live tracker did not move'
+
+
+def test_a_replay_ends_with_its_live_node(recorded):
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'replay', str(recorded)]
+    replay = subprocess.Popen(
+        [*command, '--nodes', 'tracker'], env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert wait_until(lambda: nodes_of(replay.pid), 60.0)
+        for node in nodes_of(replay.pid):
+            os.kill(node, signal.SIGKILL)
+        _, said = replay.communicate(timeout=60)
+    finally:
+        replay.kill()
+        replay.wait()
+    assert replay.returncode == 1, said
+    assert 'player: node tracker was killed by SIGKILL' in said
+    assert 'Traceback' not in said
 
 
 def write_bag(folder, topic, kind, message):
