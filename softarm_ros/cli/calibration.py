@@ -73,6 +73,12 @@ class Images:
                 raise UsageError(f'--{side} {place}: expected one image file, with --markers')
         return Path(left), Path(right)
 
+    def pictures(self, picture: Path) -> dict[Side, Path]:
+        """Return the picture of each camera: the given one, or one for each side of two."""
+        if len(self.given) == 1:
+            return dict.fromkeys(self.given, picture)
+        return {side: picture.with_stem(f'{picture.stem}_{side}') for side in self.given}
+
     def require_apart(self, picture: Path) -> None:
         """Raise UsageError if a picture would replace an image, or be read as one next time."""
         for side, place in self.given.items():
@@ -142,23 +148,22 @@ def camera(
 
     if not images.given:
         raise UsageError('--left or --right is needed')
-    names = {
-        side: picture if len(images.given) == 1 else picture.with_stem(f'{picture.stem}_{side}')
-        for side in images.given
-    }
+    names = images.pictures(picture)
     for name in names.values():
         images.require_apart(name)
     known = read_calibration(output) if output.exists() else CalibrationFile()
     blocks, lines = dict(known.cameras), []
+    fits: dict[Side, CameraFit] = {}
     for side, place in images.given.items():
         found = images.collected(board, [place])
         views = [view[0] for view in found.views]
-        fit = calibrate_camera(
+        fits[side] = calibrate_camera(
             board, views, found.sizes[0], side, rational=rational, drop_outliers=drop
         )
-        blocks[side] = _camera_block(fit)
-        lines += _camera_lines(fit, found)
-        lines.append(f'picture: {draw_camera(fit, names[side])}')
+        blocks[side] = _camera_block(fits[side])
+        lines += _camera_lines(fits[side], found)
+    # Nothing is replaced before all fits are there, and the calibration last.
+    lines += [f'picture: {draw_camera(fit, names[side])}' for side, fit in fits.items()]
     fresh = CalibrationFile(created=_now(), board=board_block(board), cameras=blocks)
     write_calibration(output, fresh)
     return [*lines, *_gone(known, fresh), f'calibration: {output}']
@@ -197,6 +202,7 @@ def stereo(
         lenses=known,
     )
     fresh = _stereo_file(board, fit)
+    draw_stereo(fit, picture)
     write_calibration(output, fresh)
     lines = [*_camera_lines(fit.left, found), *_camera_lines(fit.right, found)]
     lines += [
@@ -205,7 +211,7 @@ def stereo(
         *(f'outlier: pair {name}' for name in fit.outliers),
         *(f'dropped: pair {name}' for name in fit.dropped),
         *(f'warning: {text}' for text in fit.warnings if text.startswith('pair ')),
-        f'picture: {draw_stereo(fit, picture)}',
+        f'picture: {picture}',
         *_gone(before, fresh),
         f'calibration: {output}',
     ]

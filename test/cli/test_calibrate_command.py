@@ -81,6 +81,49 @@ def test_calibrate_stereo_then_base_writes_both_into_one_file(folder, tmp_path):
     assert read_calibration(file).stereo == known.stereo
 
 
+def test_a_second_camera_that_fails_leaves_the_picture_of_the_first(folder, tmp_path):
+    (tmp_path / 'cameras_left.png').write_bytes(b'older')
+    dark = tmp_path / 'dark.png'
+    cv2.imwrite(str(dark), np.zeros((480, 640), np.uint8))
+    sides = ('--left', folder / 'left_*.png', '--right', dark)
+    output = tmp_path / 'cameras.yaml'
+    code, _, err = softarm('calibrate', 'camera', *sides, *BOARD, '--output', output)
+    assert code == 2
+    assert 'no board found' in err
+    assert (tmp_path / 'cameras_left.png').read_bytes() == b'older'
+    assert not output.exists()
+
+
+@pytest.mark.parametrize(
+    ('what', 'picture', 'refused'),
+    [
+        ('camera', 'cameras_right.png', True),
+        ('camera', 'cameras.png', False),
+        ('stereo', 'cameras.png', True),
+        ('base', 'cameras.png', False),
+    ],
+)
+def test_the_pictures_that_will_be_drawn_are_checked_before_the_work(
+    folder, tmp_path, what, picture, refused
+):
+    (tmp_path / picture).mkdir()
+    none = [part for side in SIDES for part in (f'--{side}', tmp_path / f'{side}_none.png')]
+    _, _, err = softarm('calibrate', what, *none, *BOARD, '--output', tmp_path / 'cameras.yaml')
+    assert (f'{picture}: cannot be written (Is a directory)' in err) is refused, err
+
+
+def test_a_picture_that_cannot_be_written_leaves_an_older_calibration(folder, tmp_path):
+    file, picture = tmp_path / 'cameras.yaml', tmp_path / 'cameras.png'
+    assert stereo(folder, file)[0] == 0
+    before = file.read_bytes()
+    picture.unlink()
+    picture.symlink_to('/dev/full')
+    code, _, err = stereo(folder, file, '--drop-outliers')
+    assert code == 2
+    assert f'{picture}: cannot be written (No space left on device)' in err
+    assert file.read_bytes() == before
+
+
 def test_calibrate_stereo_keeps_the_lenses_of_an_earlier_calibration(folder, tmp_path):
     lenses, file = tmp_path / 'lenses.yaml', tmp_path / 'cameras.yaml'
     sides = [part for s in SIDES for part in (f'--{s}', folder / f'{s}_*.png')]

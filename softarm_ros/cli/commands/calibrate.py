@@ -137,7 +137,11 @@ def calibrate(
     if picture is not None and picture.suffix.lower() != '.png':
         raise UsageError(f'--picture {picture}: expected a name that ends in .png')
     drawn = picture or output.with_suffix('.png')
-    for path in (output, drawn):
+    drawings: dict[What, list[Path]] = {
+        What.camera: list(images.pictures(drawn).values()),
+        What.stereo: [drawn],
+    }
+    for path in (output, *drawings.get(what, [])):
         require_writable(path)
     if what is What.camera:
         lines = work.camera(shown, images, output, drawn, rational, drop_outliers)
