@@ -59,6 +59,11 @@ def lasting(stream: IO[str]) -> IO[str]:
     return cast(IO[str], LastingOutput(stream))
 
 
+def echo(text: str) -> None:
+    """Print a line to stdout as a `LastingOutput`, for commands that lead a running arm."""
+    print(text, file=lasting(sys.stdout), flush=True)
+
+
 def stdout_console() -> Console:
     """Return the console for results."""
     return Console(file=lasting(sys.stdout), soft_wrap=True)

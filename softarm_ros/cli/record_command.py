@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import signal
+import sys
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
+from softarm_ros.cli.run_command import EXIT_INTERRUPTED
 from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.process import unless_ignored
@@ -49,7 +51,14 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
     with temporary_folder() as temporary:
         parameters = Path(temporary) / 'recorder.yaml'
         write_text(parameters, parameter_file([spec]))
-        return recorder_node.main(process_command([spec], parameters)[1:])
+        try:
+            return recorder_node.main(process_command([spec], parameters)[1:])
+        except SystemExit as end:
+            if end.code != 0:
+                raise
+            # A signal has ended the node while it was being built.
+            print('interrupted before the recording began', file=sys.stderr)
+            return EXIT_INTERRUPTED
 
 
 def repair(bag: Path, folder: Path | None) -> Iterator[str]:

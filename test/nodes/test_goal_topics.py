@@ -301,6 +301,27 @@ def test_goto_interrupted_before_sending_its_goal_sends_none(bench, client, rig,
     assert not client.reports[told:]
 
 
+def test_goto_whose_reader_ends_cancels_its_goal(bench, client, rig):
+    far = -0.08 if client.reference[0] > 0.0 else 0.08
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'goto', rig.name, str(far), '0.0', '0.21']
+    client.reports.clear()
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as process:
+        try:
+            process.stdout.close()
+            process.wait(60.0)
+            complaints = process.stderr.read()
+        finally:
+            process.kill()
+    assert (process.returncode, complaints) == (130, b'')
+    client_until(
+        client,
+        lambda: client.reports and client.reports[-1].values['final'] == 'true',
+        30.0,
+        'an outcome',
+    )
+    assert client.reports[-1].values['state'] == 'cancelled'
+
+
 def test_goto_command_fails_when_the_graph_is_gone(bench, client, rig, softarm):
     with ThreadPoolExecutor(1) as pool:
         done = pool.submit(softarm, 'goto', rig.name, '0.06', '0.0', '0.225')

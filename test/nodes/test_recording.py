@@ -1,6 +1,7 @@
 """The recorder as a process: no lost messages, a kill, a full or stuck disk."""
 
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -215,6 +216,27 @@ def test_a_bag_is_complete_if_a_signal_ends_the_recorder_while_it_starts(
         RecorderNode(context=context, namespace='/brief_arm', parameter_overrides=given)
     with AnyReader([tmp_path / 'bag']) as reader:
         assert reader.message_count == 0
+
+
+def test_record_command_interrupted_before_its_bag_begins_is_no_success(context, tmp_path):
+    from rclpy.node import Node
+
+    observer = Node('observer', context=context)
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'record', 'cable_arm']
+    with subprocess.Popen(
+        [*command, '--bag', str(tmp_path / 'bag')],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=environment(),
+    ) as process:
+        # For two seconds, its node looks for a second recorder.
+        assert wait_until(lambda: 'recorder' in observer.get_node_names(), 60.0)
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    observer.destroy_node()
+    assert (process.returncode, said) == (130, 'interrupted before the recording began\n')
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_recorder_warns_once_if_no_message_of_the_arm_arrives(tmp_path):

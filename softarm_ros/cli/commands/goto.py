@@ -32,7 +32,8 @@ def goto(
 
     Exit status 0 if the position is reached, 1 if not.
     """
+    from softarm_ros.cli.consoles import echo
     from softarm_ros.cli.goto_command import goto as send
     from softarm_ros.rigs.loader import load_rig
 
-    raise typer.Exit(send(load_rig(rig, settings), (x, y, z), timeout_s, typer.echo))
+    raise typer.Exit(send(load_rig(rig, settings), (x, y, z), timeout_s, echo))

@@ -26,7 +26,8 @@ def teleop(
     settings: SetOption,
 ) -> None:
     """Move the tip of an arm that runs with --goals by keys or a gamepad; q quits."""
+    from softarm_ros.cli.consoles import echo
     from softarm_ros.cli.teleop_command import teleop as lead
     from softarm_ros.rigs.loader import load_rig
 
-    raise typer.Exit(lead(load_rig(rig, settings), joy, typer.echo))
+    raise typer.Exit(lead(load_rig(rig, settings), joy, echo))
