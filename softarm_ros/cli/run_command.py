@@ -18,6 +18,7 @@ from softarm_ros.cli.run_view import run_bar
 from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.trajectory_config import MAX_LAPS
+from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.process import LARGEST_SEED
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
@@ -77,6 +78,8 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
         prepare_folder(options.report)
     if options.json_file is not None:
         _check_writable(options.json_file)
+    if options.bag is not None:
+        check_bag_folder(options.bag.expanduser())
     compile_kernels(rig, console, options.backend)
     record: RunRecord | None = None
     try:

@@ -499,6 +499,21 @@ def test_an_unknown_task_or_trajectory_is_refused_before_kernels_are_compiled(wh
     assert err.startswith(f"softarm: unknown {what} 'pick'") and len(err.splitlines()) == 1
 
 
+def test_a_bag_that_cannot_be_written_is_refused_before_kernels_are_compiled(
+    monkeypatch, tmp_path
+):
+    def compiled(*_):
+        raise AssertionError('compiled')
+
+    monkeypatch.setattr('softarm_ros.cli.run_command.compile_kernels', compiled)
+    (tmp_path / 'file').touch()
+    status, _, err = softarm('run', 'cable_arm', '--bag', tmp_path / 'file')
+    assert status == 2
+    assert err == (
+        f'softarm: bag folder {tmp_path / "file"} is a file; expected a new or empty folder\n'
+    )
+
+
 def test_an_interrupt_that_the_compiler_drops_ends_the_command(monkeypatch, capfd):
     def compiled(*_):
         def told():
