@@ -8,9 +8,11 @@ import signal
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.nodes.process import EXIT_FAILED
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.direct import run_direct
@@ -44,7 +46,15 @@ def run_case(case: RunCase) -> RunRecord:
 def run_cases(
     cases: Sequence[RunCase], progress: Callable[[int], None] | None = None
 ) -> list[RunRecord]:
-    """Run cases on all cores and return their records in order; each can be repeated alone."""
+    """
+    Run cases on all cores and return their records in order; each can be repeated alone.
+
+    Raises
+    ------
+    UsageError
+        If one of the processes is killed.
+
+    """
     context = multiprocessing.get_context('spawn')
     workers = max(1, min(os.cpu_count() or 1, len(cases)))
     records: list[RunRecord] = []
@@ -68,10 +78,14 @@ def _ended_early(pool: ProcessPoolExecutor) -> Iterator[None]:
     """End all runs if the block is interrupted: a signal may have come to this process alone."""
     try:
         yield
-    except BaseException:
+    except BaseException as error:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             process.terminate()
+        if isinstance(error, BrokenProcessPool):
+            raise UsageError(
+                'a process that simulated runs was killed, perhaps for lack of memory'
+            ) from None
         raise
 
 

@@ -1,5 +1,6 @@
 """Parallel runs end with the process that started them."""
 
+import os
 import signal
 import subprocess
 import sys
@@ -33,3 +34,20 @@ def test_runs_end_with_the_process_that_started_them(tmp_path, number):
         process.send_signal(number)
         # The runs have inherited the pipe: its end is theirs.
         process.communicate(timeout=120)
+
+
+def test_a_killed_process_of_runs_ends_them_all_with_the_reason(tmp_path):
+    script = tmp_path / 'runs.py'
+    script.write_text(RUNS)
+    command = [sys.executable, str(script)]
+    with subprocess.Popen(
+        command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        os.kill(int(process.stdout.readline().split()[0]), signal.SIGKILL)
+        _, said = process.communicate(timeout=120)
+    assert process.returncode == 1
+    assert said.splitlines()[-1].endswith(
+        'UsageError: a process that simulated runs was killed, perhaps for lack of memory'
+    )
+    assert 'BrokenProcessPool' not in said
