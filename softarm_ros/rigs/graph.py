@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -29,6 +30,9 @@ PROCESSES = ('one', 'each')
 # Process of the loop's nodes. It includes the simulated arm, but never a device driver.
 CONTROL_PROCESS = 'control'
 _CONTROL_NODES = (*SUPERVISED_NODES, 'supervisor', 'plant')
+
+_SURROGATE = re.compile('[\ud800-\udfff]')  # Python's stand-in for bytes that are not UTF-8
+_NOT_ASCII = re.compile('[^ -~]')
 
 ParameterValue = bool | int | float | str | list[str]
 
@@ -273,14 +277,31 @@ def processes_of(plan: Sequence[NodeSpec]) -> dict[str, tuple[NodeSpec, ...]]:
 
 
 def parameter_file(nodes: Sequence[NodeSpec]) -> str:
-    """Return the text of a ROS parameter file for the nodes of one process."""
+    """
+    Return the text of a ROS parameter file for the nodes of one process.
+
+    Raises
+    ------
+    RigError
+        If a text, as the name of a file, is not UTF-8.
+
+    """
+    for spec in nodes:
+        for name, value in spec.parameters.items():
+            if isinstance(value, str) and _SURROGATE.search(value):
+                shown = value.encode(errors='replace').decode()
+                problem = f'{name} of node {spec.name}: {shown!r} is not UTF-8; ROS takes no other'
+                raise RigError('', problem)
     # JSON is YAML that keeps text as text, even if it looks like a number.
-    return json.dumps(
+    text = json.dumps(
         {
             f'{spec.namespace}/{spec.name}': {'ros__parameters': dict(spec.parameters)}
             for spec in nodes
-        }
+        },
+        ensure_ascii=False,
     )
+    # JSON escapes an emoji as two characters, which the YAML parser of ROS refuses.
+    return _NOT_ASCII.sub(lambda found: f'\\U{ord(found[0]):08x}', text)
 
 
 def process_command(nodes: Sequence[NodeSpec], parameters: Path) -> list[str]:

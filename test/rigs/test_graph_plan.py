@@ -13,6 +13,7 @@ from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import (
     REAL_TIME_PRIORITY,
     SUPERVISED_NODES,
+    NodeSpec,
     check_backend,
     graph_plan,
     parameter_file,
@@ -141,6 +142,20 @@ def test_process_has_a_command_and_a_parameter_file_by_full_node_names(rig, tmp_
     command = process_command([alone], tmp_path / 'p')
     assert command[0] == 'softarm_ros.nodes.markers_node'
     assert '__node:=markers' in command
+
+
+def test_file_names_of_any_character_reach_ros_and_others_are_refused():
+    def of(bag):
+        given = {'bag': bag, 'live': ['']}
+        return parameter_file([NodeSpec('recorder_node', 'module', 'recorder', '/arm', given)])
+
+    bag = '/tmp/oct \U0001f419 "ü" \u2028 \\ud83d'
+    text = of(bag)
+    assert text.isascii()
+    assert '\\U0001f419' in text  # libyaml, the parser of ROS, refuses the escapes of JSON
+    assert YAML(typ='safe').load(text)['/arm/recorder']['ros__parameters']['bag'] == bag
+    with pytest.raises(RigError, match=r"bag of node recorder: '/tmp/\?' is not UTF-8"):
+        of('/tmp/\udcff')
 
 
 def test_supervisor_watches_nodes_that_exist_and_are_required(rig):
