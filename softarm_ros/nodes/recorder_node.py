@@ -77,11 +77,12 @@ class RecorderNode(SelfPaced, Node):
         self._failure = ''  # why the bag cannot be written any more
         self._heartbeat = Heartbeat(self, rig, fill=self._values)
         self._recording = f'recording to {folder}'
-        self._silent_at_s = time.monotonic() + SILENT_S
+        self._silent_s = min(SILENT_S, duration_s or SILENT_S)
+        self._silent_at_s = time.monotonic() + self._silent_s
         self._heartbeat.ok(self._recording)
         self.create_timer(LOOK_S, self._look, clock=steady_clock())
         if duration_s > 0.0:
-            self.create_timer(duration_s, _end, clock=steady_clock())
+            self.create_timer(duration_s, self._end, clock=steady_clock())
         self._looked_s = time.monotonic()
         self._closed = threading.Event()
         self._watch = threading.Thread(target=self._watch_disk, name='disk', daemon=True)
@@ -125,10 +126,16 @@ class RecorderNode(SelfPaced, Node):
             known = topic in self._subscriptions_by_topic or topic in self._skipped
             if wanted and not known and len(types) == 1:
                 self._record(topic, types[0])
-        self._tell_silence(prefix)
+        self._tell_silence()
 
-    def _tell_silence(self, prefix: str) -> None:
+    def _end(self) -> None:
+        """End this process in order, as with Ctrl-C."""
+        self._tell_silence()
+        signal.raise_signal(signal.SIGINT)
+
+    def _tell_silence(self) -> None:
         """Warn if no message of the arm arrives: otherwise the bag is found empty hours later."""
+        prefix = self.get_namespace().rstrip('/') + '/'
         own = f'{prefix}heartbeat'
         if any(topic.startswith(prefix) and topic != own for topic in self._heard):
             if self._silent_at_s == 0.0:
@@ -138,7 +145,7 @@ class RecorderNode(SelfPaced, Node):
             self._silent_at_s = 0.0
             domain = ros_domain()
             self._heartbeat.warn(
-                f'no message of {prefix} for {SILENT_S:g} s; does the arm run in ROS domain '
+                f'no message of {prefix} for {self._silent_s:g} s; does the arm run in ROS domain '
                 f'{domain}?'
             )
 
@@ -194,11 +201,6 @@ class RecorderNode(SelfPaced, Node):
             'skipped': ' '.join(sorted(self._skipped)),
             **self._events.values(),
         }
-
-
-def _end() -> None:
-    """End this process in order, as with Ctrl-C."""
-    signal.raise_signal(signal.SIGINT)
 
 
 def _load_type(type_name: str) -> Any:
