@@ -133,7 +133,11 @@ def _weak_directions(rig: Rig) -> Iterator[str]:
 
 
 def _refused(rig: Rig, model: ArmModel) -> Iterator[str]:
-    """Yield a warning about random poses within the limits that the model refuses, if any."""
+    """Yield warnings about a rest, and random poses within the limits, that the model refuses."""
+    try:
+        model.shape_of(model.rest_configuration)
+    except ModelError as error:
+        yield f'model {model.name} refuses the arm at rest, so no run can start: {error}'
     drawn = rig.arm.sample_configurations(model, np.random.default_rng(0), _REFUSED_OF)
     refused = drawn[np.isnan(model.tips_of(drawn)).any(axis=1)]
     if not len(refused):

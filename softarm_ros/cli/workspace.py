@@ -12,6 +12,7 @@ import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import ModelError
 from softarm_ros.rigs.schema import Rig
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ _REPORTED = 2_000  # samples between two reports of the progress
 _DRAWN = 60_000
 _CELL_M = 0.004
 _TRIED = 20
+_REST_POINTS = 50  # of the arm at rest
 _DOTS_AREA = 10_000.0  # of all dots of a picture together [pt^2]
 
 
@@ -97,13 +99,13 @@ def describe(rig: Rig, workspace: Workspace) -> Iterator[str]:
     count = f'{len(tips)}' if len(tips) == drawn else f'{len(tips)} of {drawn}'
     yield f'{rig.name}: {count} configurations within the limits of {rig.default_model}'
     yield f'distance from the axis  {radius_mm.min():.1f} to {radius_mm.max():.1f} mm'
-    yield f'height z                {low_mm:.1f} to {high_mm:.1f} mm'
+    yield f'z along the arm         {low_mm:.1f} to {high_mm:.1f} mm'
     yield f'kinematics              {1e6 * workspace.duration_s / len(tips):.2f} us a pose'
 
 
 def draw_workspace(rig: Rig, workspace: Workspace, path: Path) -> Path:
     """
-    Draw tips from the side and from above, coloured by the share of the limits used.
+    Draw tips from the side and along the arm, coloured by the share of the limits used.
 
     Raises
     ------
@@ -115,20 +117,27 @@ def draw_workspace(rig: Rig, workspace: Workspace, path: Path) -> Path:
 
     tips = 1e3 * workspace.tips[:_DRAWN]
     use = workspace.use[:_DRAWN]
-    length = 1e3 * rig.model().rest_length_m
+    model = rig.model()
+    length = 1e3 * model.rest_length_m
+    try:
+        rest = 1e3 * model.shape_of(model.rest_configuration).centerline(_REST_POINTS)
+    except ModelError:  # an arm that falls aside has no rest
+        rest = np.empty((0, 3))
     figure = new_figure(3.8)
-    side, above = figure.subplots(1, 2)
+    side, along = figure.subplots(1, 2)
     slab = np.abs(tips[:, 1]) < 0.25 * np.abs(tips[:, 0]) + 1e3 * _CELL_M
     _scatter(side, np.stack([tips[slab, 0], tips[slab, 2]]), use[slab], ('x', 'z'))
-    shown = _scatter(above, tips[:, :2].T, use, ('x', 'y'))
-    side.plot([0.0, 0.0], [0.0, length], color='black', linewidth=2.0)
+    shown = _scatter(along, tips[:, :2].T, use, ('x', 'y'))
+    side.plot(rest[:, 0], rest[:, 2], color='black', linewidth=2.0)
+    along.plot(rest[:, 0], rest[:, 1], color='black', linewidth=2.0)
     # Few tips span little: the axes contain the arm, bent to any side.
     wide = 1.05 * max(float(np.abs(tips[:, :2]).max()), 0.5 * length)
     side.set_xlim(-wide, wide)
-    above.set(xlim=(-wide, wide), ylim=(-wide, wide))
-    figure.colorbar(shown, ax=above, label='largest share of a limit used', shrink=0.8)
-    side.set_title('side, tips near y = 0\nblack: the arm at rest', fontsize=8.0)
-    above.set_title('from above', fontsize=8.0)
+    along.set(xlim=(-wide, wide), ylim=(-wide, wide))
+    figure.colorbar(shown, ax=along, label='largest share of a limit used', shrink=0.8)
+    shown_arm = '\nblack: the arm at rest' if len(rest) else ''
+    side.set_title(f'side, tips near y = 0{shown_arm}', fontsize=8.0)
+    along.set_title('along z', fontsize=8.0)
     return save(figure, path)
 
 

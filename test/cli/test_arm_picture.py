@@ -316,6 +316,32 @@ def test_a_workspace_of_one_tip_is_a_picture_of_the_arm_and_no_strip(tmp_path, r
             assert np.all((low < values) & (values < high))
 
 
+def test_a_workspace_shows_the_arm_at_rest_where_its_model_has_it(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(report_plotting, 'save', lambda figure, file: figures.append(figure))
+    lying = load_rig('pneumatic_arm', ['gravity_m_s2=[9.81, 0.0, 0.0]'])
+    draw_workspace(lying, sample_workspace(lying, 5, seed=0), tmp_path / 'lying.png')
+    model = lying.model()
+    tip_mm = 1e3 * model.shape_of(model.rest_configuration).tip[:3, 3]
+    assert tip_mm[0] > 10.0  # it sags
+    side, along, _ = figures[0].axes
+    for ax, shown in ((side, tip_mm[[0, 2]]), (along, tip_mm[:2])):
+        (line,) = ax.get_lines()
+        np.testing.assert_allclose(line.get_xydata()[[0, -1]], [[0.0, 0.0], shown], atol=1e-9)
+
+
+def test_a_workspace_of_an_arm_that_falls_aside_has_no_arm_at_rest(tmp_path, monkeypatch):
+    figures = []
+    monkeypatch.setattr(report_plotting, 'save', lambda figure, file: figures.append(figure))
+    heavy = [f'arm.sections[{i}].body_mass_kg=0.3' for i in range(2)]
+    standing = ['gravity_m_s2=[0.0, 0.0, -9.81]', 'model=heavy_cable_statics', *heavy]
+    rig = load_rig('cable_arm', standing)
+    draw_workspace(rig, sample_workspace(rig, 20, seed=0), tmp_path / 'standing.png')
+    side, _, _ = figures[0].axes
+    assert side.get_lines()[0].get_xydata().shape == (0, 2)
+    assert 'at rest' not in side.get_title()
+
+
 def test_options_without_effect_on_a_picture_are_refused(tmp_path):
     output = str(tmp_path / 'arm.png')
     refused = CliRunner().invoke(

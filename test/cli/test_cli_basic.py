@@ -282,6 +282,16 @@ def test_check_warns_that_a_heavy_arm_has_two_rest_positions():
     )
 
 
+def test_check_warns_that_a_heavy_arm_falls_aside_at_rest():
+    heavy = [f'arm.sections[{k}].body_mass_kg=0.3' for k in (0, 1)]
+    standing = ['gravity_m_s2=[0.0, 0.0, -9.81]', 'model=heavy_cable_statics', *heavy]
+    line = next(warnings(load_rig('cable_arm', standing)))
+    assert line.startswith(
+        'model heavy_cable_statics refuses the arm at rest, so no run can start'
+    )
+    assert line.endswith('the arm falls aside under 5.89 N of weight and load')
+
+
 def test_check_warns_of_pairs_that_hardly_bend_a_section_across():
     rig = load_rig('trunk')
     arm = rig.arm.model_copy(

@@ -58,6 +58,14 @@ def test_the_table_of_draws_shows_stated_and_drawn_values():
         assert cells == [f'{value:.5g}' for value in numbers]
 
 
+@pytest.mark.parametrize('number', [0, 5])
+def test_a_number_in_the_file_does_not_make_all_machines_that_one(number):
+    arguments = ['cable_arm', '--machines', '2']
+    stated = CliRunner().invoke(app, [*arguments, '--set', f'plant.machine.number={number}'])
+    assert stated.exit_code == 0
+    assert stated.output == CliRunner().invoke(app, arguments).output
+
+
 @pytest.mark.parametrize(
     ('option', 'value'), [('--store', 'here'), ('--trajectory', 'line_small')]
 )

@@ -45,7 +45,7 @@ def machines(
 
     Without --runs, show each field that varies, with its range over machines. With --runs, show
     one row for each path and loop: median and 90th percentile over machines of the tip's mean
-    error.
+    error. A `plant.machine.number` of the rig, which selects one of them, does not count here.
     Exit status 1 unless every run completed, 130 after Ctrl-C.
     """
     from softarm_ros.cli import machine_table
@@ -58,7 +58,13 @@ def machines(
     for option, value in (('--trajectory', trajectory), ('--store', store)):
         if value and not runs:
             raise UsageError(f'{option} needs --runs')
-    arms = [load_rig(rig, settings) for rig in rigs or [known.name for known in list_rigs()]]
+    arms = []
+    for rig in rigs or [known.name for known in list_rigs()]:
+        arm = load_rig(rig, settings)
+        machine = arm.plant_for('sim').machine
+        if machine is not None and machine.number is not None:  # it would fix all machines
+            arm = load_rig(rig, [*settings, 'plant.machine.number=null'])
+        arms.append(arm)
     for arm in arms:
         if not arm.plant_for('sim').drawn(1):
             raise UsageError(
