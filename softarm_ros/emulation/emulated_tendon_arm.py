@@ -55,20 +55,21 @@ class EmulatedTendonArm(EmulatedDaqArm[TendonRodPlant]):
         outputs = [part.name for part in daq.outputs]
         self._cells = [inputs.index(name) for name in names]
         self._winches = [outputs.index(name + WINCHES.suffix) for name in names]
+        self._span_N = plant.config.winch.span_N
         # A card keeps its last outputs, so the first ones hold the present tensions.
         output_V = np.zeros(len(outputs))
-        output_V[self._winches] = winch_volts(plant.drives.state().position)
+        output_V[self._winches] = winch_volts(plant.drives.state().position, self._span_N)
         super().__init__(plant, daq, output_V, seed, clock, make_daq)
 
     def drive(self, volts: Array, levels: NDArray[np.bool_], duration_s: float) -> None:
         """Apply the outputs to the winches."""
-        wanted = winch_signal_N(volts[self._winches])
+        wanted = winch_signal_N(volts[self._winches], self._span_N)
         self._arm.drives.command(wanted, self._arm.time_s, duration_s)
 
     def sensed(self) -> Array:
         """Return the volts of the load cells."""
         volts = np.zeros(len(self._config.input_channels))
-        volts[self._cells] = cell_volts(self._arm.drives.state().position)
+        volts[self._cells] = cell_volts(self._arm.drives.state().position, self._span_N)
         return volts
 
     def truth(self) -> dict[str, str]:

@@ -22,8 +22,8 @@ REPORTED_S = 0.3
 class Bench:
     """The emulated arm and its driver."""
 
-    def __init__(self, folder):
-        self.memory = MemoryArm(RIG, folder)
+    def __init__(self, folder, rig=RIG):
+        self.memory = MemoryArm(rig, folder)
         self.clock, self.arm = self.memory.clock, self.memory.arm
         self.driver, _ = self.memory.driver()
         self.driver.start()
@@ -61,6 +61,23 @@ def test_tensions_have_their_rest_values_before_any_command(bench):
     bench.clock.sleep(0.5)
     assert np.abs(bench.tensions() - REST).max() < CELL_N
     assert not bench.driver.daq.state().enabled
+
+
+def test_winches_have_the_span_of_their_rig(tmp_path):
+    actuators = range(len(RIG.arm.actuators))
+    scales = [f'drives.daq.outputs[{k}].scale=10.0' for k in actuators]
+    cells = [
+        f'drives.daq.inputs[{k}].{f}' for k in actuators for f in ('scale=25.0', 'zero=-25.0')
+    ]
+    rig = load_rig('fishbone_arm', ['plant.winch.span_N=100.0', *scales, *cells])
+    bench = Bench(tmp_path, rig)
+    try:
+        bench.ready()
+        bench.follow()
+        assert np.abs(bench.tensions() - TARGET).max() < CELL_N
+        assert np.abs(bench.driver.reading().position - TARGET).max() < CELL_N
+    finally:
+        bench.close()
 
 
 def test_tensions_follow_commands_are_measured_and_kept_by_hold(bench):

@@ -81,6 +81,11 @@ class WinchConfig(ConfigBlock):
     guide_presliding_stiffness_N_m: Stiffness = Field(
         description='stiffness of that guide along the cable before it slides'
     )
+    span_N: Positive = Field(
+        default=50.0,
+        description='tension at 10 V of the set point and at 5 V of the load cell; their zeros '
+        'are 0 and 1 V',
+    )
 
 
 class TendonRodPlantConfig(PlantBase):
