@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import math
 from typing import Any
 
 from ruamel.yaml import YAML
@@ -59,12 +60,23 @@ def rviz_config(rig: Rig) -> str:
     return text.getvalue()
 
 
+def _cell_m(reach_m: float) -> float:
+    """Return a fifth of the arm's reach, rounded to 1, 2 or 5 times a power of ten."""
+    decade = math.floor(math.log10(0.2 * reach_m))
+    steps = [float(f'{digit}e{decade}') for digit in (1, 2, 5, 10)]
+    return min(steps, key=lambda step: abs(math.log(step / (0.2 * reach_m))))
+
+
 def _displays(rig: Rig, reach_m: float) -> list[Display]:
     size = round(0.1 * reach_m, 4)
     axes = {'Shape': 'Axes', 'Axes Length': size, 'Axes Radius': round(0.08 * size, 5)}
     shown = [f'{rig.frame_prefix}{link}' for link in _frames(rig)]
     return [
-        _display('Grid', 'Grid', {'Cell Size': 0.05, 'Plane Cell Count': 12, 'Alpha': 0.5}),
+        _display(
+            'Grid',
+            'Grid',
+            {'Cell Size': _cell_m(reach_m), 'Plane Cell Count': 12, 'Alpha': 0.5},
+        ),
         _display('MarkerArray', 'Arm', {'Topic': _topic(rig, 'markers')}),
         _display(
             'RobotModel',

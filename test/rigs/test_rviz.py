@@ -146,3 +146,19 @@ def test_absolute_pose_topic_is_shown_without_a_namespace():
 def test_committed_rviz_files_match_the_generator(name):
     path = ROOT / 'config' / 'rviz' / f'{name}.rviz'
     assert path.read_text(encoding='utf-8') == rviz_config(load_rig(name))
+
+
+@pytest.mark.parametrize('size', [0.03, 0.3, 1.0, 3.0])
+def test_the_grid_is_as_large_as_the_arm(size):
+    settings = ['plant=null', 'drives=null']
+    for k, section in enumerate(load_rig('cable_arm').arm.sections):
+        for field in ('length_m', 'endcap_length_m', 'cable_radius_m'):
+            settings.append(f'arm.sections[{k}].{field}={size * getattr(section, field)}')
+    for k in range(6):
+        settings.append(f'arm.actuators[{k}].position_min_m={-0.045 * size}')
+        settings.append(f'arm.actuators[{k}].position_max_m={0.055 * size}')
+    rig = load_rig('cable_arm', [*settings, 'controller.pretension_m=0.0'])
+    displays = YAML(typ='safe').load(rviz_config(rig))['Visualization Manager']['Displays']
+    (grid,) = [shown for shown in displays if shown['Name'] == 'Grid']
+    length = rig.model().rest_length_m
+    assert 1.5 * length < grid['Cell Size'] * grid['Plane Cell Count'] < 3.9 * length
