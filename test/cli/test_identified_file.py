@@ -248,3 +248,19 @@ def test_identify_reports_settings_that_the_written_file_does_not_contain(record
         )
         assert done.exit_code == 0, done.output
         assert (f'not {" ".join(setting)}: pass it' in done.output) == bool(given)
+
+
+def test_identified_values_far_from_the_plant_are_written_and_the_plant_is_named(tmp_path):
+    rig, new = load_rig('cable_arm'), tmp_path / 'new.yaml'
+    field = 'arm.sections[1].cutting_in_stiffness_N_m2'
+    with pytest.raises(UsageError) as refused:
+        write(rig, new, {field: 500.0}, None, 'x')
+    said = str(refused.value)
+    assert said.startswith(f'{new} is written with the identified values, but cannot be loaded')
+    assert 'plant.sections[1].cutting_in_stiffness_N_m2 = 28520' in said
+    text = new.read_text()
+    assert 'cutting_in_stiffness_N_m2: 500.0' in text
+    new.write_text(
+        text.replace('cutting_in_stiffness_N_m2: 2.852e+4', 'cutting_in_stiffness_N_m2: 4.0e+3')
+    )
+    assert load_rig(new).arm.sections[1].cutting_in_stiffness_N_m2 == 500.0

@@ -67,9 +67,7 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
     Raises
     ------
     UsageError
-        If options contradict each other, or data cannot be read.
-    RigError
-        If the new rig file would be invalid.
+        If options contradict each other, data cannot be read, or the new rig file is invalid.
 
     """
     rig = spelled_out(rig)

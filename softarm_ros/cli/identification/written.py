@@ -15,6 +15,7 @@ from ruamel.yaml import YAML
 from ruamel.yaml.comments import CommentedMap, CommentedSeq
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.field_values import path_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.residual_file import ResidualFile
@@ -80,9 +81,8 @@ def write(
     NotWrittenError
         If a file cannot be written.
     UsageError
-        If the residual cannot be read any more.
-    RigError
-        If identified values are outside the limits of the rig's fields; names them.
+        If the residual cannot be read any more; or if identified values are outside the limits of
+        the rig's fields, or far from those of its plant: the files are written, and it names them.
 
     """
     if rig.source is None:
@@ -98,7 +98,13 @@ def write(
         write_text(beside, _residual_text(learned, kept))
         written.append(beside)
     write_text(output, text)
-    load_rig(output).model()
+    try:
+        load_rig(output).model()
+    except RigError as error:
+        raise UsageError(
+            f'{output} is written with the identified values, but cannot be loaded before this '
+            f'is corrected in it:\n{error}'
+        ) from error
     return written
 
 
