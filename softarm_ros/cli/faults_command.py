@@ -14,6 +14,7 @@ from rich.console import Console
 from rich.progress import Progress
 from rich.table import Table
 
+from softarm_ros.cli.all_machines import load_for_machines
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.rig_labels import rig_labels
 from softarm_ros.cli.run_command import EXIT_INTERRUPTED, compile_kernels
@@ -90,7 +91,7 @@ def faults_command(
         raise UsageError('--trajectory belongs to one RIG')
     if json_file is not None:
         require_writable(json_file)
-    found = [load_rig(name, settings) for name in rigs or [info.name for info in list_rigs()]]
+    found = _loaded(rigs or [info.name for info in list_rigs()], settings, seeds)
     for rig in found:
         resolve_trajectory(rig, trajectory)
     for rig in found:
@@ -104,6 +105,11 @@ def faults_command(
         with stop_on_signals():  # they come too late to stop anything
             write_file(json.dumps(rows, indent=1) + '\n', json_file, '--json')
     return status
+
+
+def _loaded(names: Sequence[str], settings: Sequence[str], seeds: range) -> list[Rig]:
+    load = load_rig if len(seeds) == 1 else load_for_machines
+    return [load(name, settings) for name in names]
 
 
 # -- faults -----------------------------------------------------------------------------------

@@ -10,7 +10,14 @@ from rich.console import Console
 from typer.testing import CliRunner
 
 from softarm_ros.cli import faults_command
-from softarm_ros.cli.faults_command import CleanRun, TriedFault, _fault_table, bar, clean_table
+from softarm_ros.cli.faults_command import (
+    CleanRun,
+    TriedFault,
+    _fault_table,
+    _loaded,
+    bar,
+    clean_table,
+)
 from softarm_ros.cli.main import app
 from softarm_ros.cli.rig_labels import rig_labels
 from softarm_ros.cli.run_command import EXIT_INTERRUPTED
@@ -47,6 +54,12 @@ def test_camera_faults_and_a_cable_snap_are_tried_and_miss_no_bar(machines):
     assert any(fault.startswith('cable snap') for fault in tried)
     assert all(row['bar_met'] is not False for row in rows)
     assert 'repeats itself' in rows[0]['noticed_by']
+
+
+@pytest.mark.parametrize(('seeds', 'machines'), [(range(3, 5), {3, 4}), (range(3, 4), {7})])
+def test_a_number_in_the_file_chooses_the_machine_of_one_seed_but_not_of_several(seeds, machines):
+    (rig,) = _loaded([RIG], ['plant.machine.number=7'], seeds)
+    assert {rig.plant_for('sim').machine_number(seed) for seed in seeds} == machines
 
 
 def test_table_of_one_machine_has_a_row_per_fault_and_names_the_detector():

@@ -33,7 +33,8 @@ def faults(
         int | None,
         typer.Option(
             min=1,
-            help='Number of machines, each with its own seed; default 1, with --clean 20.',
+            help='Number of machines, each with its own seed; default 1, with --clean 20. '
+            'Several: whatever plant.machine.number is.',
         ),
     ] = None,
     json_file: Annotated[

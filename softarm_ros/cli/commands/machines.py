@@ -49,22 +49,18 @@ def machines(
     Exit status 1 unless every run completed, 130 after Ctrl-C.
     """
     from softarm_ros.cli import machine_table
+    from softarm_ros.cli.all_machines import load_for_machines
     from softarm_ros.cli.cli_errors import UsageError
     from softarm_ros.cli.consoles import table_console
     from softarm_ros.cli.run_command import status_of
     from softarm_ros.cli.stop_request import stop_on_signals
-    from softarm_ros.rigs.loader import list_rigs, load_rig
+    from softarm_ros.rigs.loader import list_rigs
 
     for option, value in (('--trajectory', trajectory), ('--store', store)):
         if value and not runs:
             raise UsageError(f'{option} needs --runs')
-    arms = []
-    for rig in rigs or [known.name for known in list_rigs()]:
-        arm = load_rig(rig, settings)
-        machine = arm.plant_for('sim').machine
-        if machine is not None and machine.number is not None:  # it would fix all machines
-            arm = load_rig(rig, [*settings, 'plant.machine.number=null'])
-        arms.append(arm)
+    names = rigs or [known.name for known in list_rigs()]
+    arms = [load_for_machines(name, settings) for name in names]
     for arm in arms:
         if not arm.plant_for('sim').drawn(1):
             raise UsageError(
