@@ -49,10 +49,15 @@ def rigs_with_devices() -> list[str]:
 
 
 def compare_backends(
-    rigs: Sequence[str], trajectory: str | None, laps: int | None, seed: int, console: Console
+    rigs: Sequence[str],
+    settings: Sequence[str],
+    trajectory: str | None,
+    laps: int | None,
+    seed: int,
+    console: Console,
 ) -> int:
     """Run rigs (default: all with devices) on both backends, print a table; return the status."""
-    found = [load_rig(name) for name in rigs or rigs_with_devices()]
+    found = [load_rig(name, settings) for name in rigs or rigs_with_devices()]
     for rig in found:
         rig.required_devices('emulated')
         resolve_trajectory(rig, trajectory)

@@ -79,7 +79,9 @@ class SoakRow:
         return values
 
 
-def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[SoakRow]:
+def soak(
+    names: Sequence[str], settings: Sequence[str], options: SoakOptions, console: Console
+) -> list[SoakRow]:
     """
     Run every rig `starts` times, each in a new process; failed runs are not repeated.
 
@@ -94,7 +96,7 @@ def soak(names: Sequence[str], options: SoakOptions, console: Console) -> list[S
         raise UsageError(f'--backend {options.backend}: expected {" or ".join(SOAKED)}')
     if not 0.05 <= options.rate <= 50.0:
         raise UsageError(f'--rate {options.rate:g}: expected 0.05 to 50 times real time')
-    rigs = [load_rig(name) for name in names or [known.name for known in list_rigs()]]
+    rigs = [load_rig(name, settings) for name in names or [known.name for known in list_rigs()]]
     rows = []
     with (
         temporary_folder() as folder,
@@ -146,6 +148,7 @@ def _run(
     command += ['--backend', options.backend, '--rate', str(options.rate)]
     command += ['--seed', str(seed), '--json', str(summary)]
     command += [] if path is None else ['--trajectory', path]
+    command += [word for setting in rig.settings for word in ('--set', setting)]
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S)
         said = (done.stderr or done.stdout).strip()

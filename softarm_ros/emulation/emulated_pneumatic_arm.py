@@ -92,8 +92,9 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         volts = np.zeros(self._channels)
         span = arm.config.regulators.span_Pa
         volts[self._monitors] = monitor_volts(arm.chamber_pressures(), span)
-        if arm.gripping is not None:
-            volts[self._gripper_inputs] = compound_volts(arm.gripper_pressure())
+        if (gripper := arm.config.gripper) is not None:
+            pressure = arm.gripper_pressure()
+            volts[self._gripper_inputs] = compound_volts(pressure, gripper.sensor_span_Pa)
         sensor = config.force_sensor
         if sensor is not None and arm.weighed is not None:
             volts[len(config.inputs) :] = gauge_volts(arm.base_wrench(), *self._gauges)

@@ -66,10 +66,10 @@ def test_rigs_without_devices_are_refused(tmp_path):
     bare = tmp_path / 'bare.yaml'
     bare.write_text(re.sub(r'(?ms)^drives:.*?^(?=#|sensors)', '', shipped), encoding='utf-8')
     with pytest.raises(RigError, match="'trunk' declares no devices"):
-        compare_backends([str(bare)], None, None, 0, Console(quiet=True))
+        compare_backends([str(bare)], (), None, None, 0, Console(quiet=True))
 
 
 def test_a_trajectory_that_one_of_the_rigs_lacks_is_refused():
     """Earlier, the run of the first rig was lost if the second had no such trajectory."""
     with pytest.raises(RigError, match="unknown trajectory 'sweep'"):
-        compare_backends(['pneumatic_arm', 'cable_arm'], 'sweep', None, 0, Console(quiet=True))
+        compare_backends(['pneumatic_arm', 'cable_arm'], (), 'sweep', None, 0, Console(quiet=True))

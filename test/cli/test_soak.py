@@ -99,4 +99,4 @@ def test_busy_loops_end_when_their_parent_is_killed():
 )
 def test_soak_refuses_the_hardware_backend_and_an_invalid_rate(options, why):
     with pytest.raises(UsageError, match=why):
-        soak([RIG], options, Console(quiet=True))
+        soak([RIG], (), options, Console(quiet=True))

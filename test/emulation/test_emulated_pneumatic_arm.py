@@ -31,13 +31,13 @@ STEP_S = 0.002
 class Bench:
     """The emulated arm and its driver, in the time of a clock."""
 
-    def __init__(self, folder):
+    def __init__(self, folder, rig=RIG):
         self.folder = folder
         self.clock = ManualClock()
-        devices = RIG.devices
+        devices = rig.devices
         daq = devices.daq.model_copy(update={'host': DaqHost(host='memory', port=1)})
         self.arm = EmulatedPneumaticArm(
-            build_plant(RIG, 0),
+            build_plant(rig, 0),
             daq,
             devices.gripper,
             RIG.actuator_names,
@@ -257,6 +257,23 @@ def test_gripper_grasps_an_object_keeps_it_in_a_fault_and_releases_it(bench):
     assert gripper.set_pressure(-3e4) is None
     bench.until(lambda: not bench.arm.plant.drives.holds_object, work=hold)
     assert gripper.state().problems == ()
+
+
+def test_gripper_sensor_has_the_span_of_its_rig(tmp_path):
+    names = [part.name for part in RIG.devices.daq.inputs]
+    place = f'drives.daq.inputs[{names.index("gripper")}]'
+    wired = [f'{place}.scale=2.5e4', f'{place}.zero=-7.5e4']
+    rig = load_rig('pneumatic_arm', ['plant.gripper.sensor_span_Pa=5e4', *wired])
+    rest = np.zeros(6)
+    with Bench(tmp_path, rig) as bench:
+        bench.until(lambda: bench.driver.not_ready() == '')
+        gripper = bench.driver.gripper
+        bench.driver.follow(rest)
+        assert gripper.set_pressure(-3e4) is None
+        hold = lambda: bench.driver.follow(rest)  # noqa: E731
+        bench.until(lambda: bench.arm.plant.gripper_pressure() < -2.9e4, work=hold)
+        bench.until(lambda: gripper.state().pressure_Pa < -2.8e4, work=hold)
+        assert gripper.state().pressure_Pa == pytest.approx(-3e4, abs=2e3)
 
 
 def test_force_sensor_measures_the_wrench_on_the_base_and_can_be_tared(bench):

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from softarm_ros.cli.options import command_app
+from softarm_ros.cli.options import SetOption, command_app
 
 if TYPE_CHECKING:
     from softarm_ros.rigs.schema import Rig
@@ -19,6 +19,8 @@ def check(
     files: Annotated[
         list[str], typer.Argument(metavar='FILE...', help='Rig files, or names of built-in rigs.')
     ],
+    *,
+    settings: SetOption,
 ) -> None:
     """
     Check rig files: report every mistake with field and line, or print a summary.
@@ -32,7 +34,7 @@ def check(
     failed = False
     for name in files:
         try:
-            rig = load_rig(name)
+            rig = load_rig(name, settings)
             _build_model(name, rig)
         except RigError as error:
             failed = True

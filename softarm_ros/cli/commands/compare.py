@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import command_app
+from softarm_ros.cli.options import SetOption, command_app
 
 app = command_app()
 
@@ -27,9 +27,12 @@ def compare(
         int | None, typer.Option(min=1, help="Number of laps, instead of the trajectory's.")
     ] = None,
     seed: Annotated[int, typer.Option(min=0, help='Seed of every random number.')] = 0,
+    *,
+    settings: SetOption,
 ) -> None:
     """Run arms simulated and with emulated devices in real time; compare the errors."""
     from softarm_ros.cli.backend_comparison import compare_backends
     from softarm_ros.cli.consoles import stdout_console
 
-    raise typer.Exit(compare_backends(rigs or (), trajectory, laps, seed, stdout_console()))
+    console = stdout_console()
+    raise typer.Exit(compare_backends(rigs or (), settings, trajectory, laps, seed, console))

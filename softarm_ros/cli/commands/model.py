@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import ModelOption, RigArgument, command_app
+from softarm_ros.cli.options import ModelOption, RigArgument, SetOption, command_app
 
 app = command_app()
 
@@ -38,6 +38,8 @@ def model(
         typer.Option(metavar='X,Y,Z', help='Tip position in m, base frame (inverse).'),
     ] = None,
     model_name: ModelOption = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """
     Compute shape from actuation (forward) or actuation from a tip position (inverse).
@@ -48,7 +50,7 @@ def model(
     from softarm_ros.rigs.loader import load_rig
 
     model_command.refuse_unused(actuation, position_m, direction.value)
-    arm = load_rig(rig)
+    arm = load_rig(rig, settings)
     trouble = None
     if direction is Direction.FORWARD:
         text = model_command.require(actuation, '--actuation', direction.value)

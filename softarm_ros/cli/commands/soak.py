@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import command_app
+from softarm_ros.cli.options import SetOption, command_app
 from softarm_ros.nodes.process import LARGEST_SEED
 
 app = command_app()
@@ -30,6 +30,8 @@ def soak(
         bool, typer.Option('--whole', help='Run the whole path, not only its first 10 mm.')
     ] = False,
     seed: Annotated[int, typer.Option(min=0, max=LARGEST_SEED, help='Seed of the first run.')] = 0,
+    *,
+    settings: SetOption,
 ) -> None:
     """
     Run rigs over topics many times: completion, holds, missed cycles, latency, error.
@@ -41,6 +43,6 @@ def soak(
 
     options = soaking.SoakOptions(starts, rate, backend, busy, None if whole else 0.01, seed)
     console = table_console()
-    rows = soaking.soak(rigs or (), options, console)
+    rows = soaking.soak(rigs or (), settings, options, console)
     console.print(soaking.soak_table(rows, options))
     raise typer.Exit(0 if all(row.completed == starts for row in rows) else 1)

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import RigArgument, command_app
+from softarm_ros.cli.options import RigArgument, SetOption, command_app
 
 app = command_app()
 
@@ -20,10 +20,12 @@ def urdf(
         Path | None,
         typer.Option(metavar='FILE', help='File to write; by default the output is printed.'),
     ] = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """Print the URDF of a rig, generated from its file."""
     from softarm_ros.cli.text_output import write_or_print
     from softarm_ros.rigs.loader import load_rig
     from softarm_ros.rigs.urdf import build_urdf
 
-    write_or_print(build_urdf(load_rig(rig), links), output)
+    write_or_print(build_urdf(load_rig(rig, settings), links), output)

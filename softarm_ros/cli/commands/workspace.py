@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from softarm_ros.cli.options import RigArgument, command_app
+from softarm_ros.cli.options import RigArgument, SetOption, command_app
 
 app = command_app()
 
@@ -23,6 +23,8 @@ def workspace(
     image: Annotated[
         Path | None, typer.Option(metavar='FILE.png', help='Picture to write.')
     ] = None,
+    *,
+    settings: SetOption,
 ) -> None:
     """Show the workspace of an arm: tip positions within its limits."""
     from softarm_ros.cli.cli_errors import UsageError
@@ -35,7 +37,7 @@ def workspace(
         if image.suffix.lower() != '.png':
             raise UsageError(f'--image {image}: expected a name that ends in .png')
         require_writable(image)
-    arm = load_rig(rig)
+    arm = load_rig(rig, settings)
     if (seconds := expected_s(arm, samples)) > _LONG_S:
         told = f'{samples} configurations take about {seconds:.0f} s; --samples draws fewer'
         typer.echo(f'{arm.name}: {told}', err=True)

@@ -116,6 +116,10 @@ class PlantGripperConfig(ConfigBlock):
     vacuum_Pa: Annotated[float, Field(lt=0.0, allow_inf_nan=False)] = Field(
         default=-3.0e4, description='gauge pressure of the vacuum supply'
     )
+    sensor_span_Pa: Positive = Field(
+        default=1.0e5,  # SMC PSE543A
+        description='for emulated devices: pressure at 5 V of the sensor; 1 V is its negative',
+    )
     reach_m: Positive = Field(
         description='largest distance from the middle of the fingers at which an object is gripped'
     )

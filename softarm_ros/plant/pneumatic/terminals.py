@@ -9,7 +9,6 @@ from softarm_ros.geometry.arrays import Array
 
 _SIGNAL_V = 10.0  # ITV0030: 0 to 10 V for zero pressure to full span
 _MONITOR_V = (1.0, 5.0)  # its monitor: the same range with live zero
-_COMPOUND_Pa = (-1e5, 1e5)  # compound sensor (SMC PSE543A): vacuum and pressure over 1 to 5 V
 
 
 def regulator_signal_Pa(volts: ArrayLike, span_Pa: float) -> Array:
@@ -22,9 +21,9 @@ def monitor_volts(pressure_Pa: ArrayLike, span_Pa: float) -> Array:
     return _live_zero(pressure_Pa, 0.0, span_Pa)
 
 
-def compound_volts(pressure_Pa: ArrayLike) -> Array:
-    """Return the voltages of a compound sensor at pressures [Pa gauge]."""
-    return _live_zero(pressure_Pa, *_COMPOUND_Pa)
+def compound_volts(pressure_Pa: ArrayLike, span_Pa: float) -> Array:
+    """Return the voltages of a sensor of vacuum and pressure, -span to +span, at [Pa gauge]."""
+    return _live_zero(pressure_Pa, -span_Pa, span_Pa)
 
 
 def gauge_volts(wrench: Array, volts_per_load: Array, bias_V: Array) -> Array:
