@@ -902,13 +902,15 @@ def test_large_errors_stay_in_separate_columns(rig):
     assert line.split() == ['statics', 'tip', '179345.53', '179253.89', '181288.78', 'mm']
 
 
-def test_a_figure_that_cannot_be_written_is_reported(rig, tmp_path):
+def test_a_figure_that_cannot_be_written_is_reported_after_all_scores(rig, tmp_path):
     pytest.importorskip('rosbags', reason='needs rosbags')
-    bag, figures = write_bag(rig, tmp_path / 'bag', commands_of(rig, 4)), tmp_path / 'figures'
+    bags = [write_bag(rig, tmp_path / name, commands_of(rig, 4)) for name in ('bag', 'next')]
+    figures, json_file = tmp_path / 'figures', tmp_path / 'score.json'
     (figures / 'bag_proximal.png').mkdir(parents=True)
-    done = scored(rig, bag, '--report', figures)
+    done = scored(rig, *bags, '--report', figures, '--json', json_file)
     assert done.exit_code == 2, done.output
     assert f'--report {figures}: cannot be written' in done.output
+    assert {s['run'] for s in json.loads(json_file.read_text())['scores']} == {'bag', 'next'}
 
 
 def test_a_bag_named_by_its_own_folder_has_a_heading(rig, tmp_path, monkeypatch):

@@ -62,6 +62,7 @@ def score(
     scores: list[scoring.Score] = []
     notes: dict[str, tuple[str, ...]] = {}
     drawn: list[Path] = []
+    failed: UsageError | None = None
     for path in data:
         with WorkBar() as bar:
             bar.show(f'reading {path.name}', None)
@@ -82,10 +83,14 @@ def score(
 
             try:
                 figures = score_figures.draw(report, run, predictions, drawn)
-            except OSError as error:
-                raise UsageError(f'--report {report}: cannot be written ({error})') from None
+            except OSError as error:  # the numbers are still wanted
+                failed = UsageError(f'--report {report}: cannot be written ({error})')
+                report = None
+                continue
             drawn += figures
             for figure in figures:
                 typer.echo(f'  {figure}')
     if json_file is not None:
         scoring.save_json(json_file, arm, scores, notes)
+    if failed is not None:
+        raise failed
