@@ -22,7 +22,7 @@ endif
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: browser view-load view-pictures collected commands docs newcomer pictures demo test test-main \
-  test-packets test-devices test-long test-pythons test-reproduction test-beside-devices test-computing lint-and-docs-idle \
+  test-packets test-devices test-long test-pythons test-reproduction test-beside-devices test-computing \
   firmware lint kernels bench-kernels everything reproduce bench bench-short bench-long fuzz soak clean setup
 .DEFAULT_GOAL := demo
 
@@ -115,18 +115,16 @@ test-reproduction: $(VENV)/.reproduction
 	$(REPRODUCTION) --numprocesses auto --dist loadfile
 	$(PYTEST) -m wall_clock reproduction/test
 
-# Device tests mostly wait for the clock. Tests that only compute, linters and the site run in parallel, at the lowest priority.
+# Device tests mostly wait for the clock. Tests that only compute run in parallel, at the lowest priority, and on one processor:
+# emulated boards are sessions of their own, which Linux gives no more time than a session at the lowest priority (autogroup).
 IDLE := $(shell chrt --idle 0 true 2> /dev/null && echo chrt --idle 0 || echo nice -n 19)
 test-beside-devices: $(VENV)/.reproduction
 	@$(MAKE) --no-print-directory --jobs 2 test-devices test-computing
 	$(PYTEST) -m wall_clock reproduction/test
 
 test-computing: $(VENV)/.reproduction
-	@$(IDLE) $(REPRODUCTION) --numprocesses auto --dist loadfile > $(VENV)/test-computing.log 2>&1; \
+	@$(IDLE) $(REPRODUCTION) > $(VENV)/test-computing.log 2>&1; \
 	  status=$$?; cat $(VENV)/test-computing.log; exit $$status
-
-lint-and-docs-idle:
-	@$(IDLE) $(MAKE) --no-print-directory lint docs
 
 # Builds the firmware of both boards in firmware/build and prints their sizes; names boards skipped for lack of a compiler.
 firmware:
@@ -153,8 +151,8 @@ kernels-%: setup
 	  $(BIN)/python -m softarm_ros.nodes.prepare_kernels $*
 
 # Compiles the additional kernels of the benchmark. This takes one thread for half a minute, so other work can run in
-# parallel.
-bench-kernels: $(VENV)/.reproduction kernels
+# parallel. It begins once the two rigs with most of its other kernels are prepared.
+bench-kernels: $(VENV)/.reproduction kernels-hydraulic_arm kernels-cable_arm
 	@$(BIN)/python -c 'from softarm_reproduction.bench import run_bench as run; \
 	  run(("cable_arm", "dynamics", "hydraulics", "estimators"), 1)'
 
