@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timezone
 from pathlib import Path
 
@@ -14,9 +14,17 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.perception.stereo.boards import Board
-from softarm_ros.perception.stereo.calibrate_base import base_from_board, base_from_markers
+from softarm_ros.perception.stereo.calibrate_base import (
+    FEWEST_CORNERS,
+    base_from_board,
+    base_from_markers,
+)
 from softarm_ros.perception.stereo.calibrate_camera import CameraFit, calibrate_camera
-from softarm_ros.perception.stereo.calibrate_stereo import StereoFit, calibrate_stereo
+from softarm_ros.perception.stereo.calibrate_stereo import (
+    FEWEST_SHARED,
+    StereoFit,
+    calibrate_stereo,
+)
 from softarm_ros.perception.stereo.calibrate_window import calibrate_window
 from softarm_ros.perception.stereo.calibration_file import (
     BaseBlock,
@@ -31,7 +39,13 @@ from softarm_ros.perception.stereo.calibration_file import (
 )
 from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, Side
-from softarm_ros.perception.stereo.collect import Collected, collect, from_files, worth_keeping
+from softarm_ros.perception.stereo.collect import (
+    Collected,
+    collect,
+    files_alone,
+    from_files,
+    worth_keeping,
+)
 from softarm_ros.perception.stereo.frame_source import NOT_YET, FrameSource
 from softarm_ros.perception.stereo.images import Image, opencv, read_image
 from softarm_ros.perception.stereo.pairing import PairByStamp
@@ -103,11 +117,16 @@ class Images:
         shown = self._live(board, places, one_place) if live[0] else from_files(places)
         found = collect(board, shown)
         if not found.views:
+            images = set().union(*found.without_board)
+            blind = [p for p, own in zip(places, found.without_board) if len(own) == len(images)]
+            if images and not blind:
+                raise CameraError(
+                    f'{" and ".join(places)}: no pair shows the board to both cameras'
+                )
             raise CameraError(
-                f'{" and ".join(places)}: no board found: expected {board.columns} x {board.rows} '
-                + ('inner corners' if board.kind == 'chessboard' else 'squares')
+                f'{" and ".join(blind or places)}: no board found: expected {board.described}'
             )
-        return found
+        return found if live[0] else replace(found, alone=files_alone(places))
 
     def _live(
         self, board: Board, places: Sequence[str], one_place: bool
@@ -161,7 +180,7 @@ def camera(
             board, views, found.sizes[0], side, rational=rational, drop_outliers=drop
         )
         blocks[side] = _camera_block(fits[side])
-        lines += _camera_lines(fits[side], found)
+        lines += [*_camera_lines(fits[side]), *_left_out([side], found)]
     # Nothing is replaced before all fits are there, and the calibration last.
     lines += [f'picture: {draw_camera(fit, names[side])}' for side, fit in fits.items()]
     fresh = CalibrationFile(created=_now(), board=board_block(board), cameras=blocks)
@@ -204,7 +223,8 @@ def stereo(
     fresh = _stereo_file(board, fit)
     draw_stereo(fit, picture)
     write_calibration(output, fresh)
-    lines = [*_camera_lines(fit.left, found), *_camera_lines(fit.right, found)]
+    lines = [*_camera_lines(fit.left), *_camera_lines(fit.right)]
+    lines += _left_out(SIDES, found, FEWEST_SHARED)
     lines += [
         f'stereo: {fit.rms_px:.3f} px rms, baseline {1e3 * fit.cameras.baseline_m:.2f} mm, '
         f'corners in space {1e3 * np.sqrt((fit.flatness_m**2).mean()):.3f} mm rms off the board',
@@ -229,6 +249,7 @@ def base(
 ) -> list[str]:
     """Find the base frame from a board or from markers on the base, and add it to the file."""
     shown = None if markers is None else images.files()
+    left_out: list[str] = []
     calibration = read_calibration(known)
     cameras = calibration.stereo_cameras()
     if markers is None or shown is None:
@@ -237,6 +258,7 @@ def base(
         at = np.asarray(board_at)
         X_BO = pose(exp_so3(np.radians(at[3:])), 1e-3 * at[:3])
         fit = base_from_board(cameras, board, [(left, right) for left, right in found.views], X_BO)
+        left_out = _left_out(SIDES, found, FEWEST_CORNERS)
     else:
         from softarm_ros.perception.stereo.base_markers import read_markers, seen_markers
 
@@ -255,6 +277,7 @@ def base(
     write_calibration(output, calibration.model_copy(update={'base': block, 'created': _now()}))
     x, y, z = 1e3 * fit.X_LB[:3, 3]
     return [
+        *left_out,
         *(f'{name}: {1e3 * error:.3f} mm' for name, error in fit.errors_m.items()),
         f'base: {1e3 * fit.rms_m:.3f} mm rms, at {x:.1f}, {y:.1f}, {z:.1f} mm of the left camera',
         f'calibration: {output}',
@@ -290,6 +313,7 @@ def window(
     update = {'window': block, 'base': None, 'created': _now()}
     write_calibration(output, calibration.model_copy(update=update))
     return [
+        *_left_out(SIDES, found, FEWEST_SHARED),
         f'window: {fit.rms_px:.3f} px rms, {fit.rms_start_px:.3f} px as guessed; distance '
         f'{1e3 * fit.window.distance_m:.2f} +- {1e3 * fit.distance_sd_m:.2f} mm, normal '
         f'{np.round(fit.window.normal, 4).tolist()} +- {np.degrees(fit.normal_sd_rad):.2f} deg',
@@ -381,7 +405,7 @@ def _stereo_file(board: Board, fit: StereoFit) -> CalibrationFile:
     return CalibrationFile(created=_now(), board=board_block(board), cameras=blocks, stereo=pair)
 
 
-def _camera_lines(fit: CameraFit, found: Collected) -> list[str]:
+def _camera_lines(fit: CameraFit) -> list[str]:
     K = fit.camera.matrix
     name = fit.camera.name
     return [
@@ -391,10 +415,29 @@ def _camera_lines(fit: CameraFit, found: Collected) -> list[str]:
         f'{name}: worst image {fit.views[int(np.argmax(fit.errors_px))].name} '
         f'{fit.errors_px.max():.3f} px, coverage {fit.coverage.mean():.0%}, tilt up to '
         f'{max(fit.tilts_deg):.0f} deg',
-        *(f'{name}: no board in {image}' for image in found.without_board),
         *(f'outlier: {name} {image}' for image in fit.outliers),
         *(f'dropped: {name} {image}' for image in fit.dropped),
         *(f'warning: {text}' for text in fit.warnings),
+    ]
+
+
+def _left_out(sides: Sequence[Side], found: Collected, least: int = 0) -> list[str]:
+    """Return a line about each image that was not used, with the reason."""
+    return [
+        *(
+            f'{side}: no board in {image}'
+            for side, images in zip(sides, found.without_board)
+            for image in images
+        ),
+        *(
+            f'{side}: {path.name} is left out: no image of the other camera matches it'
+            for side, paths in zip(sides, found.alone)
+            for path in paths
+        ),
+        *(
+            f'pair {name} is left out: both cameras see fewer than {least} of the same corners'
+            for name in found.share_too_little(least)
+        ),
     ]
 
 

@@ -14,7 +14,15 @@ from typer.testing import CliRunner
 cv2 = pytest.importorskip('cv2', reason='opencv-python-headless is not installed')
 sys.path.insert(0, str(Path(__file__).parents[1] / 'perception' / 'stereo'))
 
-from board_cases import CHESSBOARD, WINDOW, board_pose, pairs_of_images, rays, small_pair
+from board_cases import (
+    CHESSBOARD,
+    SMALL,
+    WINDOW,
+    board_pose,
+    pairs_of_images,
+    rays,
+    small_pair,
+)
 
 from softarm_ros.cli import calibration
 from softarm_ros.cli.main import app
@@ -268,6 +276,38 @@ def test_an_image_without_a_number_among_numbered_ones_is_refused(folder, tmp_pa
     code, _, err = stereo(tmp_path, tmp_path / 'cameras.yaml')
     assert code == 2
     assert 'left_camera.png: no number at the end of the name' in err
+
+
+def test_each_image_that_is_left_out_is_named_with_its_camera_and_the_reason(folder, tmp_path):
+    for side in SIDES:
+        for n in range(8):
+            shutil.copy(folder / f'{side}_{n:02d}.png', tmp_path)
+    (tmp_path / 'left_05.png').unlink()
+    cv2.imwrite(str(tmp_path / 'right_03.png'), np.full(SMALL[::-1], 90, np.uint8))
+    code, out, err = stereo(tmp_path, tmp_path / 'cameras.yaml')
+    assert code == 0, err
+    assert [line for line in out.splitlines() if 'no board' in line or 'left out' in line] == [
+        'right: no board in 003',
+        'right: right_05.png is left out: no image of the other camera matches it',
+    ]
+
+
+@pytest.mark.parametrize('blind', ['left', 'right', 'in turn'])
+def test_images_without_a_pair_of_views_are_refused_with_the_camera_at_fault(
+    blind, folder, tmp_path
+):
+    for side in SIDES:
+        for n in range(2):
+            dark = side == (SIDES[n] if blind == 'in turn' else blind)
+            image = cv2.imread(str(folder / f'{side}_{n:02d}.png'), cv2.IMREAD_GRAYSCALE)
+            cv2.imwrite(str(tmp_path / f'{side}_{n}.png'), image * (not dark))
+    code, _, err = stereo(tmp_path, tmp_path / 'cameras.yaml')
+    assert code == 2
+    if blind == 'in turn':
+        assert 'no pair shows the board to both cameras' in err
+    else:
+        assert f'{tmp_path}/{blind}_*.png: no board found: expected 9 x 6 inner corners' in err
+        assert ' and ' not in err
 
 
 def test_the_picture_of_a_board_to_print_is_detected_as_that_board(tmp_path):

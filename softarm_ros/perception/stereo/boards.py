@@ -20,6 +20,7 @@ _WINDOW_OF_SPACING = 0.45
 _LARGEST_WINDOW_PX = 11
 _FEWEST_CORNERS = 6
 _MOST = 100  # columns or rows; cameras cannot resolve smaller squares
+_SQUARE_MM = (0.1, 1000.0)  # of any printed board; others are given in another unit
 
 
 @dataclass(frozen=True)
@@ -86,13 +87,23 @@ class Board:
             raise CameraError(
                 f'board: {self.columns} x {self.rows}: expected at most {_MOST} columns and rows'
             )
-        if not (np.isfinite(self.square_m) and self.square_m > 0.0):
-            raise CameraError(f'board: square = {1e3 * self.square_m:g} mm: expected more than 0')
+        least, most = _SQUARE_MM
+        if not least <= 1e3 * self.square_m <= most:
+            raise CameraError(
+                f'board: square = {1e3 * self.square_m:g} mm: expected {least:g} to {most:g} mm'
+            )
         if self.kind == 'charuco' and not 0.0 < self.marker_m < self.square_m:
             raise CameraError(
                 f'board: marker = {1e3 * self.marker_m:g} mm: expected more than 0 and less than '
                 f'the square, {1e3 * self.square_m:g} mm'
             )
+
+    @property
+    def described(self) -> str:
+        """What an image must show, for messages."""
+        if self.kind == 'chessboard':
+            return f'{self.columns} x {self.rows} inner corners'
+        return f'{self.columns} x {self.rows} squares, markers of {self.dictionary}'
 
     @property
     def told_apart(self) -> bool:
@@ -178,7 +189,8 @@ class Board:
         first, last = (_brightness(image, c, 0.2 * self._spacing(pixels)) for c in centres)
         return first > last
 
-    def _charuco(self) -> Any:
+    def _charuco(self, *, legacy: bool = False) -> Any:
+        """Return OpenCV's board; `legacy` has the first square white, as before OpenCV 4.6."""
         cv2 = opencv()
         number = getattr(cv2.aruco, f'DICT_{self.dictionary}', None)
         if number is None:
@@ -186,17 +198,23 @@ class Board:
                 f'board: dictionary = {self.dictionary!r}: OpenCV has no dictionary of this name; '
                 'expected 4X4_50 to 7X7_1000, ARUCO_ORIGINAL or APRILTAG_36h11'
             )
-        return cv2.aruco.CharucoBoard(
+        board = cv2.aruco.CharucoBoard(
             (self.columns, self.rows),
             self.square_m,
             self.marker_m,
             cv2.aruco.getPredefinedDictionary(number),
         )
+        board.setLegacyPattern(legacy)
+        return board
 
     def _find_charuco(self, image: Image, name: str) -> BoardView | None:
         cv2 = opencv()
-        detector = cv2.aruco.CharucoDetector(self._charuco())
-        corners, ids, _, _ = detector.detectBoard(image)
+        # Both patterns are the same if the number of rows is odd.
+        for legacy in (False,) if self.rows % 2 else (False, True):
+            detector = cv2.aruco.CharucoDetector(self._charuco(legacy=legacy))
+            corners, ids, _, _ = detector.detectBoard(image)
+            if ids is not None:
+                break
         if ids is None or len(ids) < _FEWEST_CORNERS:
             return None
         numbers = np.ravel(ids).astype(np.int64)

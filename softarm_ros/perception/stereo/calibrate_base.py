@@ -14,6 +14,7 @@ from softarm_ros.perception.stereo.cameras import StereoCameras
 from softarm_ros.perception.stereo.rigid_fit import rigid_fit, unordered_fit
 from softarm_ros.perception.stereo.triangulation import triangulate
 
+FEWEST_CORNERS = 3  # of a pair, seen by both cameras
 _SCALE = 0.05  # tolerance of the squares' size: beyond, the size or calibration is wrong
 # A board that lies still moves by less than these between two pairs: a distance, or ...
 _MOVED_M = 1.0e-3
@@ -65,7 +66,7 @@ def base_from_board(
     known, pixels, names = [], [], []
     for left, right in pairs:
         ids = np.intersect1d(left.ids, right.ids)
-        if len(ids) < 3:
+        if len(ids) < FEWEST_CORNERS:
             continue
         pixels.append([v.pixels[np.searchsorted(v.ids, ids)] for v in (left, right)])
         known.append(board.points(ids) @ X_BO[:3, :3].T + X_BO[:3, 3])

@@ -148,8 +148,9 @@ def _fitted(
         )
     flags = cv2.CALIB_RATIONAL_MODEL if rational else 0
     no_fit = CameraError(
-        f'{name}: no camera fits these corners: has the board {board.columns} x {board.rows} '
-        'inner corners, and is it at another place or tilt in each image?'
+        f'{name}: no camera fits these corners: has the board {board.described}, and is it at '
+        'another place or tilt in each image?'
+        + ('' if rational else ' A wide lens needs --rational')
     )
     try:
         _, K, lens, turns, shifts, sd, _, _ = cv2.calibrateCameraExtended(

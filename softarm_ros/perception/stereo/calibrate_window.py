@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.perception.stereo.boards import Board, BoardView
-from softarm_ros.perception.stereo.calibrate_stereo import board_misfit
+from softarm_ros.perception.stereo.calibrate_stereo import FEWEST_SHARED, board_misfit
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
 from softarm_ros.perception.stereo.window import FlatWindow
@@ -70,7 +70,7 @@ def calibrate_window(
     shared = []
     for left, right in pairs:
         ids = np.intersect1d(left.ids, right.ids)
-        if len(ids) >= 6:
+        if len(ids) >= FEWEST_SHARED:
             views = [
                 BoardView(v.name, ids, v.pixels[np.searchsorted(v.ids, ids)])
                 for v in (left, right)

@@ -32,19 +32,32 @@ class Collected:
         Width and height of the images of each camera.
     views : tuple of tuple
         One view per camera, for all images in which every camera found the board.
-    without_board : tuple of str
-        Names of the other images.
+    without_board : tuple of tuple of str
+        For each camera, the names of its images without a board.
+    alone : tuple of tuple of Path
+        For each camera, its files without a file of the other camera.
 
     """
 
     sizes: tuple[tuple[int, int], ...]
     views: tuple[tuple[BoardView, ...], ...]
-    without_board: tuple[str, ...]
+    without_board: tuple[tuple[str, ...], ...]
+    alone: tuple[tuple[Path, ...], ...] = ()
+
+    def share_too_little(self, least: int) -> list[str]:
+        """Return the names of pairs in which fewer corners than these are in both images."""
+        return [
+            views[0].name
+            for views in self.views
+            if len(set(views[0].ids).intersection(views[-1].ids)) < least
+        ]
 
 
 def image_files(where: str) -> list[Path]:
     """
     Return the image files of a folder or pattern, or a single file, sorted by name.
+
+    Hidden files are left out: macOS adds one, which is no image, to each file on other disks.
 
     Raises
     ------
@@ -54,7 +67,13 @@ def image_files(where: str) -> list[Path]:
     """
     path = Path(where)
     if path.is_dir():
-        found = sorted(p for p in path.iterdir() if p.suffix.lower() in SUFFIXES)
+        found = sorted(
+            p
+            for p in path.iterdir()
+            if p.suffix.lower() in SUFFIXES and not p.name.startswith('.')
+        )
+    elif path.is_file():  # its name may look like a pattern
+        found = [path]
     else:
         found = sorted(Path(p) for p in glob.glob(where))  # noqa: PTH207 - may be absolute
     if not found:
@@ -68,7 +87,7 @@ def matched_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Path, ...]
 
     The number is that at the end of the file name. Without numbers, files of the same name match;
     if there are none, equally many files match in their order, and the pair's name shows both.
-    Incomplete pairs are omitted.
+    Incomplete pairs are omitted (`files_alone`).
 
     Raises
     ------
@@ -93,6 +112,15 @@ def matched_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Path, ...]
     else:
         alike = 'number' if numbered else 'name, and not all names end in a number'
         raise CameraError(f'{" and ".join(places)}: no files of the same {alike}')
+
+
+def files_alone(places: Sequence[str]) -> tuple[tuple[Path, ...], ...]:
+    """Return the files of each camera that `matched_files` omits; its errors are the same."""
+    matched = [paths for _, paths in matched_files(places)]
+    return tuple(
+        tuple(path for path in image_files(place) if path not in used)
+        for place, used in zip(places, map(set, zip(*matched)))
+    )
 
 
 def _keyed(place: str, files: Sequence[Path], numbered: bool) -> dict[str, Path]:
@@ -134,7 +162,8 @@ def collect(board: Board, images: Iterable[tuple[str, Sequence[Image]]]) -> Coll
 
     """
     sizes: list[tuple[int, int]] = []
-    views, without = [], []
+    views = []
+    without: list[list[str]] = []
     for name, shown in images:
         each = [(image.shape[1], image.shape[0]) for image in shown]
         sizes = sizes or each
@@ -144,9 +173,11 @@ def collect(board: Board, images: Iterable[tuple[str, Sequence[Image]]]) -> Coll
         complete = tuple(view for view in found if view is not None)
         if len(complete) == len(found):
             views.append(complete)
-        else:
-            without.append(name)
-    return Collected(tuple(sizes), tuple(views), tuple(without))
+        without = without or [[] for _ in shown]
+        for names, view in zip(without, found):
+            if view is None:
+                names.append(name)
+    return Collected(tuple(sizes), tuple(views), tuple(map(tuple, without)))
 
 
 def from_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Image, ...]]]:

@@ -77,6 +77,31 @@ def test_corners_are_found_to_a_fraction_of_a_pixel(board):
     assert np.sqrt((misses**2).mean()) < (0.08 if board is CHESSBOARD else 0.2)
 
 
+def test_a_charuco_board_of_an_older_opencv_is_found_with_the_same_corners():
+    """Boards with an even number of rows that were made before OpenCV 4.6 begin with white."""
+    cv2 = pytest.importorskip('cv2')
+    side = 60
+    old = cv2.aruco.CharucoBoard(
+        (CHARUCO.columns, CHARUCO.rows),
+        CHARUCO.square_m,
+        CHARUCO.marker_m,
+        cv2.aruco.getPredefinedDictionary(cv2.aruco.DICT_4X4_50),
+    )
+    old.setLegacyPattern(True)
+    size = (side * (CHARUCO.columns + 2), side * (CHARUCO.rows + 2))
+    view = CHARUCO.find(old.generateImage(size, marginSize=side), 'old')
+    assert view is not None
+    assert len(view.ids) == CHARUCO.corners
+    drawn = side * (CHARUCO.points()[:, :2] / CHARUCO.square_m + 2.0) - 0.5
+    np.testing.assert_allclose(view.pixels, drawn, atol=0.05)
+
+
+@pytest.mark.parametrize('square_m', [16e-6, 16.0, float('nan')])
+def test_squares_in_another_unit_are_refused(square_m):
+    with pytest.raises(CameraError, match=r'square = .* mm: expected 0\.1 to 1000 mm'):
+        Board('chessboard', 9, 6, square_m)
+
+
 def test_corners_keep_their_numbers_when_the_board_is_upside_down():
     rng = np.random.default_rng(0)
     turned = board_pose((0.075, 0.0, 0.5), (0.0, 0.0, np.pi - 0.1))

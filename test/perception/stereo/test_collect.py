@@ -1,11 +1,20 @@
-"""Which image files belong together."""
+"""Which image files belong together, and what is left out."""
 
 from pathlib import Path
 
+import numpy as np
 import pytest
+from board_cases import CHESSBOARD, SMALL, pairs_of_images
 
+from softarm_ros.perception.stereo.boards import BoardView
 from softarm_ros.perception.stereo.camera import CameraError
-from softarm_ros.perception.stereo.collect import matched_files
+from softarm_ros.perception.stereo.collect import (
+    Collected,
+    collect,
+    files_alone,
+    image_files,
+    matched_files,
+)
 
 
 def matched(folder, left, right):
@@ -52,3 +61,39 @@ def test_images_of_two_folders_with_the_same_name_are_told_apart(tmp_path):
         (tmp_path / folder / 'board_01.png').touch()
     names = [name for name, _ in matched_files([str(tmp_path / '*' / '*.png')])]
     assert names == [str(Path(day, 'board_01.png')) for day in ('monday', 'tuesday')]
+
+
+def test_files_without_a_partner_and_hidden_files_are_left_out(tmp_path):
+    """MacOS adds a file `._left_9.png` to each file of a disk that it does not know."""
+    matched(tmp_path, ['l_9', 'l_10', '._l_9'], ['r_9', 'r_11', '._r_9'])
+    alone = files_alone([str(tmp_path / 'left'), str(tmp_path / 'right')])
+    assert [[path.stem for path in paths] for paths in alone] == [['l_10'], ['r_11']]
+
+
+def test_a_file_whose_name_looks_like_a_pattern_is_found(tmp_path):
+    path = tmp_path / 'run [1]' / 'left_*.png'
+    path.parent.mkdir()
+    path.touch()
+    assert image_files(str(path)) == [path]
+
+
+def test_images_without_a_board_are_told_by_camera():
+    pairs = pairs_of_images(4)
+    grey = np.full_like(pairs[0][0], 90)
+    shown = [pairs[0], (grey, pairs[1][1]), (pairs[2][0], grey), (grey, grey)]
+    found = collect(CHESSBOARD, zip('abcd', shown))
+    assert found.without_board == (('b', 'd'), ('c', 'd'))
+    assert [view[0].name for view in found.views] == ['a']
+
+
+def test_pairs_that_share_too_few_corners_are_named():
+    def view(name, *ids):
+        return BoardView(name, np.array(ids), np.zeros((len(ids), 2)))
+
+    views = (
+        (view('whole', *range(8)), view('whole', *range(8))),
+        (view('halves', *range(8)), view('halves', *range(5, 16))),
+    )
+    found = Collected((SMALL, SMALL), views, ((), ()))
+    assert found.share_too_little(6) == ['halves']
+    assert found.share_too_little(3) == []
