@@ -57,7 +57,7 @@ class CapturedFrame:
     bodies, points
         Tracked bodies and markers.
     lost : tuple of str
-        Bodies that the device knows but does not see now.
+        Bodies and markers that the device knows but does not see now.
 
     """
 

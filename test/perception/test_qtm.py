@@ -85,6 +85,29 @@ def test_markers_of_other_number_than_their_names_are_not_named_in_order() -> No
         read_frame(content, Names((), ('a', 'b')), 0.0, 0.0)  # a was removed since
 
 
+def test_a_hidden_marker_is_lost_not_unknown() -> None:
+    points = {'a': np.full(3, np.nan), 'b': np.array([0.1, 0.2, 0.3])}
+    read = read_frame(frame(Scene(1, 1.0, 1.0, {}, points)), Names((), ('a', 'b')), 0.0, 0.0)
+    assert [point.name for point in read.points] == ['b']
+    assert read.lost == ('a',)
+
+
+@pytest.mark.parametrize(
+    ('names', 'says'),
+    [
+        (Names(('tip', 'tip'), ('a', 'b')), 'two bodies have the name tip'),
+        (Names(('base', 'tip'), ('a', 'a')), 'two labels have the name a'),
+    ],
+)
+def test_names_that_occur_twice_are_refused(names: Names, says: str) -> None:
+    poses = {'base': np.eye(4), 'tip': np.eye(4)}
+    points = {'a': np.zeros(3), 'b': np.ones(3)}
+    content = frame(Scene(1, 1.0, 1.0, poses, points))
+    assert len(read_frame(content, Names(tuple(poses), tuple(points)), 0.0, 0.0).bodies) == 2
+    with pytest.raises(CorruptFrameError, match=says):
+        read_frame(content, names, 0.0, 0.0)
+
+
 @pytest.mark.parametrize(('fault', 'code', 'subject', 'tip'), (*FAULTS, RENAMED, MUTE, GARBLED))
 def test_fault_is_reported_with_advice_and_gives_no_wrong_pose(
     fault: str, code: str, subject: str, tip: str

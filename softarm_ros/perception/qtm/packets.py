@@ -98,6 +98,10 @@ def read_frame(content: bytes, names: Names, arrived_s: float, latency_s: float)
         raise CorruptFrameError(f'frame: {error}') from error
     if bodies is None:
         raise CorruptFrameError('a frame without bodies')
+    for kind, each in (('bodies', names.bodies), ('labels', names.points)):
+        if len(set(each)) < len(each):
+            twice = next(name for name in each if each.count(name) > 1)
+            raise CorruptFrameError(f'two {kind} have the name {twice}: rename one in QTM')
     if len(bodies[1]) != len(names.bodies):
         raise CorruptFrameError(f'{len(bodies[1])} bodies (expected {len(names.bodies)})')
     seen, lost = [], []
@@ -113,7 +117,9 @@ def read_frame(content: bytes, names: Names, arrived_s: float, latency_s: float)
         if len(points[1]) != len(names.points):
             raise CorruptFrameError(f'{len(points[1])} markers (expected {len(names.points)})')
         for name, point in zip(names.points, points[1]):
-            if not math.isnan(point.x):
+            if math.isnan(point.x):
+                lost.append(name)
+            else:
                 markers.append(CapturedPoint(name, (_MM * point.x, _MM * point.y, _MM * point.z)))
     time_s = 1.0e-6 * packet.timestamp
     frame = CapturedFrame(
