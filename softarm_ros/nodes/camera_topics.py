@@ -49,7 +49,9 @@ def subscribe(node: Any, topic: str, *, compressed: bool) -> PushedFrames:
 
     def take_info(message: CameraInfo) -> None:
         nonlocal told
-        says = (message.width, message.height, tuple(message.k), tuple(message.d))
+        roi, binning = message.roi, (message.binning_x, message.binning_y)
+        part = (roi.x_offset, roi.y_offset, roi.width, roi.height, *binning)
+        says = (message.width, message.height, tuple(message.k), tuple(message.d), part)
         if says == told or not any(message.k):
             return
         told = says
@@ -112,6 +114,9 @@ def camera_of_info(message: CameraInfo, name: str) -> Camera:
     """
     Return the camera that a sensor_msgs/CameraInfo describes.
 
+    Its numbers hold for all pixels of the sensor; the camera is that of the sent images, which may
+    be a part of these (`roi`) with several pixels as one (`binning`).
+
     Raises
     ------
     CameraError
@@ -123,8 +128,16 @@ def camera_of_info(message: CameraInfo, name: str) -> Camera:
             f'camera {name}: distortion_model = {message.distortion_model!r}: expected one of '
             f'{", ".join(_LENSES)}'
         )
-    size = (int(message.width), int(message.height))
-    return Camera(name, size, np.array(message.k).reshape(3, 3), np.array(message.d))
+    roi = message.roi
+    whole = (roi.width or message.width, roi.height or message.height)
+    binning = (message.binning_x or 1, message.binning_y or 1)
+    matrix = np.array(message.k).reshape(3, 3)
+    # A pixel's centre has a whole number, so the first pixel's edge is at -0.5.
+    matrix[:2, 2] += 0.5 - np.array([roi.x_offset, roi.y_offset])
+    matrix[:2] /= np.array(binning, dtype=np.float64)[:, None]
+    matrix[:2, 2] -= 0.5
+    size = (int(whole[0] // binning[0]), int(whole[1] // binning[1]))
+    return Camera(name, size, matrix, np.array(message.d))
 
 
 def _stamp_ns(message: Any) -> int:

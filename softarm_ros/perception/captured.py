@@ -84,6 +84,18 @@ class CapturedFrame:
             _check_position(point.name, point.position)
 
 
+def text_of_name(data: bytes) -> str:
+    """
+    Return a name that a device sent as text, in UTF-8 or the code page of western Windows.
+
+    It never fails: the name of one body must not stop the poses of all others.
+    """
+    try:
+        return data.decode('utf-8')
+    except UnicodeDecodeError:
+        return data.decode('cp1252', 'replace')
+
+
 def _check_position(name: str, position: tuple[float, float, float]) -> None:
     farthest = max(map(abs, position))
     if not (all(map(math.isfinite, position)) and farthest <= MAX_RANGE_M):

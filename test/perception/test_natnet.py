@@ -188,6 +188,17 @@ def test_restarted_server_may_renumber_its_bodies() -> None:
     assert max(running.errors_m(found)) < 8e-3
 
 
+@pytest.mark.parametrize('version', [(3, 1), (4, 2)])
+def test_names_that_are_not_utf_8_stop_no_frames(version: tuple[int, int]) -> None:
+    """Programs for Windows may send names in its western code page."""
+    sent = natnet_packets.model(version, [(1, 'K?rper'), (2, 'tip')]).replace(b'K?', b'K\xf6')
+    read = read_model(sent, natnet.Version(*version))
+    assert read.bodies == {1: 'Körper', 2: 'tip'}
+    assert read.markers[1, 1][0] == 'Körper:1'
+    utf_8 = natnet_packets.model(version, [(1, 'Körper'), (2, 'tip')])
+    assert read_model(utf_8, natnet.Version(*version)) == read
+
+
 def test_renumbered_bodies_are_noticed_if_the_frame_that_reports_it_is_lost() -> None:
     with streaming() as running:
         settle(running)

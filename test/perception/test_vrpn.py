@@ -225,10 +225,16 @@ def test_invalid_pose_message_is_refused(content: bytes, text: str) -> None:
         read_pose(content)
 
 
-@pytest.mark.parametrize('content', [b'', b'\0\0\0\x09abc\0', b'\0\0\0\x05\xff\xfe\xfd\xfc\0'])
+@pytest.mark.parametrize('content', [b'', b'\0\0\0\x09abc\0'])
 def test_invalid_name_message_is_refused(content: bytes) -> None:
     with pytest.raises(CorruptFrameError):
         read_name(content)
+
+
+@pytest.mark.parametrize('encoding', ['utf-8', 'cp1252'])
+def test_name_with_an_umlaut_is_read_in_both_encodings(encoding: str) -> None:
+    text = 'Körper'.encode(encoding) + b'\0'
+    assert read_name(struct.pack('>i', len(text)) + text) == 'Körper'
 
 
 def test_sensors_of_one_tracker_are_distinguished_by_their_numbers() -> None:

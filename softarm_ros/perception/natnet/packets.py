@@ -15,6 +15,7 @@ from softarm_ros.perception.captured import (
     CapturedFrame,
     CapturedPoint,
     CorruptFrameError,
+    text_of_name,
 )
 
 CONNECT, SERVER_INFO = 0, 1
@@ -59,7 +60,11 @@ class Model:
 
 
 class _Buffer(PacketBuffer):
-    """Rejects impossible counts and unterminated text, beyond which the library would read."""
+    """
+    Rejects impossible counts and unterminated text, beyond which the library would read.
+
+    Names need not be UTF-8, which the library expects.
+    """
 
     def read_float32_array(self, count: int) -> tuple[float, ...]:
         if 4 * count > len(self.data) - self.pointer:
@@ -68,9 +73,11 @@ class _Buffer(PacketBuffer):
 
     def read_string(self, max_length: int | None = None, static_length: bool = False) -> str:
         limit = min(len(self.data), self.pointer + (256 if max_length is None else max_length))
-        if b'\0' not in bytes(self.data[self.pointer : limit]):
+        text, end, _ = bytes(self.data[self.pointer : limit]).partition(b'\0')
+        if not end:
             raise CorruptFrameError(f'text without an end at {self.pointer}')
-        return super().read_string(max_length, static_length)
+        self.pointer += max_length if static_length and max_length else len(text) + 1
+        return text_of_name(text)
 
 
 def request(message: int) -> bytes:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import glob
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,7 +56,9 @@ class Collected:
 
 def image_files(where: str) -> list[Path]:
     """
-    Return the image files of a folder or pattern, or a single file, sorted by name.
+    Return the image files of a folder or pattern, or a single file, in the order of their names.
+
+    Numbers in names are compared as numbers: `left_9` comes before `left_10`.
 
     Hidden files are left out: macOS adds one, which is no image, to each file on other disks.
 
@@ -67,18 +70,18 @@ def image_files(where: str) -> list[Path]:
     """
     path = Path(where)
     if path.is_dir():
-        found = sorted(
+        found = [
             p
             for p in path.iterdir()
             if p.suffix.lower() in SUFFIXES and not p.name.startswith('.')
-        )
+        ]
     elif path.is_file():  # its name may look like a pattern
         found = [path]
     else:
-        found = sorted(Path(p) for p in glob.glob(where))  # noqa: PTH207 - may be absolute
+        found = [Path(p) for p in glob.glob(where)]  # noqa: PTH207 - may be absolute
     if not found:
         raise CameraError(f'{where}: no image files ({", ".join(SUFFIXES)})')
-    return found
+    return sorted(found, key=_in_order)
 
 
 def matched_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Path, ...]]]:
@@ -216,6 +219,11 @@ def worth_keeping(
             yield f'live_{len(kept):03d}', tuple(shown)
             if len(kept) == count:
                 return
+
+
+def _in_order(path: Path) -> list[str | int]:
+    parts = re.split('([0-9]+)', str(path))
+    return [int(part) if k % 2 else part for k, part in enumerate(parts)]
 
 
 def _number(stem: str) -> int | None:

@@ -38,6 +38,12 @@ class MarkedBody(SeenBody):
         if len(markers) < 3:
             raise ValueError(f'{len(markers)} markers: expected at least 3')
         places = np.array(markers)
+        twice = [k for k, marker in enumerate(markers) if marker in markers[:k]]
+        if twice:
+            raise ValueError(
+                f'markers[{markers.index(markers[twice[0]])}] and markers[{twice[0]}] are at one '
+                f'place, {list(markers[twice[0]])}: expected a place of its own for each'
+            )
         sizes = np.linalg.svd(places - places.mean(axis=0), compute_uv=False)
         if sizes[1] < 0.1 * sizes[0]:
             raise ValueError('the markers lie on a line: expected three that do not')
@@ -90,6 +96,12 @@ class StereoCamerasConfig(PoseSensorConfig):
         if any(body.section == BASE for body in self.bodies):
             raise ValueError(
                 'bodies: the base is as the calibration file says: expected none there'
+            )
+        seen = self.markers_seen()
+        same = sorted({name for name in seen if seen.count(name) > 1})
+        if same:
+            raise ValueError(
+                f'points: {", ".join(same)}: the name of a marker of a body: expected another'
             )
         if self.left == self.right:
             raise ValueError(f'left, right = {self.left!r}: expected two cameras')

@@ -27,7 +27,7 @@ _DRIVER_STAMP_AGE_S = 1.0  # an older stamp of a video driver is not from the mo
 
 class FileFrames:
     """
-    Images of a folder or pattern, sorted by name; index and rate give their time stamps.
+    Images of a folder or pattern, in order; index and rate give their time stamps.
 
     A file that is missing or not an image is skipped; later files keep their time stamps.
     """

@@ -11,7 +11,7 @@ from __future__ import annotations
 import struct
 from dataclasses import dataclass
 
-from softarm_ros.perception.captured import CorruptFrameError
+from softarm_ros.perception.captured import CorruptFrameError, text_of_name
 
 COOKIE_SIZE = 24
 COOKIE = b'vrpn: ver. 07.35  0'.ljust(COOKIE_SIZE, b'\0')
@@ -102,17 +102,14 @@ def check_cookie(cookie: bytes) -> None:
 
 
 def read_name(content: bytes) -> str:
-    """Return the name of a sender or type; raise CorruptFrameError if truncated or not text."""
+    """Return the name of a sender or type; raise CorruptFrameError if truncated."""
     if len(content) < 5:
         raise CorruptFrameError(f'a name in {len(content)} bytes (expected 5 or more)')
     (length,) = struct.unpack_from('>i', content)
     text = content[4 : 4 + max(length, 0)].rstrip(b'\0')
     if not 1 < length <= len(content) - 4:
         raise CorruptFrameError(f'a name of {length} bytes in {len(content) - 4}')
-    try:
-        return text.decode()
-    except UnicodeDecodeError as error:
-        raise CorruptFrameError(f'a name that is not text: {text!r}') from error
+    return text_of_name(text)
 
 
 def read_pose(content: bytes) -> TrackerPose:

@@ -91,6 +91,29 @@ def test_camera_info_is_read_and_an_unknown_distortion_model_is_refused():
         camera_of_info(info_of(camera, distortion_model='equidistant'), 'left')
 
 
+@pytest.mark.parametrize('binning', [1, 2])
+@pytest.mark.parametrize('corner', [None, (40, 24)])
+def test_camera_info_of_a_part_of_the_sensor_describes_the_sent_images(binning, corner):
+    """Checked against OpenCV: its projection, cropped and with pixels joined."""
+    camera = a_camera()
+    width, height = camera.size
+    x, y = corner or (0, 0)
+    part = messages.RegionOfInterest()
+    if corner is not None:
+        part = messages.RegionOfInterest(
+            x_offset=x, y_offset=y, width=width - 2 * x, height=height - 2 * y
+        )
+    read = camera_of_info(info_of(camera, roi=part, binning_x=binning, binning_y=binning), 'left')
+    points = np.array([[0.1, -0.05, 0.6], [-0.2, 0.1, 0.9]])
+    cv2 = pytest.importorskip('cv2')
+    whole, _ = cv2.projectPoints(
+        points, np.zeros(3), np.zeros(3), camera.matrix, np.ravel(camera.distortion)
+    )
+    sent = (whole.reshape(-1, 2) + 0.5 - (x, y)) / binning - 0.5
+    assert read.project(points) == pytest.approx(sent, abs=1e-9)
+    assert read.size == ((width - 2 * x) // binning, (height - 2 * y) // binning)
+
+
 @pytest.mark.parametrize('images', ['/left/image_raw', '/left/image_raw/compressed'])
 def test_camera_info_topic_is_beside_the_image_topic(images):
     assert info_topic(images) == '/left/camera_info'
@@ -146,12 +169,25 @@ def cameras(tmp_path):
     sensor.close()
 
 
-def test_camera_info_that_contradicts_the_calibration_is_reported(cameras):
+def binned(camera):
+    """Return the CameraInfo of a sensor with twice the pixels, of which four are sent as one."""
+    matrix = camera.matrix.copy()
+    matrix[:2, 2] += 0.5
+    matrix[:2] *= 2.0
+    matrix[:2, 2] -= 0.5
+    width, height = camera.size
+    return info_of(
+        replace(camera, size=(2 * width, 2 * height), matrix=matrix), binning_x=2, binning_y=2
+    )
+
+
+@pytest.mark.parametrize('info', [info_of, binned])
+def test_camera_info_that_contradicts_the_calibration_is_reported(info, cameras):
     left, stated = cameras
     assert stated(info_of(left, k=[0.0] * 9)) is None  # a driver that is not calibrated
-    assert stated(info_of(left)) is None
+    assert stated(info(left)) is None
     longer = replace(left, matrix=left.matrix * [[1.05, 1, 1], [1, 1.05, 1], [1, 1, 1]])
-    problem = stated(info_of(longer))
+    problem = stated(info(longer))
     assert problem.subject == 'left camera'
     apart_px = left.apart_px(longer)
     assert apart_px > 0.01 * left.size[0]

@@ -36,6 +36,14 @@ def test_files_of_two_cameras_match_by_the_number_at_the_end(tmp_path):
     ]
 
 
+def test_files_are_in_the_order_of_their_numbers(tmp_path):
+    """Names without leading zeros gave an arm that jumps between its 1st, 10th and 2nd image."""
+    for n in (10, 1, 2, 100):
+        (tmp_path / f'left_{n}.png').touch()
+    for where in (str(tmp_path), str(tmp_path / 'left_*.png')):
+        assert [path.stem for path in image_files(where)] == [f'left_{n}' for n in (1, 2, 10, 100)]
+
+
 def test_files_without_numbers_match_by_name(tmp_path):
     assert matched(tmp_path, ['a', 'b', 'd'], ['b', 'c', 'd']) == [
         ('b', 'b', 'b'),

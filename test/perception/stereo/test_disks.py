@@ -102,6 +102,19 @@ def test_reflection_among_four_markers_is_doubted_and_among_three_gives_no_pose(
     assert disk_pose(KNOWN[:3], seen[:3], spread[:3], 1e-4) is None
 
 
+@pytest.mark.parametrize(
+    ('fields', 'says'),
+    [
+        ({'body': {'markers': KNOWN[[0, 1, 2, 1]].tolist()}}, r'markers\[1\] and markers\[3\]'),
+        ({'points': [{'name': 'tip:1', 'section': 'second'}]}, 'points: tip:1: the name of a mar'),
+    ],
+)
+def test_markers_that_cannot_be_told_apart_are_refused(fields, says):
+    body = {'name': 'tip', 'section': 'second', 'markers': KNOWN.tolist()}
+    with pytest.raises(ValidationError, match=says):
+        disk_config(bodies=[body | fields.get('body', {})], points=fields.get('points', []))
+
+
 def test_body_needs_three_markers_that_are_not_on_a_line():
     line = [[0.0, 0.0, 0.01 * k] for k in range(3)]
     for markers, said in ((line, 'lie on a line'), (line[:2], '2 markers: expected at least 3')):
