@@ -271,6 +271,19 @@ def _feedback_timeout(rig: Any) -> Iterator[Problem]:
             return
 
 
+@check('supervisor', 'sensors')
+def _frames_of_sensors(rig: Any) -> Iterator[Problem]:
+    """Check the driver's own rate as well: poses of a slower device arrive only as often."""
+    timeout, poses = rig.supervisor.feedback_timeout_s, 2.0 / rig.feedback.rate_hz
+    for kind, sensor in _pose_sensors(rig).items():
+        shortest = 2.0 / sensor.rate_hz
+        if shortest > poses:  # otherwise `_feedback_timeout` reports it
+            why = f'two periods of sensors.{kind}.rate_hz = {sensor.rate_hz:g}, else one lost '
+            yield from _timeout(
+                'feedback_timeout_s', timeout, shortest, f'{why}pose stops the arm'
+            )
+
+
 @check('supervisor', 'plant')
 def _drop_outs(rig: Any) -> Iterator[Problem]:
     timeout, mocap = rig.supervisor.feedback_timeout_s, rig.plant.mocap

@@ -346,6 +346,15 @@ SINGLE = [
         'sensors.pose_topic.rate_hz = 100, else one lost pose stops the arm',
     ),
     (
+        'feedback time-out below the period of the sensor that its driver reads',
+        CAMERA_RATE,
+        NATNET.replace('rate_hz: 100.0\n    bodies', 'rate_hz: 10.0\n    bodies')
+        + '      - {name: tip, section: distal} #',
+        'feedback_timeout_s: 0.12',
+        'supervisor.feedback_timeout_s = 0.12: expected more than 0.2: two periods of '
+        'sensors.natnet.rate_hz = 10, else one lost pose stops the arm',
+    ),
+    (
         'feedback time-out below simulated delay',
         'delay_s: 0.01 ',
         'delay_s: 0.2 ',
