@@ -35,10 +35,13 @@ def decoded(data: NDArray[np.uint8], mode: int) -> NDArray[Any] | None:
     """
     Return the image in the bytes of a file, with a mode of OpenCV; None if they are no image.
 
-    OpenCV raises an error of its own if a damaged header states too many pixels.
+    Its rows are those of the camera's sensor, whichever way up EXIF says that it was held: the
+    calibration holds for the sensor. OpenCV raises an error of its own if a damaged header states
+    too many pixels.
     """
     cv2 = opencv()
     try:
+        mode |= cv2.IMREAD_IGNORE_ORIENTATION
         image: NDArray[Any] | None = cv2.imdecode(data, mode) if data.size else None
     except cv2.error:
         return None

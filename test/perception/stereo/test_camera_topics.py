@@ -1,5 +1,6 @@
 """Images and calibrations in ROS messages."""
 
+import struct
 from dataclasses import replace
 from types import SimpleNamespace
 
@@ -22,6 +23,7 @@ from softarm_ros.nodes.camera_topics import (
 )
 from softarm_ros.perception.stereo.calibration_file import write_calibration
 from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.images import read_image
 from softarm_ros.perception.stereo.sensor import StereoCameraSensor
 
 pytestmark = pytest.mark.ros
@@ -59,6 +61,25 @@ def test_compressed_image_is_read_and_other_data_is_refused():
     assert np.array_equal(frame_of_compressed(messages.CompressedImage(data=data)).image, PICTURE)
     with pytest.raises(CameraError, match='are no image'):
         frame_of_compressed(messages.CompressedImage(data=b'abc', format='jpeg'))
+
+
+def test_image_is_not_turned_by_exif_whether_from_a_file_or_a_topic(tmp_path):
+    """One camera's files calibrate it, and its topic measures: both must be the same way up."""
+    cv2 = pytest.importorskip('cv2')
+    picture = np.zeros((48, 64, 3), np.uint8)
+    picture[:12, :16] = 255
+    plain = cv2.imencode('.jpg', picture)[1].tobytes()
+    entry = struct.pack('<HHIHH', 0x0112, 3, 1, 3, 0)  # orientation 3: upside down
+    tiff = b'II*\0' + struct.pack('<IH', 8, 1) + entry + bytes(4)
+    exif = b'Exif\0\0' + tiff
+    turned = plain[:2] + b'\xff\xe1' + struct.pack('>H', len(exif) + 2) + exif + plain[2:]
+    raw = np.frombuffer(turned, np.uint8)
+    upside_down = cv2.imdecode(raw, cv2.IMREAD_COLOR)
+    assert upside_down[-1, -1, 0] > 200 > upside_down[0, 0, 0]  # OpenCV reads this EXIF
+    (tmp_path / 'a.jpg').write_bytes(turned)
+    sent = frame_of_compressed(messages.CompressedImage(data=turned, format='jpeg')).image
+    np.testing.assert_array_equal(sent, read_image(tmp_path / 'a.jpg'))
+    assert sent[0, 0, 0] > 200
 
 
 def test_image_of_unknown_encoding_or_wrong_size_is_refused():
