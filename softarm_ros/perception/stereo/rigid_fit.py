@@ -13,6 +13,8 @@ from softarm_ros.perception.stereo.camera import CameraError
 
 _LARGEST_SET = 8  # number of markers; all their permutations are tried
 _AMBIGUOUS = 3.0  # the error of the second-best order must be this multiple of the best one
+# Points that miss the known ones by more than this share of their size and this length are others.
+_MISFIT, _MISFIT_M = 0.05, 2.0e-3
 
 
 def rigid_fit(known: ArrayLike, measured: ArrayLike) -> tuple[Array, Array]:
@@ -62,25 +64,48 @@ def unordered_fit(known: ArrayLike, measured: ArrayLike) -> tuple[Array, Array, 
     Raises
     ------
     CameraError
-        If the numbers differ or exceed eight, or two orders fit about equally well.
+        If the numbers differ or exceed eight, the points have other distances than the known ones,
+        or two orders fit about equally well.
 
     """
     source, target = (np.asarray(p, dtype=np.float64).reshape(-1, 3) for p in (known, measured))
     if len(source) != len(target):
-        raise CameraError(
-            f'{len(target)} markers are seen by both cameras, {len(source)} are listed: '
+        advice = (
             'hide other bright objects and reflections'
+            if len(target) > len(source)
+            else 'check what hides a marker, the light, and --threshold'
+        )
+        raise CameraError(
+            f'{len(target)} markers are seen by both cameras, {len(source)} are listed: {advice}'
         )
     if len(source) > _LARGEST_SET:
         raise CameraError(f'{len(source)} base markers: expected {_LARGEST_SET} at most')
+    listed_m, seen_m = (_radius(points) for points in (source, target))
+    limit_m = max(_MISFIT * listed_m, _MISFIT_M)
+    if not abs(seen_m - listed_m) <= limit_m:
+        raise CameraError(
+            f'the markers are seen {1e3 * seen_m:.3g} mm from their middle (rms), and listed '
+            f'{1e3 * listed_m:.3g} mm from it (limit +-{1e3 * limit_m:.2g} mm): check the listed '
+            'places, which are in mm'
+        )
     tried = []
     for order in permutations(range(len(target))):
         X, misses = rigid_fit(source, target[list(order)])
         tried.append((float(np.sqrt((misses**2).sum(axis=1).mean())), order, X))
     tried.sort(key=lambda found: found[0])
+    if not tried[0][0] <= limit_m:
+        raise CameraError(
+            f'the markers are {1e3 * tried[0][0]:.3g} mm (rms) from the listed places (limit '
+            f'{1e3 * limit_m:.2g} mm): check the listed places, and that x, y, z are right-handed'
+        )
     if len(tried) > 1 and tried[1][0] < _AMBIGUOUS * tried[0][0]:
         raise CameraError(
             f'two orders of the markers fit about as well: {1e3 * tried[0][0]:.2f} and '
             f'{1e3 * tried[1][0]:.2f} mm: place them less symmetrically'
         )
     return tried[0][2], np.array(tried[0][1]), tried[0][0]
+
+
+def _radius(points: Array) -> float:
+    """Return the root-mean-square distance of points (n, 3) from their middle [m]."""
+    return float(np.sqrt(((points - points.mean(axis=0)) ** 2).sum(axis=1).mean()))

@@ -288,8 +288,25 @@ def test_symmetric_or_missing_base_markers_are_refused():
     points = np.array(list(square.values())) + np.random.default_rng(1).normal(0.0, 1e-4, (4, 3))
     with pytest.raises(CameraError, match='less symmetrically'):
         base_from_markers(square, points)
-    with pytest.raises(CameraError, match='3 markers are seen by both cameras, 4 are listed'):
+    with pytest.raises(CameraError, match=r'3 markers .* 4 are listed: check what hides'):
         base_from_markers(MARKERS, points[:3])
+    with pytest.raises(CameraError, match=r'5 markers .* 4 are listed: hide other bright'):
+        base_from_markers(MARKERS, [*points, points[0] + 0.1])
+
+
+@pytest.mark.parametrize(
+    ('change', 'says'),
+    [
+        ((1e-3, 1e-3, 1e-3), r'seen .* mm from their middle .* listed .* which are in mm'),
+        ((1.0, 1.0, -1.0), r'mm \(rms\) from the listed places .* right-handed'),
+    ],
+)
+def test_base_markers_in_another_unit_or_left_handed_are_refused(change, says):
+    listed = {name: np.multiply(change, place) for name, place in MARKERS.items()}
+    X = board_pose((0.08, 0.0, 0.5), (0.1, -0.2, 0.3))
+    seen = np.array(list(MARKERS.values())) @ X[:3, :3].T + X[:3, 3]
+    with pytest.raises(CameraError, match=says):
+        base_from_markers(listed, seen)
 
 
 def test_window_is_calibrated_from_a_board_in_the_water():
