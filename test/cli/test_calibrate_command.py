@@ -38,6 +38,7 @@ from softarm_ros.perception.stereo.calibration_file import (
 )
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES
+from softarm_ros.perception.stereo.collect import Collected
 
 BOARD = ('--columns', 9, '--rows', 6, '--square-mm', 16)
 
@@ -289,6 +290,23 @@ def test_each_image_that_is_left_out_is_named_with_its_camera_and_the_reason(fol
     assert [line for line in out.splitlines() if 'no board' in line or 'left out' in line] == [
         'right: no board in 003',
         'right: right_05.png is left out: no image of the other camera matches it',
+    ]
+
+
+def test_pairs_with_too_few_common_corners_are_named_with_the_limit():
+    def views(name, *seen):
+        return tuple(BoardView(name, np.array(ids), np.zeros((len(ids), 2))) for ids in seen)
+
+    pairs = (
+        views('whole', range(54), range(54)),
+        views('line', range(9), range(9)),
+        views('few', range(14), range(9, 54)),
+    )
+    found = Collected((SMALL, SMALL), pairs, ((), ()))
+    assert calibration._left_out(SIDES, found, CHESSBOARD, 6) == [
+        f'pair {name} is left out: the corners that both cameras see are fewer than 6, or on one '
+        'line'
+        for name in ('line', 'few')
     ]
 
 

@@ -138,6 +138,11 @@ class Board:
         grid = np.column_stack([which % self._across, which // self._across, 0 * which])
         return self.square_m * grid.astype(np.float64)
 
+    def define_pose(self, ids: Ids) -> bool:
+        """Return whether corners with these numbers do not all lie on one line."""
+        points = self.points(ids)[:, :2] / self.square_m
+        return len(ids) > 2 and int(np.linalg.matrix_rank(points - points[0])) == 2
+
     def find(self, image: Image, name: str) -> BoardView | None:
         """Return the corners in an image, with subpixel accuracy; None if it shows no board."""
         flat = grey(image)
@@ -220,9 +225,9 @@ class Board:
         numbers = np.ravel(ids).astype(np.int64)
         rank = np.argsort(numbers)
         numbers, pixels = numbers[rank], corners.reshape(-1, 2).astype(np.float64)[rank]
+        if not self.define_pose(numbers):
+            return None
         grid = np.column_stack([numbers % self._across, numbers // self._across])
-        if len({*grid[:, 0]}) < 2 or len({*grid[:, 1]}) < 2:
-            return None  # corners on one line do not define a pose
         # Least distance of corners that are neighbours on the board.
         next_to = np.abs(grid[:, None] - grid[None]).sum(axis=2) == 1
         if not next_to.any():

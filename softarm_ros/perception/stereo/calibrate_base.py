@@ -9,6 +9,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.perception.stereo.boards import Board, BoardView
+from softarm_ros.perception.stereo.calibrate_stereo import shared_corners
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import StereoCameras
 from softarm_ros.perception.stereo.rigid_fit import rigid_fit, unordered_fit
@@ -64,13 +65,13 @@ def base_from_board(
     """
     board.require_told_apart()
     known, pixels, names = [], [], []
-    for left, right in pairs:
-        ids = np.intersect1d(left.ids, right.ids)
-        if len(ids) < FEWEST_CORNERS:
+    for pair in pairs:
+        shared = shared_corners(board, pair, FEWEST_CORNERS)
+        if shared is None:
             continue
-        pixels.append([v.pixels[np.searchsorted(v.ids, ids)] for v in (left, right)])
-        known.append(board.points(ids) @ X_BO[:3, :3].T + X_BO[:3, 3])
-        names.append(left.name)
+        pixels.append([view.pixels for view in shared])
+        known.append(board.points(shared[0].ids) @ X_BO[:3, :3].T + X_BO[:3, 3])
+        names.append(shared[0].name)
     if not known:
         raise CameraError('no pair of images shows the board on the base to both cameras')
     corners = np.concatenate(known)

@@ -122,7 +122,7 @@ def calibrate_stereo(
 
     """
     board.require_told_apart()
-    kept = [shared for pair in pairs if (shared := _shared(pair)) is not None]
+    kept = [shared for pair in pairs if (shared := shared_corners(board, pair)) is not None]
     dropped: list[str] = []
     while True:
         fit, apart_px = _fitted(board, kept, sizes, rational, lenses)
@@ -144,10 +144,10 @@ def calibrate_stereo(
     )
 
 
-def _shared(pair: Pair) -> Pair | None:
-    """Return both views reduced to their common corners; None if these are too few."""
+def shared_corners(board: Board, pair: Pair, fewest: int = FEWEST_SHARED) -> Pair | None:
+    """Return both views reduced to their common corners; None if too few, or on one line."""
     ids: Ids = np.intersect1d(pair[0].ids, pair[1].ids)
-    if len(ids) < FEWEST_SHARED:
+    if len(ids) < fewest or not board.define_pose(ids):
         return None
     left, right = (
         BoardView(view.name, ids, view.pixels[np.searchsorted(view.ids, ids)]) for view in pair

@@ -11,7 +11,7 @@ from scipy.optimize import least_squares
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.perception.stereo.boards import Board, BoardView
-from softarm_ros.perception.stereo.calibrate_stereo import FEWEST_SHARED, board_misfit
+from softarm_ros.perception.stereo.calibrate_stereo import board_misfit, shared_corners
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, StereoCameras
 from softarm_ros.perception.stereo.window import FlatWindow
@@ -67,15 +67,7 @@ def calibrate_window(
 
     """
     board.require_told_apart()
-    shared = []
-    for left, right in pairs:
-        ids = np.intersect1d(left.ids, right.ids)
-        if len(ids) >= FEWEST_SHARED:
-            views = [
-                BoardView(v.name, ids, v.pixels[np.searchsorted(v.ids, ids)])
-                for v in (left, right)
-            ]
-            shared.append((views[0], views[1]))
+    shared = [both for pair in pairs if (both := shared_corners(board, pair)) is not None]
     if len(shared) < FEWEST:
         raise CameraError(
             f'both cameras found the board in {len(shared)} pairs: expected at least {FEWEST}'

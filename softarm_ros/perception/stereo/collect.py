@@ -45,14 +45,6 @@ class Collected:
     without_board: tuple[tuple[str, ...], ...]
     alone: tuple[tuple[Path, ...], ...] = ()
 
-    def share_too_little(self, least: int) -> list[str]:
-        """Return the names of pairs in which fewer corners than these are in both images."""
-        return [
-            views[0].name
-            for views in self.views
-            if len(set(views[0].ids).intersection(views[-1].ids)) < least
-        ]
-
 
 def image_files(where: str) -> list[Path]:
     """

@@ -27,7 +27,11 @@ from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.perception.stereo.boards import Board, BoardView
 from softarm_ros.perception.stereo.calibrate_base import base_from_board, base_from_markers
 from softarm_ros.perception.stereo.calibrate_camera import calibrate_camera
-from softarm_ros.perception.stereo.calibrate_stereo import board_misfit, calibrate_stereo
+from softarm_ros.perception.stereo.calibrate_stereo import (
+    board_misfit,
+    calibrate_stereo,
+    shared_corners,
+)
 from softarm_ros.perception.stereo.calibrate_window import calibrate_window
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.cameras import SIDES
@@ -191,6 +195,27 @@ def test_few_flat_images_in_the_middle_cause_warnings():
 def test_board_that_looks_the_same_upside_down_is_refused_for_a_pair():
     with pytest.raises(CameraError, match='upside down'):
         calibrate_stereo(Board('chessboard', 9, 7, 0.02), [], (SMALL, SMALL))
+
+
+def seen_apart(pair, left_rows, right_rows):
+    """Return a pair of views of a ChArUco board with these rows of its corners (7 each)."""
+    return tuple(
+        BoardView(view.name, view.ids[kept], view.pixels[kept])
+        for view, rows in zip(pair, (left_rows, right_rows))
+        for kept in [np.isin(view.ids // 7, rows)]
+    )
+
+
+def test_pairs_whose_common_corners_are_on_one_line_are_left_out():
+    """One such pair of a board that both cameras see well ended the whole calibration."""
+    pairs = views_of(6, CHARUCO).views
+    hidden = [seen_apart(pairs[0], (0, 1, 2), (2, 3, 4)), *pairs[1:]]
+    assert len(np.intersect1d(hidden[0][0].ids, hidden[0][1].ids)) == 7
+    fit = calibrate_stereo(CHARUCO, hidden, (SMALL, SMALL))
+    assert fit.names == tuple(pair[0].name for pair in pairs[1:])
+    assert fit.cameras.baseline_m == pytest.approx(0.15, abs=1e-3)
+    assert shared_corners(CHARUCO, hidden[0]) is None
+    assert shared_corners(CHARUCO, seen_apart(pairs[0], (0, 1, 2), (1, 2, 3))) is not None
 
 
 def test_camera_calibration_refuses_two_images(views):

@@ -4,12 +4,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from board_cases import CHESSBOARD, SMALL, pairs_of_images
+from board_cases import CHESSBOARD, pairs_of_images
 
-from softarm_ros.perception.stereo.boards import BoardView
 from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.collect import (
-    Collected,
     collect,
     files_alone,
     image_files,
@@ -92,16 +90,3 @@ def test_images_without_a_board_are_told_by_camera():
     found = collect(CHESSBOARD, zip('abcd', shown))
     assert found.without_board == (('b', 'd'), ('c', 'd'))
     assert [view[0].name for view in found.views] == ['a']
-
-
-def test_pairs_that_share_too_few_corners_are_named():
-    def view(name, *ids):
-        return BoardView(name, np.array(ids), np.zeros((len(ids), 2)))
-
-    views = (
-        (view('whole', *range(8)), view('whole', *range(8))),
-        (view('halves', *range(8)), view('halves', *range(5, 16))),
-    )
-    found = Collected((SMALL, SMALL), views, ((), ()))
-    assert found.share_too_little(6) == ['halves']
-    assert found.share_too_little(3) == []
