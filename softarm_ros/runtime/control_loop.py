@@ -7,6 +7,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from softarm_ros.control.config import TrackerConfig
+from softarm_ros.control.goals.arrival import SETTLED_S
 from softarm_ros.control.reach import REACH_TOLERANCE_M, Reach
 from softarm_ros.control.tracker import Tracker
 from softarm_ros.control.trajectory import ReferenceSample, Trajectory
@@ -145,7 +146,7 @@ class ControlLoop(Loop):
         # Without a measurement, the tip cannot be known to be close.
         unknown = not self.open_loop and self._pose is None
         self._error_history.append(np.inf if unknown else float(np.linalg.norm(error)))
-        window = max(int(0.3 / self.period_s), 1)
+        window = max(int(SETTLED_S / self.period_s), 1)
         recent = self._error_history[-window:]
         close = len(recent) == window and max(recent) <= self.config.settle_tolerance_m
         if close or self._phase_time >= self.config.settle_timeout_s:
@@ -153,7 +154,7 @@ class ControlLoop(Loop):
                 self._tell(
                     'warning',
                     f'first point not reached within {self.config.settle_timeout_s:g} s: '
-                    f'{1e3 * recent[-1]:.1f} mm away '
+                    f'up to {1e3 * max(recent):.1f} mm away in the last {SETTLED_S:g} s '
                     f'(tolerance {1e3 * self.config.settle_tolerance_m:.1f} mm)',
                 )
             self._enter(Phase.TRACK)

@@ -132,6 +132,23 @@ def test_arm_without_poses_settles_until_the_settle_timeout(rig, trajectory_file
     assert settling == pytest.approx(rig.tracker.settle_timeout_s, abs=2 * PERIOD)
 
 
+def test_unsettled_tip_is_reported_with_its_largest_recent_distance(rig, trajectory_file):
+    loop = build_control_loop(rig, trajectory_file(CIRCLE))
+    loop.start(0.0)
+    said = []
+    for k in range(2000):
+        # A tip that is at the first point except for 5 mm in every tenth cycle.
+        away = np.array([0.005, 0.0, 0.0]) * (k % 10 == 0)
+        output = loop.cycle(k * PERIOD, PoseSample(k * PERIOD, np.array([0.09, 0.0, 0.2]) + away))
+        said += [e.message for e in output.events if e.message.startswith('first point')]
+        if output.phase is Phase.TRACK:
+            break
+    assert said == [
+        'first point not reached within 3 s: up to 5.0 mm away in the last 0.3 s '
+        '(tolerance 2.0 mm)'
+    ]
+
+
 def test_missing_poses_do_not_stop_the_loop(rig, trajectory_file):
     loop = build_control_loop(rig, trajectory_file(CIRCLE))
     loop.start(0.0)
