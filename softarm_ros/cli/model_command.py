@@ -85,14 +85,14 @@ def refuse_unused(actuation: str | None, position_m: str | None, direction: str)
 
 def _shape_lines(rig: Rig, shape: Shape) -> Iterator[str]:
     yield _line('tip', _millimetres(shape.tip[:3, 3]))
-    yield _line('tip axis', '(' + ', '.join(f'{v:.6f}' for v in shape.tip[:3, 2]) + ')')
+    yield _line('tip axis', _numbers(shape.tip[:3, 2], 6))
     bends = rig.configuration_limits().bends
     if len(bends) != len(rig.section_names):
         return
     for section, (bend_x, bend_y) in zip(rig.section_names, shape.configuration[bends]):
         theta = np.degrees(np.hypot(bend_x, bend_y))
         phi = np.degrees(np.arctan2(bend_y, bend_x)) if theta > 0.0 else 0.0
-        yield _line(section, f'theta {theta:.4f} deg, phi {phi:.4f} deg')
+        yield _line(section, f'theta {_rounded(theta, 4)} deg, phi {_rounded(phi, 4)} deg')
 
 
 def _line(label: str, text: str) -> str:
@@ -100,9 +100,17 @@ def _line(label: str, text: str) -> str:
 
 
 def _millimetres(position: np.ndarray) -> str:
-    x, y, z = 1e3 * position
-    return f'({x:.4f}, {y:.4f}, {z:.4f}) mm'
+    return f'{_numbers(1e3 * position, 4)} mm'
 
 
 def _named(names: tuple[str, ...], values: np.ndarray, unit: str) -> str:
-    return ', '.join(f'{name} {value:.4f}' for name, value in zip(names, values)) + f' {unit}'
+    parts = (f'{name} {_rounded(value, 4)}' for name, value in zip(names, values))
+    return f'{", ".join(parts)} {unit}'
+
+
+def _numbers(values: np.ndarray, decimals: int) -> str:
+    return '(' + ', '.join(_rounded(value, decimals) for value in values) + ')'
+
+
+def _rounded(value: float, decimals: int) -> str:
+    return f'{round(value, decimals) + 0.0:.{decimals}f}'  # -0.0 + 0.0 is 0.0

@@ -20,6 +20,8 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3
 
 Values = Mapping[str, float]
+_ROUNDING = 1e-12  # of a part of a vector, relative to its length
+
 Change = Literal['factor', 'shift', 'polar_x', 'polar_y', 'turn_x', 'turn_y', 'turn_z']
 
 _HERE = 'softarm_ros.models'
@@ -122,7 +124,8 @@ class Parameter:
         if self.change in ('polar_x', 'polar_y'):
             length, angle = (values[field] for field in self.fields)
             part = math.cos if self.change == 'polar_x' else math.sin
-            return length * part(math.radians(angle))
+            value = length * part(math.radians(angle))
+            return value if abs(value) > _ROUNDING * abs(length) else 0.0
         return 0.0 if self.change.startswith('turn') else values[self.fields[0]]
 
     def interval(self, found: float, low: float, high: float) -> tuple[float, float]:

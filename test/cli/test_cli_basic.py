@@ -339,6 +339,13 @@ def test_model_inverse_then_forward_returns_to_the_position(name):
     np.testing.assert_allclose(numbers_after('tip  ', out), [-80.0, 20.0, 200.0], atol=5e-3)
 
 
+def test_model_prints_no_negative_zero():
+    for target in ('0,0.09,0.2', '-0.09,0,0.2'):
+        status, out, _ = softarm('model', 'cable_arm', 'inverse', f'--position-m={target}')
+        assert status == 0
+        assert not re.search(r'-0\.0+\b', out), out
+
+
 def test_model_inverse_out_of_reach_exits_with_status_1_and_prints_the_residual():
     status, out, err = softarm('model', 'cable_arm', 'inverse', '--position-m', '0,0,0.3')
     assert status == 1

@@ -90,8 +90,14 @@ WRONG = {
 
 DAQ = ['drives', 'daq']
 WRONG_DEVICES = {
-    'no monitor': (put([*DAQ, 'inputs', 2, 'name'], 'third'), 'no proximal_chamber_3'),
-    'no valve': (put([*DAQ, 'outputs', 0, 'name'], 'first'), 'expected proximal_chamber_1_valve'),
+    'no monitor': (
+        put([*DAQ, 'inputs', 2, 'name'], 'third'),
+        'drives.daq: DAQ inputs: expected one for each actuator; no proximal_chamber_3',
+    ),
+    'no valve': (
+        put([*DAQ, 'outputs', 0, 'name'], 'first'),
+        'drives.daq: streamed DAQ outputs: expected proximal_chamber_1_valve',
+    ),
     'valves in another order': (
         all_of(
             put([*DAQ, 'outputs', 0, 'name'], 'proximal_chamber_2_valve'),

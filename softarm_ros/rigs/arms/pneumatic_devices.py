@@ -18,7 +18,7 @@ def _channels(rig: Any) -> Iterator[Problem]:
     try:
         require_channels([part.name for part in daq.inputs], streamed, names, kind.suffix)
     except ValueError as error:
-        yield Problem(('drives', 'daq'), str(error), ', '.join(streamed) or 'none')
+        yield Problem(('drives', 'daq'), str(error))
         return
     for field in ('inputs', 'outputs'):
         for i, part in enumerate(getattr(daq, field)):
