@@ -10,6 +10,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.node_processes import NodeProcesses
 from softarm_ros.cli.recorded_rig import recorded_rig, require_residual
 from softarm_ros.cli.replay_direct import recorded_run
+from softarm_ros.cli.run_command import EXIT_INTERRUPTED
 from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.graph import NodeSpec, graph_plan, parameter_file, process_command
@@ -20,7 +21,7 @@ LIVE = ('tracker', 'inverse_kinematics', 'supervisor', 'markers')
 
 def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
     """
-    Play a bag to its end or until Ctrl-C; return the exit status.
+    Play a bag to its end or until Ctrl-C; end with the exit status, 130 after Ctrl-C.
 
     `live` nodes run beside it on its /clock, in place of their recorded messages.
 
@@ -81,4 +82,7 @@ def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
             def lost() -> str:
                 return '; '.join(ended.describe() for ended in nodes.ended())
 
-            return player_node.main(process_command([player], parameters)[1:], lost)
+            try:
+                return player_node.main(process_command([player], parameters)[1:], lost)
+            except SystemExit:  # a signal while the player was being built
+                return EXIT_INTERRUPTED

@@ -6,6 +6,14 @@ from __future__ import annotations
 class NodeFailedError(RuntimeError):
     """The node cannot go on; the message explains it, so no traceback is printed."""
 
+    status = 1
+
+
+class NodeInterruptedError(NodeFailedError):
+    """A signal ended the node before its work was done; raised by its `close`."""
+
+    status = 130
+
 
 class RefusedError(ValueError):
     """A node refuses to start with its parameters; `node` names it if a process has several."""

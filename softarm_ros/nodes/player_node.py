@@ -19,7 +19,11 @@ from rosgraph_msgs.msg import Clock
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.bag_messages import BagMessage, messages_of, topics_of
 from softarm_ros.nodes.graph_listener import ONLOOKERS
-from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
+from softarm_ros.nodes.node_errors import (
+    NodeFailedError,
+    NodeInterruptedError,
+    RefusedError,
+)
 from softarm_ros.nodes.node_parameters import declare, declare_rig
 from softarm_ros.nodes.other_nodes import other_clocks, publishers_of, refuse_twin
 from softarm_ros.nodes.qos import VISUAL
@@ -103,6 +107,7 @@ class PlayerNode(SelfPaced, Node):
             raise RefusedError(f'{bag} has no messages')
         self._first_ns = self._clock_ns = self._next.received_ns
         self._began: float | None = None
+        self._over = False  # played to the end, or failed
         self.played = 0
 
     def work(self) -> None:
@@ -111,6 +116,7 @@ class PlayerNode(SelfPaced, Node):
         if now >= self._look_s:
             self._look_s = now + LOOK_S
             if why := self._lost() or self._beside():
+                self._over = True
                 raise NodeFailedError(why)
         if self._began is None:
             self._tell_time(self._first_ns)
@@ -127,6 +133,7 @@ class PlayerNode(SelfPaced, Node):
             if time.monotonic() - now > _BATCH_S:
                 break
         if self._next is None:
+            self._over = True
             signal.raise_signal(signal.SIGINT)  # end in order, as with Ctrl-C
             self.due = now + 1.0
             return
@@ -134,8 +141,10 @@ class PlayerNode(SelfPaced, Node):
         self.due = self._began + ahead
 
     def close(self) -> None:
-        """Log how many messages were played."""
+        """Log how many messages were played; raise NodeInterruptedError if some were not."""
         self.get_logger().info(f'{self.played} messages played')
+        if not self._over:
+            raise NodeInterruptedError('interrupted before the end of the bag')
 
     def _beside(self) -> str:
         """Return an error if an arm would follow played commands, or if /clock has two sources."""

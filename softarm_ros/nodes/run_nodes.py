@@ -40,8 +40,9 @@ def run_nodes(
     Build nodes, spin them in one executor until SIGINT or SIGTERM, and end the process.
 
     The exit status is 0 after a signal, which ends the process at once while nodes are being
-    built; 2 if a node refuses its input; 1 if a node failed while running. Status 1 and 2 print
-    one line with the reason. Every node that has a `close` method is closed in every case.
+    built; 2 if a node refuses its input; 1 if a node failed while running; 130 if a signal came
+    before the work of a node was done (`NodeInterruptedError`). Others than 0 print one line with
+    the reason. Every node that has a `close` method is closed in every case.
     """
     leave(_status_of(builders, args))
 
@@ -115,10 +116,11 @@ def _close(nodes: Mapping[str, Node]) -> int:
         try:
             getattr(node, 'close', lambda: None)()
         except FAILURES as error:
-            whole = isinstance(error, NodeFailedError)
-            text = str(error) if whole else f'closing failed: {failure_text(error)}'
+            if isinstance(error, NodeFailedError):
+                text, status = str(error), max(status, error.status)
+            else:
+                text, status = f'closing failed: {failure_text(error)}', max(status, EXIT_FAILED)
             print(f'{name}: {text}', file=sys.stderr, flush=True)
-            status = EXIT_FAILED
     return status
 
 

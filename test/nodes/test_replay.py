@@ -323,6 +323,22 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
     assert moved.max() > 0.02, 'the live tracker did not move'
 
 
+def test_an_interrupted_replay_ends_with_status_130(recorded):
+    command = [sys.executable, '-m', 'softarm_ros.cli', 'replay', str(recorded), '--rate', '0.01']
+    replay = subprocess.Popen(
+        [*command, '--nodes', 'markers'], env=environment(), stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert wait_until(lambda: nodes_of(replay.pid), 60.0)
+        replay.send_signal(signal.SIGINT)
+        _, said = replay.communicate(timeout=60)
+    finally:
+        replay.kill()
+        replay.wait()
+    assert replay.returncode == 130, said
+    assert 'Traceback' not in said
+
+
 def test_a_replay_ends_with_its_live_node(recorded):
     command = [sys.executable, '-m', 'softarm_ros.cli', 'replay', str(recorded)]
     replay = subprocess.Popen(
@@ -431,6 +447,7 @@ def test_a_replay_begins_once_the_live_tracker_itself_listens(context, tmp_path)
     from rclpy.node import Node
     from rclpy.parameter import Parameter
 
+    from softarm_ros.nodes.node_errors import NodeInterruptedError
     from softarm_ros.nodes.player_node import PlayerNode
 
     write_bag(tmp_path / 'bag', 'tip/pose', 'geometry_msgs/msg/PoseStamped', bytes(72))
@@ -456,6 +473,8 @@ def test_a_replay_begins_once_the_live_tracker_itself_listens(context, tmp_path)
     tracker.create_subscription(PoseStamped, 'tip/pose', print, 10)
     wait_for(lambda: playing.played)
     assert playing.played == 1
+    with pytest.raises(NodeInterruptedError, match='interrupted before the end of the bag'):
+        playing.close()  # the second message follows 999 s later
     for node in (tracker, viewer, playing):
         node.destroy_node()
 
