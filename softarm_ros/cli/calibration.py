@@ -225,7 +225,7 @@ def stereo(
     draw_stereo(fit, picture)
     write_calibration(output, fresh)
     lines = [*_camera_lines(fit.left), *_camera_lines(fit.right)]
-    lines += _left_out(SIDES, found, board, FEWEST_SHARED)
+    lines += _pairs_left_out(found, board, FEWEST_SHARED)
     lines += [
         f'stereo: {fit.rms_px:.3f} px rms, baseline {1e3 * fit.cameras.baseline_m:.2f} mm, '
         f'corners in space {1e3 * np.sqrt((fit.flatness_m**2).mean()):.3f} mm rms off the board',
@@ -259,7 +259,7 @@ def base(
         at = np.asarray(board_at)
         X_BO = pose(exp_so3(np.radians(at[3:])), 1e-3 * at[:3])
         fit = base_from_board(cameras, board, [(left, right) for left, right in found.views], X_BO)
-        left_out = _left_out(SIDES, found, board, FEWEST_CORNERS)
+        left_out = _pairs_left_out(found, board, FEWEST_CORNERS)
     else:
         from softarm_ros.perception.stereo.base_markers import read_markers, seen_markers
 
@@ -314,7 +314,7 @@ def window(
     update = {'window': block, 'base': None, 'created': _now()}
     write_calibration(output, calibration.model_copy(update=update))
     return [
-        *_left_out(SIDES, found, board, FEWEST_SHARED),
+        *_pairs_left_out(found, board, FEWEST_SHARED),
         f'window: {fit.rms_px:.3f} px rms, {fit.rms_start_px:.3f} px as guessed; distance '
         f'{1e3 * fit.window.distance_m:.2f} +- {1e3 * fit.distance_sd_m:.2f} mm, normal '
         f'{np.round(fit.window.normal, 4).tolist()} +- {np.degrees(fit.normal_sd_rad):.2f} deg',
@@ -422,11 +422,8 @@ def _camera_lines(fit: CameraFit) -> list[str]:
     ]
 
 
-def _left_out(
-    sides: Sequence[Side], found: Collected, board: Board | None = None, fewest: int = 0
-) -> list[str]:
-    """Return a line about each image that was not used, with the reason; `board` for pairs."""
-    pairs = found.views if board is not None else ()
+def _left_out(sides: Sequence[Side], found: Collected) -> list[str]:
+    """Return a line about each image that was not used, with the reason."""
     return [
         *(
             f'{side}: no board in {image}'
@@ -438,11 +435,18 @@ def _left_out(
             for side, paths in zip(sides, found.alone)
             for path in paths
         ),
+    ]
+
+
+def _pairs_left_out(found: Collected, board: Board, fewest: int) -> list[str]:
+    """Return a line about each image and each pair of images that was not used."""
+    return [
+        *_left_out(SIDES, found),
         *(
             f'pair {left.name} is left out: the corners that both cameras see are fewer than '
             f'{fewest}, or on one line'
-            for left, right in pairs
-            if board is not None and shared_corners(board, (left, right), fewest) is None
+            for left, right in found.views
+            if shared_corners(board, (left, right), fewest) is None
         ),
     ]
 

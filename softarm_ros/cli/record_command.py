@@ -8,13 +8,12 @@ from collections.abc import Iterator, Sequence
 from datetime import datetime
 from pathlib import Path
 
-from softarm_ros.cli.run_command import EXIT_INTERRUPTED
+from softarm_ros.cli.own_node import run_own_node
 from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.process import unless_ignored
-from softarm_ros.rigs.graph import NodeSpec, parameter_file, process_command
+from softarm_ros.rigs.graph import NodeSpec
 from softarm_ros.rigs.loader import load_rig
-from softarm_ros.whole_file import write_text
 
 
 def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequence[str]) -> int:
@@ -49,16 +48,9 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
 
     print(f'recording /{rig.name} into {folder}', flush=True)
     with temporary_folder() as temporary:
-        parameters = Path(temporary) / 'recorder.yaml'
-        write_text(parameters, parameter_file([spec]))
-        try:
-            return recorder_node.main(process_command([spec], parameters)[1:])
-        except SystemExit as end:
-            if end.code != 0:
-                raise
-            # A signal has ended the node while it was being built.
-            print('interrupted before the recording began', file=sys.stderr)
-            return EXIT_INTERRUPTED
+        status = run_own_node(spec, Path(temporary), recorder_node.main)
+        print('interrupted before the recording began', file=sys.stderr)
+        return status
 
 
 def repair(bag: Path, folder: Path | None) -> Iterator[str]:

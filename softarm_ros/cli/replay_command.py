@@ -4,17 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.node_processes import NodeProcesses
+from softarm_ros.cli.own_node import run_own_node
 from softarm_ros.cli.recorded_rig import recorded_rig, require_residual
 from softarm_ros.cli.replay_direct import recorded_run
-from softarm_ros.cli.run_command import EXIT_INTERRUPTED
 from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_repair import about_of
-from softarm_ros.rigs.graph import NodeSpec, graph_plan, parameter_file, process_command
-from softarm_ros.whole_file import write_text
+from softarm_ros.rigs.graph import NodeSpec, graph_plan
 
 LIVE = ('tracker', 'inverse_kinematics', 'supervisor', 'markers')
 
@@ -75,14 +75,9 @@ def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
         )
         from softarm_ros.nodes import player_node  # needs ROS
 
-        parameters = folder / 'player.yaml'
-        write_text(parameters, parameter_file([player]))
         with NodeProcesses(plan) as nodes:
 
             def lost() -> str:
                 return '; '.join(ended.describe() for ended in nodes.ended())
 
-            try:
-                return player_node.main(process_command([player], parameters)[1:], lost)
-            except SystemExit:  # a signal while the player was being built
-                return EXIT_INTERRUPTED
+            return run_own_node(player, folder, partial(player_node.main, lost=lost))

@@ -19,6 +19,7 @@ from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.trajectory_config import MAX_LAPS
 from softarm_ros.nodes.bag_writer import check_bag_folder
+from softarm_ros.nodes.process import EXIT_INTERRUPTED as EXIT_INTERRUPTED
 from softarm_ros.nodes.process import LARGEST_SEED
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import load_task
@@ -29,7 +30,6 @@ from softarm_ros.whole_file import NotWrittenError, require_writable
 
 EXIT_INCOMPLETE = 1
 EXIT_BAD_INPUT = 2
-EXIT_INTERRUPTED = 130
 
 
 class InputError(ValueError):

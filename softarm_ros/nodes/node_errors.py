@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from softarm_ros.nodes.process import EXIT_FAILED, EXIT_INTERRUPTED
+
 
 class NodeFailedError(RuntimeError):
     """The node cannot go on; the message explains it, so no traceback is printed."""
 
-    status = 1
+    status = EXIT_FAILED
 
 
 class NodeInterruptedError(NodeFailedError):
     """A signal ended the node before its work was done; raised by its `close`."""
 
-    status = 130
+    status = EXIT_INTERRUPTED
 
 
 class RefusedError(ValueError):

@@ -15,6 +15,7 @@ from typing import NoReturn
 
 EXIT_FAILED = 1
 EXIT_BAD_INPUT = 2
+EXIT_INTERRUPTED = 130
 PARENT_VARIABLE = 'SOFTARM_PARENT_PID'
 HELD_VARIABLE = 'SOFTARM_HELD'
 LARGEST_SEED = 2**31 - 1  # that nodes take as their parameter `seed`

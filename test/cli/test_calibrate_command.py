@@ -303,7 +303,7 @@ def test_pairs_with_too_few_common_corners_are_named_with_the_limit():
         views('few', range(14), range(9, 54)),
     )
     found = Collected((SMALL, SMALL), pairs, ((), ()))
-    assert calibration._left_out(SIDES, found, CHESSBOARD, 6) == [
+    assert calibration._pairs_left_out(found, CHESSBOARD, 6) == [
         f'pair {name} is left out: the corners that both cameras see are fewer than 6, or on one '
         'line'
         for name in ('line', 'few')
