@@ -7,8 +7,9 @@ import json
 import os
 import pty
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -41,9 +42,51 @@ HANDLES = {'base': '0A', 'middle': '0B', 'tip': '0C'}
 COILS = [{**body, 'name': HANDLES[body['name']]} for body in BODIES]
 
 
+class PluggedDevice(NdiDevice):
+    """A device whose coils can be unplugged, fail to initialise, or belong to no body."""
+
+    def __init__(self, config: EmTrackerConfig, scene: TrackedScene) -> None:
+        super().__init__(config, scene)
+        self.failing: tuple[str, ...] = ()
+        self.others: tuple[str, ...] = ()  # handles of coils that belong to no body
+        self.unplugged: tuple[str, ...] = ()
+        self._occupied = False
+
+    def plug_in(self, handle: str) -> None:
+        self._initialised.discard(handle)
+        self._enabled.discard(handle)
+        self.unplugged, self._occupied = (), True
+
+    def _text(self, command: bytes) -> str:
+        word, _, rest = command[:-4].decode('ascii').partition(':')
+        if word == 'PINIT' and rest[:2].upper() in self.failing:
+            return 'ERROR0E'
+        return super()._text(command)
+
+    def _handles(self, which: str) -> str:
+        self._occupied = False
+        names = sorted({*self.scene.names, *self.others} - set(self.unplugged))
+        ready = {'02': self._initialised, '03': self._enabled}.get(which, set())
+        found = [name for name in names if name not in ready]
+        if which == '03':
+            found = [name for name in found if name in self._initialised]
+        return f'{len(found):02X}' + ''.join(f'{name}001' for name in found)
+
+    def _frame(self, options: int) -> str:
+        if self._newest is not None:
+            number, scene = self._newest
+            unseen = dict.fromkeys(self.unplugged)
+            self._newest = number, replace(scene, bodies={**scene.bodies, **unseen})
+        status = '0040' if self._occupied else '0000'
+        return super()._frame(options).removesuffix('0000') + status
+
+
 @contextmanager
-def streaming(timeout_s: float = 1.0) -> Iterator[Bench]:
-    """Start a device and a sensor that reads it."""
+def streaming(
+    timeout_s: float = 1.0,
+    plug: Callable[[PluggedDevice], None] = lambda device: None,
+) -> Iterator[Bench]:
+    """Start a device, after `plug` has prepared it, and a sensor that reads it."""
     config = EmTrackerConfig.model_validate(
         {
             'port': '/dev/none',
@@ -53,7 +96,8 @@ def streaming(timeout_s: float = 1.0) -> Iterator[Bench]:
             'bodies': COILS,
         }
     )
-    device = NdiDevice(config, TrackedScene(config, SECTIONS, 0, OWN_FAULTS))
+    device = PluggedDevice(config, TrackedScene(config, SECTIONS, 0, OWN_FAULTS))
+    plug(device)
     found = device.start()
     sensor = EmTrackerSensor(config.model_copy(update=found), FRAME_ID)
     with bench(sensor, device) as running:
@@ -128,6 +172,42 @@ def test_killed_library_process_is_restarted() -> None:
         assert 'the library was killed by SIGKILL' in str(running.sensor._silence())
         seen = len(running.sightings)
         running.wait_for(lambda: len(running.sightings) > seen + 10, 30.0)
+
+
+def test_coil_that_was_unplugged_is_seen_again_after_it_was_plugged_in() -> None:
+    with streaming() as running:
+        settle(running)
+        running.device.unplugged = ('0B',)
+        running.wait_for(lambda: 'body-lost' in running.codes())
+        assert running.sensor.health().seen == ('0C',)
+        running.device.plug_in('0B')
+        running.wait_for(lambda: running.sensor.health().seen == ('0B', '0C'), 20.0)
+        assert running.sensor.health().values['starts'] == '2'
+        running.device.plug_in('0D')  # no coil of the rig is missing: it must not interrupt
+        running.read(1.0)
+        assert running.sensor.health().values['starts'] == '2'
+
+
+def test_coil_that_fails_to_initialise_stops_only_the_rig_that_names_it() -> None:
+    def plug(device: PluggedDevice) -> None:
+        device.failing = device.others = ('0D',)
+
+    with streaming(plug=plug) as running:
+        settle(running)
+        assert running.sensor.health().values['bodies_of_server'] == '0A, 0B, 0C'
+
+
+def test_coil_of_the_rig_that_fails_to_initialise_is_named_and_tried_again() -> None:
+    def plug(device: PluggedDevice) -> None:
+        device.failing = ('0B',)
+
+    with streaming(plug=plug) as running:
+        running.wait_for(lambda: 'no-frames' in running.codes())
+        (problem,) = running.sensor.health().problems
+        assert 'cannot initialise coil 0B (' in problem.text
+        running.device.failing = ()
+        running.wait_for(lambda: running.sensor.health().seen == ('0B', '0C'))
+        assert 'no-frames' not in running.codes()
 
 
 def test_port_used_by_another_program_is_reported_as_in_use() -> None:

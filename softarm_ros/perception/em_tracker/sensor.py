@@ -24,6 +24,7 @@ END_S = 2.0
 SILENT_S = 5.0  # an unplugged device blocks the library for as long
 IDLE = b'{"idle"'
 ERROR = b'{"error"'
+REFUSED, PLUGGED = b'{"refused"', b'{"plugged"'
 LONGEST_LINE = 65_536
 _MM = 1.0e-3
 
@@ -32,8 +33,9 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
     """
     Reads the coils of an NDI tracker; a `PoseSensor`.
 
-    The library runs in a subprocess, which is restarted if it ends or stays silent. The time stamp
-    of a frame is its number, which the device counts at a constant rate.
+    The library runs in a subprocess, which is restarted if it ends or stays silent, if the device
+    cannot initialise a coil of the rig, and if a coil is plugged in while one of the rig is not
+    seen. The time stamp of a frame is its number, which the device counts at a constant rate.
     """
 
     def __init__(self, config: EmTrackerConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
@@ -44,6 +46,9 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         self._next_start_s = 0.0
         self._heard_s = 0.0
         self._said = ''
+        self._refused = ''  # coils that the device cannot initialise, and why
+        self._wanted = {body.name for body in config.bodies}
+        self._unseen = self._wanted  # coils that the newest frame lacks
         self._idle_s = -float('inf')  # when the device last answered without a new frame
         self._starts = 0
         self._handles: tuple[str, ...] | None = None
@@ -74,6 +79,14 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
 
     def _silence(self) -> SensorProblem:
         """Return the problem that explains why no frames arrive."""
+        if self._refused:
+            return SensorProblem(
+                'no-frames',
+                'device',
+                f'the NDI tracker at {self.config.port} cannot initialise {self._refused}',
+                'look at the plug of that coil and at the tool file in it (SROM), or try another '
+                'coil; it is tried again',
+            )
         idle = self._idle_s > self._intake.last_arrival_s()
         if idle and self._clock.now_s() - self._idle_s < SILENT_S:
             return SensorProblem(
@@ -138,8 +151,13 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
                 self._said = f'the process of the library was killed by {name}'
             return []
         *lines, self._rest = (self._rest + data).split(b'\n')
-        taken = [self._take(line) for line in lines if not self._is_idle(line)]
-        return [sighting for sighting in taken if sighting is not None]
+        seen: list[Sighting] = []
+        for line in lines:
+            # A line may end the process; the rest of what it has written is then not used.
+            if self._process is process and not self._is_idle(line):
+                sighting = self._take(line)
+                seen += [] if sighting is None else [sighting]
+        return seen
 
     def _is_idle(self, line: bytes) -> bool:
         """Return whether a line reports an answer without a new frame; record its time."""
@@ -153,7 +171,15 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
     def _take(self, line: bytes) -> Sighting | None:
         if line.startswith(ERROR):  # why the process ends: no reply was corrupt
             with contextlib.suppress(ValueError, KeyError):
-                self._said = str(json.loads(line)['error'])
+                self._said, self._refused = str(json.loads(line)['error']), ''
+            return None
+        if line.startswith(REFUSED):
+            self._take_refused(line)
+            return None
+        if line.startswith(PLUGGED):
+            if self._unseen:
+                self._said = 'a coil was plugged in, so the library starts again'
+                self._end()
             return None
         try:
             frame = self.frame_of(line)
@@ -167,8 +193,18 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
                 'switched off and on is started again',
             )
             return None
-        self._said = ''
+        self._said = self._refused = ''
         return self._intake.take(frame)
+
+    def _take_refused(self, line: bytes) -> None:
+        """Start again if the device cannot initialise a coil of the rig; others do not matter."""
+        refused: dict[str, str] = {}
+        with contextlib.suppress(ValueError, KeyError):
+            refused = json.loads(line)['refused']
+        told = [f'coil {name} ({why})' for name, why in refused.items() if name in self._wanted]
+        if told:
+            self._refused = ', '.join(told)
+            self._end()
 
     def frame_of(self, line: bytes) -> CapturedFrame:
         """
@@ -203,6 +239,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
             where = (_MM * position[0], _MM * position[1], _MM * position[2])
             bodies.append(CapturedBody(name, where, (x, y, z, w), _MM * float(quality or 0.0)))
         self._handles = tuple(sorted([body.name for body in bodies] + lost))
+        self._unseen = self._wanted - {body.name for body in bodies}
         time_s = number / self.config.rate_hz
         latency_s = self.config.device_latency_s
         return CapturedFrame(
