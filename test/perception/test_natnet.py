@@ -119,6 +119,22 @@ def test_a_marker_that_a_body_lacks_is_reported_with_the_labels_that_exist() -> 
     assert 'tip 2:1' in problem.text
 
 
+def test_a_marker_of_an_unknown_asset_is_not_taken_for_a_lone_marker_of_its_number() -> None:
+    """A body that was just defined, or a skeleton, has markers with the numbers of lone ones."""
+    server = Server('server', natnet.Version(4, 1), 1e7)
+    model = read_model(natnet_packets.model((4, 1), [(1, 'tip')]), server.version)
+    lone = natnet_packets.SentMarker(0, 2, (0.1, 0.2, 0.3))
+    unknown = natnet_packets.SentMarker(9, 2, (5.0, 5.0, 5.0))
+    hidden = natnet_packets.SentMarker(9, 3, (5.0, 5.0, 5.0), occluded=True)
+    data = natnet_packets.frame(
+        (4, 1), 1, [], [lone, unknown, hidden], exposed_ticks=0, sent_ticks=1, time_s=0.0
+    )
+    read = read_frame(data, server, model, 0.0, 1.0, 'z').frame
+    assert [point.name for point in read.points] == ['2']
+    assert read.points[0].position == pytest.approx((0.1, 0.2, 0.3))
+    assert read.lost == ()
+
+
 def test_a_hidden_labelled_marker_is_lost_and_not_unknown() -> None:
     bodies = [(1, 'tip')]
     version = natnet.Version(4, 1)

@@ -221,9 +221,11 @@ def _parsed(kind: Any, data: bytes, version: natnet.Version) -> tuple[Any, int]:
 
 
 def _labels(marker: natnet.LabeledMarker, model: Model) -> tuple[str, ...]:
-    """Return the labels of a marker of a body, else its number."""
-    own = model.markers.get((marker.model_id, marker.marker_id))
-    return (str(marker.marker_id),) if own is None else own
+    """Return the labels of a marker of a body; the number of a marker that belongs to nothing."""
+    if marker.model_id == 0:
+        return (str(marker.marker_id),)
+    # Skeletons, and bodies that the model lacks, number their markers from 1 too.
+    return model.markers.get((marker.model_id, marker.marker_id), ())
 
 
 def _upright(position: Vector, scale: float, up_axis: str) -> Vector:
