@@ -31,6 +31,7 @@ from softarm_ros.geometry.rotations import exp_so3, log_so3
 from softarm_ros.own_module import own_module
 from softarm_ros.perception.base_calibration_file import read_base, write_base
 from softarm_ros.perception.base_frame import BaseCalibration
+from softarm_ros.perception.em_tracker import sensor as sensor_module
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
 from softarm_ros.perception.em_tracker.sensor import PROCESS, EmTrackerSensor
 from softarm_ros.plant.mocap import PoseMeasurement
@@ -162,6 +163,13 @@ def test_device_is_found_again_after_it_was_switched_off() -> None:
         assert not running.sensor.health().connected
         running.device.inject('mend')
         running.wait_for(lambda: running.sensor.health().connected, 40.0)
+
+
+def test_library_that_starts_slowly_is_not_restarted(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An Aurora with many coils is initialised for longer than the library may be silent."""
+    monkeypatch.setattr(sensor_module, 'SILENT_S', 0.3)  # loading the library takes longer
+    with streaming() as running:
+        settle(running)
 
 
 def test_killed_library_process_is_restarted() -> None:

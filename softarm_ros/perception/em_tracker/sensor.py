@@ -22,6 +22,8 @@ PROCESS = 'softarm_ros.perception.em_tracker.tracker_process'
 RESTART_S = 1.0
 END_S = 2.0
 SILENT_S = 5.0  # an unplugged device blocks the library for as long
+# Until the first line: the library initialises all coils, one after another, and each twice.
+START_S = 60.0
 IDLE = b'{"idle"'
 ERROR = b'{"error"'
 REFUSED, PLUGGED = b'{"refused"', b'{"plugged"'
@@ -45,6 +47,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         self._open = False
         self._next_start_s = 0.0
         self._heard_s = 0.0
+        self._starting = False  # whether the process has not written anything yet
         self._said = ''
         self._refused = ''  # coils that the device cannot initialise, and why
         self._wanted = {body.name for body in config.bodies}
@@ -111,7 +114,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         if now < self._next_start_s:
             return None
         self._next_start_s = now + RESTART_S
-        self._heard_s, self._rest = now, b''
+        self._heard_s, self._rest, self._starting = now, b'', True
         self._starts += 1
         self._process = subprocess.Popen(
             own_module(PROCESS, self.config.port),
@@ -138,7 +141,8 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
         assert process.stdout is not None
         readable, _, _ = select.select([process.stdout], [], [], timeout_s)
         if not readable:
-            if self._clock.now_s() - self._heard_s > SILENT_S:
+            limit_s = START_S if self._starting else SILENT_S
+            if self._clock.now_s() - self._heard_s > limit_s:
                 self._said = self._said or 'the library is silent'
                 self._end()
             return []
@@ -161,12 +165,13 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
 
     def _is_idle(self, line: bytes) -> bool:
         """Return whether a line reports an answer without a new frame; record its time."""
-        now = self._clock.now_s()
-        if line.startswith(IDLE):
+        now, idle = self._clock.now_s(), line.startswith(IDLE)
+        if idle:
             self._idle_s = now
-            return True
-        self._heard_s = now  # idle lines do not count: a device that stays idle is restarted
-        return False
+        if self._starting or not idle:  # a device that stays idle is restarted
+            self._heard_s = now
+        self._starting = False
+        return idle
 
     def _take(self, line: bytes) -> Sighting | None:
         if line.startswith(ERROR):  # why the process ends: no reply was corrupt
