@@ -64,7 +64,7 @@ class FrameIntake:
         self._bodies = {body.name: body for body in config.bodies}
         self._points = {point.name for point in config.points}
         self._to_section = {b.name: inverse_pose(b.place_offset()) for b in config.bodies}
-        self._base_name = config.base_body.name if config.base_body is not None else None
+        self._base_name = config.base_body.name if config.base_body is not None else ''
         self._follows_base = config.base_from == 'body'
         self._base = BaseFollower()
         self._fixed = (
@@ -182,15 +182,30 @@ class FrameIntake:
             if body.name in self._bodies
         }
         self._note_missing(now, frame)
-        to_base = self._to_base(now, time_s, poses)
+        base = poses.pop(self._base_name, None)
+        if not self._follows_base:
+            base = None
+        elif base is not None and self._base.pose is None:
+            self._follow_base(now, time_s, base)
+            base = None
+        to_base = self._to_base()
         if to_base is None:
             return None
+        if base is not None:  # it is judged as well, since another body may be at its place
+            poses[self._base_name] = base
         poses = {name: to_base @ seen for name, seen in poses.items()}
         for point in frame.points:
             if point.name in self._points:
                 where = to_base[:3, :3] @ np.asarray(point.position) + to_base[:3, 3]
                 poses[point.name] = pose(np.eye(3), where)
         verdicts = self._plausibility.judge(time_s, poses)
+        if base is not None:
+            del poses[self._base_name]
+            verdict = verdicts[self._base_name]
+            if verdict.fault == 'swap':
+                self._report_fault(now, self._base_name, verdict)
+            else:  # its other faults have limits of their own
+                self._follow_base(now, time_s, base)
         bodies: list[BodySighting] = []
         points: list[PointSighting] = []
         for name, seen in poses.items():
@@ -213,26 +228,21 @@ class FrameIntake:
             self._seen = (*(b.name for b in bodies), *(p.name for p in points))
         return Sighting(stamp_ns, self._frame_id, tuple(bodies), tuple(points))
 
-    def _to_base(self, now: float, time_s: float, poses: dict[str, Array]) -> Array | None:
-        """Return the sensor's frame in the base frame; remove the base body from `poses`."""
-        seen = poses.pop(self._base_name, None) if self._base_name is not None else None
+    def _to_base(self) -> Array | None:
+        """Return the sensor's frame in the base frame; None before the base was seen."""
         if not self._follows_base:
             return self._fixed
-        if seen is not None:
-            wrong = self._base.update(time_s, seen)
-            if wrong == 'moved':
-                self._report(
-                    now,
-                    2,
-                    'base-moved',
-                    self._base_name or '',
-                    f'the base of the arm {self._base.stray}',
-                    'fix the base, and restart',
-                )
-            elif wrong:
-                verdict = Verdict(fault=wrong, text=self._base.stray)
-                self._report_fault(now, self._base_name or '', verdict)
         return None if self._base.pose is None else inverse_pose(self._base.pose)
+
+    def _follow_base(self, now: float, time_s: float, seen: Array) -> None:
+        """Take the pose (4, 4) of the base body in the sensor's frame."""
+        name = self._base_name
+        wrong = self._base.update(time_s, seen)
+        if wrong == 'moved':
+            text = f'the base of the arm {self._base.stray}'
+            self._report(now, 2, 'base-moved', name, text, 'fix the base, and restart')
+        elif wrong:
+            self._report_fault(now, name, Verdict(fault=wrong, text=self._base.stray))
 
     def _note_missing(self, now: float, frame: CapturedFrame) -> None:
         seen = {body.name for body in frame.bodies} | {p.name for p in frame.points}

@@ -180,6 +180,28 @@ def test_implausible_single_markers_are_rejected_like_bodies() -> None:
     assert codes == {('swap', '5'), ('swap', '7'), ('jump', '7'), ('reach', '7')}
 
 
+@pytest.mark.parametrize('other', ['middle', 'tip'])
+def test_body_swapped_with_the_base_is_not_used_and_does_not_become_the_base(other: str) -> None:
+    names = {'base': other, other: 'base'}
+    clock = ManualTime()
+    intake = FrameIntake(config(), FRAME_ID, clock)
+    fed(intake, clock, [frame(k) for k in range(60)])
+    swapped = []
+    for k in range(60, 200):  # longer than a body that stays elsewhere is refused
+        one = frame(k)
+        bodies = tuple(replace(body, name=names.get(body.name, body.name)) for body in one.bodies)
+        swapped.append(replace(one, bodies=bodies))
+    during = fed(intake, clock, swapped)
+    codes = {(problem.code, problem.subject) for problem in intake.health().problems}
+    (after,) = fed(intake, clock, [frame(200)])
+    assert codes == {('swap', 'base'), ('swap', other)}
+    assert all(other not in {body.name for body in seen.bodies} for seen in during)
+    assert {body.name for body in after.bodies} == {'middle', 'tip'}
+    tip = next(body for body in after.bodies if body.name == 'tip')
+    true = section_tips(2.0)[1] @ config().places(SECTIONS)['tip'].offset
+    np.testing.assert_allclose(tip.pose, true, atol=1e-9)
+
+
 def test_mirrored_base_calibration_is_refused(tmp_path: Path) -> None:
     """A left-handed base frame moves the arm the wrong way along one axis."""
     file = tmp_path / 'base.yaml'
