@@ -199,8 +199,15 @@ def test_invalid_transform_is_reported_and_not_used(change, code, said):
     assert said in room.problems()[code]
 
 
-@pytest.mark.parametrize('shift_s', [0.3, -20.0, -WALL_S])
-def test_transforms_with_impossible_stamps_are_not_used(shift_s):
+@pytest.mark.parametrize(
+    ('shift_s', 'said'),
+    [
+        (0.3, 'its stamp lies 292.0 ms in the future (limit 5 ms)'),
+        (-20.0, 'its stamp is 20.0 s old (limit 10 s)'),
+        (-WALL_S, 'its stamp is'),
+    ],
+)
+def test_transforms_with_impossible_stamps_are_not_used(shift_s: float, said: str) -> None:
     room = Room()
 
     def shifted(sent: list[FrameTransform]) -> list[FrameTransform]:
@@ -208,6 +215,38 @@ def test_transforms_with_impossible_stamps_are_not_used(shift_s):
 
     assert room.run(10, change=shifted) == []
     assert 'clocks of both computers must agree' in room.problems()['corrupt']
+    # Names and frames are right: the stamps are why no poses come.
+    assert f'base, middle, tip arrive but are not used: {said}' in room.problems()['no-frames']
+
+
+def test_stamp_0_is_called_a_missing_stamp() -> None:
+    room = Room()
+    room.run(10, change=lambda sent: [replace(one, stamp_ns=0) for one in sent])
+    assert 'it has no stamp (0)' in room.problems()['no-frames']
+    assert 'out-of-order' not in room.problems()
+
+
+def test_one_stamp_in_the_future_does_not_stop_the_next_exposures() -> None:
+    room = Room()
+    room.run(10)
+    hour_ns = 3_600_000_000_000
+
+    def late(sent: list[FrameTransform]) -> list[FrameTransform]:
+        return [replace(one, stamp_ns=one.stamp_ns + hour_ns) for one in sent]
+
+    assert room.run(1, first=10, change=late) == []
+    assert len(room.run(10, first=11)) == 10
+    assert 'out-of-order' not in room.problems()
+
+
+def test_driver_that_ended_is_not_blamed_for_its_names() -> None:
+    room = Room()
+    room.run(10)
+    room.clock.sleep(1.0)
+    room.sensor.read(0.0)
+    problems = room.problems()
+    assert 'no transforms of base, middle, tip in map arrive any more' in problems['no-server']
+    assert 'no-frames' not in problems
 
 
 def test_stamps_slightly_in_the_future_are_accepted():

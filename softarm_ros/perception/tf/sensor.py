@@ -8,7 +8,12 @@ from collections.abc import Iterable, Sequence
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.poses import rows_from_transforms
 from softarm_ros.geometry.sightings import Sighting
-from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
+from softarm_ros.perception.captured import (
+    LONGEST_LATENCY_S,
+    CapturedBody,
+    CapturedFrame,
+    CorruptFrameError,
+)
 from softarm_ros.perception.frame_sensor import FrameSensor
 from softarm_ros.perception.sensor import SensorProblem
 from softarm_ros.perception.tf.config import TfConfig
@@ -47,6 +52,7 @@ class TfSensor(FrameSensor[TfConfig]):
         self._moving: dict[str, Link] = {}
         self._received_ns, self._arrived_s, self._last_s = 0, 0.0, float('-inf')
         self._loose_since: dict[str, float] = {}  # bodies whose chain ends elsewhere
+        self._unused = (float('-inf'), '')  # when a stamp was last refused, and why
         self._number = 0
 
     def take_transforms(
@@ -149,7 +155,13 @@ class TfSensor(FrameSensor[TfConfig]):
         measured = any(moved.keys() & set(chain.passed) for chain in tied.values())
         self._note_loose(chains)
         self._found |= found.keys()
-        if not measured or not self._newer():
+        if not measured:
+            return []
+        if wrong := self._wrong_stamp():
+            self._unused = (self._arrived_s, wrong)
+            self._refuse(self._arrived_s, CorruptFrameError(wrong))
+            return []
+        if not self._newer():
             return []
         rows = {name: rows_from_transforms(X[None])[0].tolist() for name, X in found.items()}
         self._number += 1
@@ -172,6 +184,19 @@ class TfSensor(FrameSensor[TfConfig]):
             return []
         sighting = self._intake.take(frame)
         return [] if sighting is None else [sighting]
+
+    def _wrong_stamp(self) -> str:
+        """Return why the stamp cannot be that of this exposure, with value and limit, or ''."""
+        age_s = 1e-9 * (self._received_ns - self._stamp_ns)
+        if self._stamp_ns == 0:
+            return 'it has no stamp (0): expected the time of its exposure'
+        if age_s < -AHEAD_S:
+            return (
+                f'its stamp lies {-1e3 * age_s:.1f} ms in the future (limit {1e3 * AHEAD_S:g} ms)'
+            )
+        if age_s > LONGEST_LATENCY_S:
+            return f'its stamp is {age_s:.1f} s old (limit {LONGEST_LATENCY_S:g} s)'
+        return ''
 
     def _newer(self) -> bool:
         """Return whether an exposure is newer than the last one; after a pause, any is."""
@@ -225,6 +250,21 @@ class TfSensor(FrameSensor[TfConfig]):
     def _silence(self) -> SensorProblem:
         """Return the problem that explains why no frames arrive."""
         names = ', '.join(self._wanted)
+        unused_s, why = self._unused
+        if self._clock.now_s() - unused_s <= self.config.timeout_s:
+            return SensorProblem(
+                'no-frames',
+                '/tf',
+                f'transforms of {", ".join(sorted(self._found))} arrive but are not used: {why}',
+                'check the program that publishes them; the clocks of both computers must agree',
+            )
+        if self._last_s > float('-inf'):
+            return SensorProblem(
+                'no-server',
+                '/tf',
+                f'no transforms of {names} in {self.config.frame} arrive any more',
+                'look whether the driver that publishes them still runs',
+            )
         if self._parents:
             return SensorProblem(
                 'no-frames',
