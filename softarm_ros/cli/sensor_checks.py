@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 from softarm_ros.cli.device_checks import Finding
 from softarm_ros.perception.sensor import (
+    STARTING,
     ExpectingSensor,
     PoseSensor,
     SeeingSensor,
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from softarm_ros.nodes.graph_listener import GraphListener
 
 PATIENCE_S = 3.0  # time to find the device
+START_S = 60.0  # time for a device that is there and says that it starts
 LOOK_S = 0.5  # time to see the bodies
 WAIT_S = 0.1  # time to wait for one frame
 
@@ -129,8 +131,11 @@ def _look(sensor: PoseSensor, listener: GraphListener | None) -> SensorHealth:
 
     # Count reads instead of time, and read once more before judging: if this process was stopped
     # for seconds, the device must not seem late.
-    for _ in range(round(PATIENCE_S / WAIT_S)):
+    for k in range(1, round(START_S / WAIT_S) + 1):
         if read(WAIT_S):
+            break
+        starts = STARTING in [problem.code for problem in sensor.health().problems]
+        if k >= round(PATIENCE_S / WAIT_S) and not starts:
             break
     end = time.monotonic() + LOOK_S
     while time.monotonic() < end:

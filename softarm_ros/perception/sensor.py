@@ -16,6 +16,9 @@ if TYPE_CHECKING:
     from softarm_ros.perception.tf.frame_tree import FrameTransform
 
 
+STARTING = 'starting'  # code of the problem that a device has not yet had the time to start
+
+
 class SensorError(RuntimeError):
     """A sensor cannot work at all; the message gives the reason and the remedy."""
 

@@ -1,11 +1,13 @@
 """`softarm ports RIG` reports the pose server, and whether it sees each body of the rig file."""
 
 import threading
+from contextlib import contextmanager
 
 import pytest
 
 pytest.importorskip('natnet', reason="needs natnet: pip install 'softarm_ros[sensing]'")
 
+from softarm_ros.cli import sensor_checks
 from softarm_ros.cli.sensor_checks import check_sensor
 from softarm_ros.emulation.emulated_sensor import write_address
 from softarm_ros.perception.natnet.config import NatNetConfig
@@ -30,8 +32,15 @@ def rig():
 @pytest.fixture
 def server(rig, tmp_path):
     """Start an emulated server, and cameras that see the resting arm."""
-    server = build_emulated_sensor(rig, 'natnet', 0)
-    write_address(tmp_path, 'natnet', server.start())
+    with started(rig, 'natnet', tmp_path) as server:
+        yield server
+
+
+@contextmanager
+def started(rig, name, folder):
+    """Start the emulated device of a sensor, and cameras that see the resting arm."""
+    server = build_emulated_sensor(rig, name, 0)
+    write_address(folder, name, server.start())
     plant, ending = build_plant(rig, 0), threading.Event()
 
     def step():
@@ -69,6 +78,25 @@ def test_a_missing_natnet_server_is_reported_with_its_address(rig):
     (finding,) = check_sensor(nobody, 'natnet', None)
     assert not finding.ok
     assert 'no NatNet server answers at 127.0.0.1 port 1510' in finding.text
+
+
+def test_a_tracker_that_starts_slowly_is_not_called_missing(rig, tmp_path, monkeypatch):
+    pytest.importorskip(
+        'sksurgerynditracker', reason="needs it: pip install 'softarm_ros[sensing]'"
+    )
+    from softarm_ros.perception.em_tracker.config import EmTrackerConfig
+
+    coils = [{'name': n, 'section': s} for n, s in (('0A', 'base'), ('0B', 'distal'))]
+    config = EmTrackerConfig.model_validate(
+        {'port': '/dev/none', 'rate_hz': 100.0, 'timeout_s': 1.0, 'bodies': coils}
+    )
+    tracked = rig.model_copy(update={'sensors': Sensors.model_construct(em_tracker=config)})
+    # Loading and starting the library takes longer than both together.
+    monkeypatch.setattr(sensor_checks, 'PATIENCE_S', 0.1)
+    monkeypatch.setattr(sensor_checks, 'LOOK_S', 0.1)
+    with started(tracked, 'em_tracker', tmp_path):
+        findings = list(check_sensor(tracked, 'em_tracker', tmp_path))
+    assert [(f.ok, f.part) for f in findings] == [(True, ''), (True, '0A'), (True, '0B')]
 
 
 def test_image_of_a_sensor_without_cameras_is_refused(rig, server, tmp_path):

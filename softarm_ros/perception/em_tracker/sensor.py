@@ -16,7 +16,7 @@ from softarm_ros.own_module import own_module
 from softarm_ros.perception.captured import CapturedBody, CapturedFrame, CorruptFrameError
 from softarm_ros.perception.em_tracker.config import EmTrackerConfig
 from softarm_ros.perception.frame_sensor import FrameSensor
-from softarm_ros.perception.sensor import SensorProblem
+from softarm_ros.perception.sensor import STARTING, SensorProblem
 
 PROCESS = 'softarm_ros.perception.em_tracker.tracker_process'
 RESTART_S = 1.0
@@ -89,6 +89,13 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
                 f'the NDI tracker at {self.config.port} cannot initialise {self._refused}',
                 'look at the plug of that coil and at the tool file in it (SROM), or try another '
                 'coil; it is tried again',
+            )
+        if self._starting and not self._said:
+            return SensorProblem(
+                STARTING,
+                'device',
+                f'the NDI tracker at {self.config.port} is being started, one coil after another',
+                'wait until all coils are initialised',
             )
         idle = self._idle_s > self._intake.last_arrival_s()
         if idle and self._clock.now_s() - self._idle_s < SILENT_S:
