@@ -67,6 +67,13 @@ class ControlLoop(Loop):
         self._approach = plan_move(self.model, self.limits, start, goal, 10.0 * self.period_s)
         self._enter(Phase.APPROACH)
 
+    def resume(self, now_s: float) -> None:
+        """Continue after a hold; an approach begins anew, from rest."""
+        held = self.phase is Phase.HELD
+        super().resume(now_s)
+        if held and self.phase is Phase.APPROACH:
+            self.start(now_s)
+
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
         """Read the newest pose (None: nothing new) and update the command."""
         period = self._advance_clock(now_s)

@@ -99,6 +99,14 @@ class TaskLoop(Loop):
         self.phase = Phase.TRACK
         self._begin(0)
 
+    def resume(self, now_s: float) -> None:
+        """Continue after a hold; the rest of a motion to an attitude begins at rest."""
+        held = self.phase is Phase.HELD
+        super().resume(now_s)
+        if held and self._move is not None:
+            left_s = self._move.duration_s - self._phase_time
+            self._move, self._phase_time = self._move_to(self._move.goal, left_s), 0.0
+
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
         """Read the newest pose (None: nothing new) and update the command."""
         period = self._advance_clock(now_s)
@@ -138,16 +146,15 @@ class TaskLoop(Loop):
             self._gripper = stage.gripper_pressure_Pa
         if stage.configuration is not None:
             self._held_at = None
-            self._move = plan_move(
-                self.model,
-                self.limits,
-                self.tracker.configuration.copy(),
-                stage.configuration,
-                max(stage.duration_s, self.period_s),
-            )
+            self._move = self._move_to(stage.configuration, stage.duration_s)
         elif stage.position is not None:
             self._line = self._line_to(stage)
             self._held_at = stage.position
+
+    def _move_to(self, goal: Array, least_s: float) -> ConfigurationMove:
+        """Return a motion from the present command to a configuration (dof,), rest to rest."""
+        start = self.tracker.configuration.copy()
+        return plan_move(self.model, self.limits, start, goal, max(least_s, self.period_s))
 
     def _line_to(self, stage: Stage) -> Trajectory | None:
         known = self._pose is not None and not self.open_loop

@@ -112,6 +112,23 @@ def test_hold_freezes_command_and_progress_and_resume_continues(rig, trajectory_
     assert step <= loop.limits.max_speed.max() * PERIOD * 5.0
 
 
+def test_an_approach_goes_on_after_a_hold_within_the_acceleration_limits(trajectory_file):
+    rig = load_rig('cable_arm', ['controller.pretension_m=0'])
+    loop = build_control_loop(rig, trajectory_file(CIRCLE))
+    loop.start(0.0)
+    arm = LaggingArm(loop.model)
+    moving = drive(loop, arm, 0.5)
+    loop.hold(0.5)
+    held = drive(loop, arm, 0.2, now=0.5)
+    loop.resume(0.7)
+    after = drive(loop, arm, 3.0, now=0.7)
+    assert moving[-1].phase is after[0].phase is Phase.APPROACH
+    approach = [o.actuation for o in after if o.phase is Phase.APPROACH]
+    acceleration = np.diff([o.actuation for o in held[-3:]] + approach, 2, axis=0) / PERIOD**2
+    assert np.all(np.abs(acceleration) <= loop.limits.max_acceleration)
+    assert after[-1].phase is Phase.SETTLE
+
+
 def test_an_estimate_that_is_not_finite_is_refused_and_not_used(rig, trajectory_file):
     loop = build_control_loop(rig, trajectory_file(CIRCLE))
     loop.start(0.0)

@@ -9,7 +9,8 @@ from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.runtime.assembly import build_task_loop
 from softarm_ros.runtime.direct import run_direct
-from softarm_ros.runtime.task_plan import TaskError
+from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.task_plan import TaskError, attitude_configuration
 
 TASK = """\
 description: two postures, a line, a rest
@@ -87,6 +88,24 @@ def test_task_holds_its_command_and_resumes_without_a_jump(rig, write):
     now += loop.period_s
     after = loop.cycle(now, None)
     assert 0.0 < np.max(np.abs(after.configuration - before.configuration)) < 0.02
+
+
+def test_an_attitude_goes_on_after_a_hold_within_the_acceleration_limits(write):
+    rig = load_rig('pneumatic_arm')
+    loop = build_task_loop(
+        rig, write('steps: [{attitude_deg: [30, 50, 60, 50], duration_s: 2.0}]\n'), open_loop=True
+    )
+    loop.start(0.0)
+    commands = [loop.cycle(k * loop.period_s, None) for k in range(100)]
+    loop.hold(1.0)
+    held = [loop.cycle(1.0 + k * loop.period_s, None).actuation for k in range(3)]
+    loop.resume(1.1)
+    after = [loop.cycle(1.1 + k * loop.period_s, None) for k in range(200)]
+    acceleration = np.diff([*held, *(o.actuation for o in after)], 2, axis=0) / loop.period_s**2
+    assert np.all(np.abs(acceleration) <= rig.actuator_limits().max_acceleration)
+    assert commands[-1].phase is Phase.TRACK and after[-1].phase is Phase.DONE
+    end = attitude_configuration(rig, rig.model(), (30, 50, 60, 50))
+    np.testing.assert_allclose(after[-1].configuration, end, atol=1e-12)
 
 
 @pytest.mark.parametrize(
