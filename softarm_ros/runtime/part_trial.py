@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from softarm_ros.control.controller import AnswerError
+from softarm_ros.control.controller import (
+    AnswerError,
+    Controller,
+    ControlState,
+    Motion,
+    TipReference,
+    VelocityBounds,
+)
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.part_registry import registrations
@@ -18,11 +27,14 @@ from softarm_ros.runtime.part_failure import FAILURES, OURS, failure_text, part_
 from softarm_ros.runtime.pose_intake import measure
 
 if TYPE_CHECKING:
-    from softarm_ros.models.arm_model import ArmModel
+    from softarm_ros.models.arm_model import ArmModel, Posture
     from softarm_ros.rigs.schema import Rig
 
 _PERIODS = 20  # of the loop; the first pose comes after the sensor's delay
 _AWAY = 0.05  # rad or share of a scale: distance between two different postures
+_POSTURE = ('configuration', 'tip', 'tip_jacobian', 'actuation', 'actuation_jacobian')
+_BOUNDS = ('rows', 'low', 'high')
+_GIVEN = 'that it is given; expected to work on a copy'
 
 
 def try_parts(rig: Rig, name: str) -> None:
@@ -62,30 +74,64 @@ def _try_loop(rig: Rig) -> None:
     """Let the controller take a few steps with the model."""
     model, period_s = rig.model(), 1.0 / rig.tracker.rate_hz
     tracker = build_tracker(rig, model)
+    _watch(tracker.controller)
     for _ in range(3):
         tracker.step(np.zeros(3), np.zeros(3), period_s)
     _require_own_arrays(model)
 
 
+def _watch(controller: Controller) -> None:
+    """Let a controller raise AnswerError if it changes arrays that it is given."""
+    velocity, named = controller.velocity, f'controller {type(controller).__name__}'
+
+    def watched(
+        state: ControlState, reference: TipReference, bounds: VelocityBounds, period_s: float
+    ) -> Motion:
+        def given() -> dict[str, Array]:
+            arrays = {f'state.command.{name}': a for name, a in _arrays_of(state.command).items()}
+            arrays |= {f'state.{name}': getattr(state, name) for name in ('jacobian', 'scale')}
+            return arrays | {f'bounds.{name}': getattr(bounds, name) for name in _BOUNDS}
+
+        with _unchanged(given, named, _GIVEN):
+            return velocity(state, reference, bounds, period_s)
+
+    controller.velocity = watched  # type: ignore[method-assign]
+
+
 def _require_own_arrays(model: ArmModel) -> None:
     """Raise AnswerError if a posture changes when the model is asked for another one."""
-    rest = model.rest_configuration
-    first = model.posture_of(rest)
-    fields = ('configuration', 'tip', 'tip_jacobian', 'actuation', 'actuation_jacobian')
-    before = {field: getattr(first, field).copy() for field in fields}
-    second = model.posture_of(rest + _AWAY * np.asarray(model.configuration_scale), first)
-    for field in fields:
-        getattr(second, field)
-        if not np.array_equal(before[field], getattr(first, field), equal_nan=True):
-            raise AnswerError(
-                f'model {model.name} ({type(model).__name__}) changes {field} of a posture when '
-                'it returns the next one; expected new arrays for each posture'
-            )
+    first = model.posture_of(model.rest_configuration)
+    words = 'of a posture when it returns the next one; expected new arrays for each posture'
+    whose = f'model {model.name} ({type(model).__name__})'
+    with _unchanged(lambda: _arrays_of(first), whose, words):
+        _arrays_of(model.posture_of(_bent(model), first))
+
+
+def _bent(model: ArmModel) -> Array:
+    """Return a configuration (dof,) beside the one at rest."""
+    return model.rest_configuration + _AWAY * np.asarray(model.configuration_scale)
+
+
+def _arrays_of(posture: Posture) -> dict[str, Array]:
+    return {name: getattr(posture, name) for name in _POSTURE}
+
+
+@contextmanager
+def _unchanged(read: Callable[[], dict[str, Array]], whose: str, words: str) -> Iterator[None]:
+    """Raise AnswerError if a block changes the arrays that `read` returns."""
+    before = {name: np.array(value) for name, value in read().items()}
+    yield
+    for name, value in read().items():
+        if not np.array_equal(before[name], value, equal_nan=True):
+            raise AnswerError(f'{whose} changes {name} {words}')
 
 
 def _try_plant(rig: Rig) -> None:
     """Let the simulated arm stand for some periods; check what sensor and estimator answer."""
-    plant, intake = build_plant(rig, 0), build_pose_intake(rig, rig.model())
+    model = rig.model()
+    plant, intake = build_plant(rig, 0), build_pose_intake(rig, model)
+    estimator, posture = intake.estimator, model.posture_of(_bent(model))
+    named = f'estimator {type(estimator).__name__}'
     sensor = f'sensor {rig.plant_for("sim").mocap.kind}'
     for _ in range(_PERIODS):
         plant.step(None, 1.0 / rig.tracker.rate_hz)
@@ -98,4 +144,6 @@ def _try_plant(rig: Rig) -> None:
                 raise PlantError(f'{sensor}: {refusal}')
         intake.take(now)
         intake.pace(now)
-        finite_state(plant)
+        with _unchanged(lambda: _arrays_of(posture), named, f'of the posture {_GIVEN}'):
+            estimator.command(now, posture)
+        intake.on_actuators(now, finite_state(plant).position)

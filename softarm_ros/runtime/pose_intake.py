@@ -146,8 +146,12 @@ class PoseIntake:
         if self.frames.counts.handed_out == 0:
             return None  # known from the actuators alone: reported, but not used to drive
         stamp_ns = round(1e9 * now_s) if frame is None else frame.stamp_ns
-        position = estimate.tip[:3, 3]
-        return PoseSample(estimate.stamp_s, position, estimate.configuration), stamp_ns
+        seen = estimate.configuration
+        # Copies, as they are kept: an estimator may fill the same arrays each time.
+        sample = PoseSample(
+            estimate.stamp_s, estimate.tip[:3, 3].copy(), None if seen is None else seen.copy()
+        )
+        return sample, stamp_ns
 
     def pace(self, now_s: float) -> float:
         """

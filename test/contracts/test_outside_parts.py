@@ -114,6 +114,43 @@ for owner, method, wrong in (
     assert 'LinAlgError: Singular matrix' in told[3]
 
 
+def test_try_parts_names_the_outside_part_that_changes_its_arguments(lab):
+    code = """
+import numpy as np
+from lab_arm import every_other, transposed_jacobian
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.part_trial import try_parts
+
+rig = load_rig(rig.source, ['controller.kind=transposed_jacobian', 'estimator.kind=every_other'])
+velocity = transposed_jacobian.Transposed.velocity
+
+def widened(self, state, reference, bounds, period_s):
+    bounds.high[:] *= 2.0
+    return velocity(self, state, reference, bounds, period_s)
+
+def moved(self, now_s, posture):
+    posture.configuration[0] = 0.0
+
+for owner, method, wrong in (
+    (transposed_jacobian.Transposed, 'velocity', widened),
+    (every_other.EveryOther, 'command', moved),
+):
+    right = getattr(owner, method)
+    setattr(owner, method, wrong)
+    try:
+        try_parts(rig, 'bad')
+    except ValueError as error:
+        print(error)
+    setattr(owner, method, right)
+"""
+    assert said_by(lab, code).splitlines() == [
+        'bad: controller Transposed changes bounds.high that it is given; expected to work on a '
+        'copy',
+        'bad: estimator EveryOther changes configuration of the posture that it is given; '
+        'expected to work on a copy',
+    ]
+
+
 def test_an_outside_controller_that_exits_is_named_and_the_arm_stands(lab, short):
     code = f"""
 import sys

@@ -63,6 +63,32 @@ def test_position_without_orientation_becomes_a_point():
     np.testing.assert_array_equal(seen.points[0].position, frame.position)
 
 
+def test_samples_keep_their_values_when_an_estimator_fills_the_same_arrays_again():
+    rig = load_rig('cable_arm')
+    intake = build_pose_intake(rig, rig.model())
+    estimate, tip, bend = intake.estimator.estimate, np.eye(4), np.zeros(4)
+
+    def filled(now_s):
+        found = estimate(now_s)
+        if found is not None:
+            tip[:], bend[:] = found.tip, found.configuration
+            found = replace(found, tip=tip, configuration=bend)
+        return found
+
+    intake.estimator.estimate = filled
+    taken = []
+    for seed in (0, 1):
+        frame, _ = frame_of(rig, seed)
+        now_s = 1.0 + 0.01 * seed
+        stamp_ns = round(1e9 * now_s)
+        intake.frames.on_sections(now_s, stamp_ns, frame.section_tips)
+        intake.frames.on_tip(now_s, stamp_ns, frame.position)
+        taken.append((intake.take(now_s)[0], frame.position))
+    for sample, position in taken:
+        np.testing.assert_array_equal(sample.position, position)
+    assert not np.allclose(taken[0][0].configuration, taken[1][0].configuration)
+
+
 @pytest.mark.parametrize('whole', [True, False])
 def test_direct_estimator_returns_the_measured_poses(whole):
     frame, model = frame_of(load_rig('cable_arm'))
