@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -33,12 +34,14 @@ _UNITS = {
     'deg': 'deg',
     'kg': 'kg',
     'kg_m': 'kg/m',
+    'kg_m2': 'kg m^2',
     'kg_m3': 'kg/m^3',
     'N': 'N',
     'N_m': 'N/m',
     'N_m2': 'N m^2',
     'N_s': 'N/s',
     'N_s2': 'N/s^2',
+    'N_s_m2': 'N s/m^2',
     'Pa': 'Pa',
     'Pa_s': 'Pa/s',
     'Pa_s2': 'Pa/s^2',
@@ -61,6 +64,8 @@ _UNITS = {
     'N_m_Pa': 'N m/Pa',
     'N_Pa': 'N/Pa',
 }
+# A word that is part of a unit. Lower-case words that may be names (min, g, h) are not.
+_SYMBOL = re.compile(r'deg|rev|psi|bar|l|ml|kg|[cmnuk]?m|[mnu]?s|m?rad|[mnukM]?(N|Pa|V|A|W|J|Hz)')
 
 
 @dataclass(frozen=True)
@@ -102,12 +107,13 @@ def fields_of(config: type[ConfigBlock]) -> tuple[FieldRow, ...]:
 
 
 def unit_of(field: str) -> str:
-    """Return the unit that a field's name ends with, or ''."""
+    """Return the unit that a field's name ends with; '' if there is none, or an unknown one."""
     words = field.split('_')
     for start in range(len(words)):
         unit = _UNITS.get('_'.join(words[start:]))
         if unit is not None:
-            return unit
+            # The s of speed_mm_s is not its unit.
+            return '' if start and _SYMBOL.fullmatch(words[start - 1]) else unit
     return ''
 
 

@@ -169,6 +169,14 @@ def test_fields_of_a_part_have_type_default_and_unit():
         ('turning_drag_N_m_s', 'N m s'),
         ('viscosity_Pa_s', 'Pa s'),
         ('cable_presliding_stiffness_N_m2', 'N/m^2'),
+        ('inertia_kg_m2', 'kg m^2'),
+        ('drag_N_s_m2', 'N s/m^2'),
+        ('position_min_m', 'm'),
+        # Units of other packages that are not known: no unit rather than the last word.
+        ('stiffness_kN_m', ''),
+        ('speed_mm_s', ''),
+        ('rate_deg_s', ''),
+        ('flow_ml_s', ''),
     ):
         assert unit_of(field) == unit
 
