@@ -15,7 +15,7 @@ from softarm_ros.runtime.arm_assembly import build_plant, machine_facts
 from softarm_ros.runtime.assembly import bridge_s, build_loop, build_pose_intake, describe_reach
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
-from softarm_ros.runtime.part_failure import FAILURES, failure_text, refuses_or_fails
+from softarm_ros.runtime.part_failure import FAILURES, failure_text, no_bug, refuses_or_fails
 from softarm_ros.runtime.pose_intake import measure
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
 from softarm_ros.runtime.true_tips import TrueTips
@@ -193,9 +193,9 @@ def _named_bears_loads(rig: Rig, name: str) -> bool:
         return _bears_loads(rig.model(name))
     except ModelError:  # this model knows weight: it refuses an arm that falls
         return True
-    except Exception as error:
-        if not refuses_or_fails(error):
-            raise  # a bug of this package
+    except FAILURES as error:
+        if not no_bug(name, error):
+            raise
         return False
 
 

@@ -16,7 +16,7 @@ from softarm_ros.control.limits import LimitError
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.errors import RigError
-from softarm_ros.rigs.part_registry import registrations
+from softarm_ros.rigs.part_registry import BUILT_IN, registrations
 
 # What code of other packages may raise. `sys.exit` in it would end a program without a message.
 FAILURES = (Exception, SystemExit)
@@ -51,6 +51,15 @@ def part_at_fault(error: BaseException) -> str:
 def refuses_or_fails(error: BaseException) -> bool:
     """Return whether a part refuses or a part of another package fails: no bug of this package."""
     return isinstance(error, REFUSALS) or bool(part_at_fault(error))
+
+
+def no_bug(model: str, error: BaseException) -> bool:
+    """
+    Return whether the failure of a model, by name, is no bug of this package.
+
+    A wrong answer of another package's model may make code of this package raise.
+    """
+    return f'model.{model}' not in BUILT_IN or refuses_or_fails(error)
 
 
 def failure_text(error: BaseException) -> str:

@@ -16,6 +16,7 @@ from softarm_ros.control.controller import (
     TipReference,
     VelocityBounds,
 )
+from softarm_ros.geometry.answers import has_finite_floats, misfit, numbers
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.errors import RigError
@@ -78,6 +79,7 @@ def _try_loop(rig: Rig) -> None:
     for _ in range(3):
         tracker.step(np.zeros(3), np.zeros(3), period_s)
     _require_own_arrays(model)
+    _require_answers(model)
 
 
 def _watch(controller: Controller) -> None:
@@ -105,6 +107,25 @@ def _require_own_arrays(model: ArmModel) -> None:
     whose = f'model {model.name} ({type(model).__name__})'
     with _unchanged(lambda: _arrays_of(first), whose, words):
         _arrays_of(model.posture_of(_bent(model), first))
+
+
+def _require_answers(model: ArmModel) -> None:
+    """Raise AnswerError unless a model returns finite arrays of the right shape."""
+    for name, value, shape in _answers(model):
+        if not has_finite_floats(value, shape):
+            whose = f'model {model.name} ({type(model).__name__})'
+            raise AnswerError(misfit(whose, name, value, f'{numbers(shape)} finite'))
+
+
+def _answers(model: ArmModel) -> Iterator[tuple[str, Array, tuple[int, ...]]]:
+    """Yield what a model returns at rest, by name, and its shape; later ones use earlier ones."""
+    rest, m = model.rest_configuration, len(model.actuator_names)
+    yield 'actuation_of', (actuation := model.actuation_of(rest)), (m,)
+    yield 'configuration_of', model.configuration_of(actuation), rest.shape
+    yield 'tips_of', (tips := model.tips_of(rest[None])), (1, 3)
+    yield 'jacobian', model.jacobian(actuation), (6, m)
+    yield 'tip of forward', model.forward(actuation).tip, (4, 4)
+    yield 'actuation of inverse', model.inverse(tips[0], guess=actuation).actuation, (m,)
 
 
 def _bent(model: ArmModel) -> Array:

@@ -28,7 +28,7 @@ from softarm_ros.runtime.arm_assembly import (
 )
 from softarm_ros.runtime.assembly import build_estimator, build_tracker
 from softarm_ros.runtime.compiled_mark import CompiledMark
-from softarm_ros.runtime.part_failure import refuses_or_fails
+from softarm_ros.runtime.part_failure import FAILURES, no_bug
 
 _AWAY = 0.3
 _COLLECT_AFTER = 100_000  # objects; Python's default is 700 (2000 from 3.13 on)
@@ -68,8 +68,8 @@ def warm_up(rig: Rig, backend: str = 'sim', models: Sequence[str] | None = None)
             for name in rig.model_names if models is None else models:
                 try:
                     _warm_up_model(rig, rig.model(name))
-                except Exception as error:
-                    if models is not None or not refuses_or_fails(error):
+                except FAILURES as error:
+                    if models is not None or not no_bug(name, error):
                         raise
         if simulated:
             _warm_up_plant(rig)

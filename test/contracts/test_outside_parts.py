@@ -211,6 +211,38 @@ except ImportError as error:
     assert refused == 'no such library'
 
 
+def test_an_outside_model_that_answers_wrongly_is_named_and_does_not_affect_other_models(lab):
+    code = """
+from lab_arm import thick_cables
+from softarm_ros.models.cable_driven.constant_curvature import ConstantCurvatureArm
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.direct import _named_bears_loads
+from softarm_ros.runtime.part_trial import try_parts
+from softarm_ros.runtime.warm_up import warm_up
+
+class Column(ConstantCurvatureArm):
+    name = 'thick_cables'
+
+    def configuration_of(self, actuation):
+        return super().configuration_of(actuation)[:, None]
+
+thick_cables.build = lambda settings, mechanics: Column(mechanics.sections, mechanics.cables)
+other = load_rig('cable_arm_single')
+warm_up(other)
+print(_named_bears_loads(other, 'thick_cables'))
+try:
+    try_parts(rig, 'bad')
+except ValueError as error:
+    print(error)
+"""
+    told, refused = said_by(lab, code).splitlines()
+    assert told == 'False'
+    assert refused == (
+        'bad: model thick_cables (Column) returned configuration_of [[0.0], [0.0]]; expected 2 '
+        'finite numbers, float64'
+    )
+
+
 def test_a_direct_run_of_the_outside_rig_is_repeatable_for_a_seed(lab, short, tmp_path):
     found = []
     for seed in (0, 0, 1):
