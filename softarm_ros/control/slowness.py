@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 
 # Lateness beyond ordinary jitter.
@@ -12,7 +13,13 @@ ADVICE = 'end other programs, or allow real-time priority (docs/topics.md)'
 
 
 def describe_slowness(
-    late_s: Mapping[str, float], cycles: int, missed: int, load_percent: float | None
+    late_s: Mapping[str, float],
+    cycles: int,
+    missed: int,
+    load_percent: float | None,
+    *,
+    computed_s: float = 0.0,
+    period_s: float = math.inf,
 ) -> str:
     """
     Return one sentence with the evidence, or '' if nothing was late and the processors had time.
@@ -25,6 +32,8 @@ def describe_slowness(
         Cycles of the control loop while in motion, and how many of them were missed.
     load_percent : float or None
         Use of all processors; None if not known.
+    computed_s, period_s : float
+        Time [s] in which 99 % of the cycles are computed, and the period of the loop [s].
 
     """
     name, worst = max(late_s.items(), key=lambda item: item[1], default=('', 0.0))
@@ -33,7 +42,11 @@ def describe_slowness(
         return ''
     verdict = 'is' if worst >= LATE_S else 'may be'
     load = '' if load_percent is None else f', processors {load_percent:.0f} % busy'
+    advice = ADVICE
+    if computed_s > period_s:  # more than its share of one processor, however fast the others
+        load += f', cycles of {1e3 * period_s:.0f} ms computed in up to {1e3 * computed_s:.0f} ms'
+        advice = f'use a faster model or controller, lower controller.rate_hz, or {advice}'
     return (
         f'the computer {verdict} too slow: {name} was late by {1e3 * worst:.0f} ms, '
-        f'{missed} of {cycles} cycles missed{load}; {ADVICE}'
+        f'{missed} of {cycles} cycles missed{load}; {advice}'
     )

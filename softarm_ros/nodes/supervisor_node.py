@@ -123,6 +123,7 @@ class SupervisorNode(SelfPaced, Node):
         self._events = EventLog()
         self._held_at = self._changed_at = 0.0
         self._told_sensors: frozenset[str] = frozenset()  # sensors quoted in the fault's message
+        self._period_s = 1.0 / rig.tracker.rate_hz
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
         self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
         # Tracker and drivers remember it for the next supervisor, should this one end.
@@ -405,6 +406,8 @@ class SupervisorNode(SelfPaced, Node):
             int(conversions.number_of(loop, 'cycles', 0.0)),
             int(conversions.number_of(loop, 'missed', 0.0)),
             self._load.percent(),
+            computed_s=1e-3 * conversions.computed_ms(loop),
+            period_s=self._period_s,
         )
 
     def _values(self) -> dict[str, str]:

@@ -21,3 +21,15 @@ def test_slowness_report_names_the_latest_node_and_the_evidence():
         'processors 100 % busy; '
     )
     assert 'processors' not in describe_slowness({'servo': 0.21}, 800, 12, None).split(';')[0]
+
+
+def test_cycles_that_take_longer_than_their_period_are_reported_as_a_cause():
+    late = {'servo': 0.21}
+    said = describe_slowness(late, 800, 12, 60.0, computed_s=0.031, period_s=0.01)
+    assert said.endswith(
+        'processors 60 % busy, cycles of 10 ms computed in up to 31 ms; use a faster model or '
+        'controller, lower controller.rate_hz, or end other programs, or allow real-time '
+        'priority (docs/topics.md)'
+    )
+    quick = describe_slowness(late, 800, 12, 60.0, computed_s=0.005, period_s=0.01)
+    assert quick == describe_slowness(late, 800, 12, 60.0)
