@@ -8,6 +8,7 @@ import numpy as np
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
 from softarm_ros.control.pretension import Pretension
+from softarm_ros.control.winding import Winding
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
 
@@ -47,7 +48,7 @@ class InverseKinematics:
         self.pretension = pretension
         self._period_s = period_s
         self._posture: Posture | None = None  # of the last command: start value for the next
-        self._winding_s = 0.0
+        self._winding = Winding(pretension)
 
     def actuation_of(
         self, configuration: Sequence[float] | Array, *, moving: bool = True
@@ -68,8 +69,11 @@ class InverseKinematics:
         values = np.asarray(configuration, dtype=float)
         self.configuration_limits.check(values, self._names)
         self._posture = self.model.posture_of(values, self._posture)
-        self._winding_s += self._period_s if moving else 0.0
-        return self._posture.actuation + self.pretension.wound(self._winding_s)
+        if moving:
+            self._winding.advance(self._period_s)
+        else:
+            self._winding.stop()
+        return self._posture.actuation + self._winding.wound
 
     def stand(self, position: Sequence[float] | Array) -> None:
         """
@@ -81,6 +85,5 @@ class InverseKinematics:
             return
         further = float(np.mean(np.asarray(position, dtype=float) - self._posture.actuation))
         wound = min(max(further, 0.0), self.pretension.amount)
-        apart = abs(wound - self.pretension.wound(self._winding_s))
-        if apart > _STANDING * self.pretension.amount:  # False for NaN
-            self._winding_s = self.pretension.winding_s(wound)
+        if abs(wound - self._winding.wound) > _STANDING * self.pretension.amount:  # not for NaN
+            self._winding.stand_at(wound)

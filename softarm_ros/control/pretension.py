@@ -8,13 +8,12 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from softarm_ros.control.limits import ActuatorLimits
-from softarm_ros.control.minimum_jerk import PEAK_ACCELERATION, PEAK_SPEED, blend
+from softarm_ros.control.minimum_jerk import PEAK_ACCELERATION, PEAK_SPEED
 
 # Share of the actuators' speed and acceleration used to wind pretension; until it is wound, the
 # controller has the rest.
 WINDING_SHARE = 0.2
 _LENGTH = 'm'
-_BISECTIONS = 30
 
 
 @dataclass(frozen=True)
@@ -30,13 +29,14 @@ class Pretension:
     ----------
     amount : float
         Length by which every cable is wound further [m]; 0 for arms without pretension.
-    duration_s : float
-        Duration of the winding, from rest to rest [s].
+    speed, acceleration : float
+        Largest speed [m/s] and acceleration [m/s^2] of the winding.
 
     """
 
     amount: float = 0.0
-    duration_s: float = 0.0
+    speed: float = math.inf
+    acceleration: float = math.inf
 
     @staticmethod
     def of_length(amount_m: float, limits: ActuatorLimits) -> Pretension:
@@ -65,27 +65,13 @@ class Pretension:
             )
         speed = WINDING_SHARE * float(np.min(limits.max_speed))
         acceleration = WINDING_SHARE * float(np.min(limits.max_acceleration))
-        by_speed = PEAK_SPEED * amount_m / speed
-        by_acceleration = math.sqrt(PEAK_ACCELERATION * amount_m / acceleration)
-        return Pretension(amount_m, max(by_speed, by_acceleration))
+        return Pretension(amount_m, speed, acceleration)
 
-    def wound(self, time_s: float) -> float:
-        """Return the pretension wound [m] after winding for a time [s]."""
-        if time_s >= self.duration_s:
-            return self.amount
-        return self.amount * blend(time_s / self.duration_s)
-
-    def winding_s(self, wound_m: float) -> float:
-        """Return the time of winding [s] after which a pretension is wound [m]."""
-        if wound_m <= 0.0 or self.amount == 0.0:
-            return 0.0
-        if wound_m >= self.amount:
-            return self.duration_s
-        low, high = 0.0, 1.0
-        for _ in range(_BISECTIONS):
-            middle = 0.5 * (low + high)
-            low, high = (middle, high) if self.amount * blend(middle) < wound_m else (low, middle)
-        return low * self.duration_s
+    def duration_s(self, length_m: float) -> float:
+        """Return the least duration [s] of winding a length [m], from rest to rest."""
+        by_speed = PEAK_SPEED * length_m / self.speed
+        by_acceleration = math.sqrt(PEAK_ACCELERATION * length_m / self.acceleration)
+        return max(by_speed, by_acceleration)
 
     def room(self, limits: ActuatorLimits, *, winding: bool = False) -> ActuatorLimits:
         """

@@ -27,6 +27,7 @@ from softarm_ros.control.controller import (
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.pretension import Pretension
 from softarm_ros.control.quadratic import within_bounds
+from softarm_ros.control.winding import Winding
 from softarm_ros.geometry.answers import described, has_finite_floats, has_floats, misfit, numbers
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, Posture
@@ -103,7 +104,7 @@ class Tracker:
         self.pretension = Pretension() if pretension is None else pretension
         self.room = self.pretension.room(limits)  # limits of the model's actuation
         self._winding_room = self.pretension.room(limits, winding=True)
-        self._winding_s = 0.0
+        self._winding = Winding(self.pretension)
         self.memory = memory
         self._scale = np.asarray(model.configuration_scale, dtype=float)
         self.reset(model.rest_configuration)
@@ -111,6 +112,7 @@ class Tracker:
     def reset(self, configuration: Array) -> None:
         """Start at rest at a configuration (dof,), with memory and controller reset."""
         self._place(configuration)
+        self._winding.stop()
         if self.memory is not None:
             self._remembered = self.memory.begun(self._posture.actuation)
             self._now = self.memory.now(self.model, self._posture, self._remembered)
@@ -119,7 +121,7 @@ class Tracker:
     def _place(self, configuration: Array) -> None:
         posture = self._held_by(self.model.posture_of(configuration))
         self._posture = posture  # kept only if the configuration is within reach
-        self.halt()
+        self._forget_rate()
         self._seen: Posture | None = None  # posture at the last measured configuration
         self.controller.reset()
 
@@ -127,13 +129,13 @@ class Tracker:
         """Follow a planned move for one period: as `reset`, but keep winding the pretension."""
         self._place(configuration)
         self._remember(period_s)
-        self._winding_s += period_s
+        self._winding.advance(period_s)
 
     def stand(self, period_s: float) -> None:
         """Keep the command for one period, and keep winding the pretension."""
-        self.halt()
+        self._forget_rate()
         self._remember(period_s)
-        self._winding_s += period_s
+        self._winding.advance(period_s)
 
     def _remember(self, period_s: float, before: Posture | None = None) -> None:
         """Step the memory with the command; set the drift of the motion from `before`."""
@@ -153,6 +155,10 @@ class Tracker:
 
     def halt(self) -> None:
         """Forget the velocity; keep position and memory: the arm was stopped elsewhere."""
+        self._forget_rate()
+        self._winding.stop()
+
+    def _forget_rate(self) -> None:
         self._rate = np.zeros(len(self.limits.names))
 
     def tip(self) -> Array:
@@ -177,7 +183,7 @@ class Tracker:
     @property
     def actuation(self) -> Array:
         """Actuator command (m,) for the present configuration, pretension included."""
-        return self._posture.actuation + self.pretension.wound(self._winding_s)
+        return self._posture.actuation + self._winding.wound
 
     def limits_reached(self) -> list[str]:
         """Return a text for each actuator or configuration limit that the command has reached."""
@@ -189,7 +195,7 @@ class Tracker:
 
     def measured(self, position: Array) -> Array:
         """Return measured actuators (m,) for the model: without pretension, within limits."""
-        actuation = position - self.pretension.wound(self._winding_s)
+        actuation = position - self._winding.wound
         low, high = self.room.position_min, self.room.position_max
         return np.minimum(np.maximum(actuation, low), high)
 
@@ -216,8 +222,7 @@ class Tracker:
             If the controller or the model returns an array that is not finite or of wrong shape.
 
         """
-        winding = self._winding_s < self.pretension.duration_s
-        room = self._winding_room if winding else self.room
+        room = self.room if self._winding.done else self._winding_room
         state = ControlState(self._posture, self._jacobian(measured), self._scale)
         bounds = self._bounds(room, period_s)
         reference = TipReference(velocity, error)
@@ -236,7 +241,7 @@ class Tracker:
         self._rate = (posture.actuation - self._posture.actuation) / period_s
         before, self._posture = self._posture, posture
         self._remember(period_s, before)
-        self._winding_s += period_s
+        self._winding.advance(period_s)
         return TrackerStep(self.configuration, self.actuation, shortfall, limited)
 
     def _taken_out(self, velocity: Array) -> Array:

@@ -9,6 +9,7 @@ import numpy as np
 
 from softarm_ros.control.excitation import Excitation, excitation, steps_of_actuators
 from softarm_ros.control.excited_rows import READ_S, ExcitationError, ExcitedRows, RowCollector
+from softarm_ros.control.winding import Winding
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError
 from softarm_ros.rigs.schema import Rig
@@ -102,13 +103,12 @@ def excite(
     model, plant = rig.physics(), build_plant(rig, seed)
     pretension, limits = build_pretension(rig), rig.actuator_limits()
     room, period = pretension.room(limits), 1.0 / rig.tracker.rate_hz
-    collected = RowCollector()
+    collected, winding = RowCollector(), Winding(pretension)
 
-    def drive(
-        duration_s: float, at: Callable[[float], Array], wound: Callable[[float], float]
-    ) -> None:
+    def drive(duration_s: float, at: Callable[[float], Array]) -> None:
         for i in range(1, max(1, round(duration_s / period)) + 1):
-            command = limits.check(at(i * period) + wound(i * period))
+            winding.advance(period)
+            command = limits.check(at(i * period) + winding.wound)
             collected.command(plant.time_s, command - pretension.amount)
             plant.step(command, period)
             if not plan.at_rest:
@@ -119,26 +119,23 @@ def excite(
             if collected.due(pose.stamp_s):
                 collected.on_the_way(pose.stamp_s, pose.section_tips)
 
-    def wound(_: float) -> float:
-        return pretension.amount
-
     place = np.asarray(model.rest_configuration)
     start = model.actuation_of(place)
-    drive(max(pretension.duration_s, READ_S), partial(_standing, start), pretension.wound)
+    drive(max(pretension.duration_s(pretension.amount), READ_S), partial(_standing, start))
     for i, goal in enumerate(plan.places):
         move = plan_move(model, room, place, goal, float(plan.least_s[i]))
-        drive(move.duration_s, partial(_on_the_way, model, move), wound)
+        drive(move.duration_s, partial(_on_the_way, model, move))
         place, stands = goal, model.actuation_of(goal)
         if plan.at_rest and plan.read[i]:
-            drive(plan.dwell_s, partial(_standing, stands), wound)
+            drive(plan.dwell_s, partial(_standing, stands))
             plant.poll_poses()
-            drive(READ_S, partial(_standing, stands), wound)
+            drive(READ_S, partial(_standing, stands))
             seen = [pose.section_tips for pose in plant.poll_poses()]
             if not seen:
                 raise ExcitationError(f'{rig.name}: no pose was measured at place {i}')
             collected.at_rest(stands, seen)
         elif plan.read[i] and plan.dwell_s > 0.0:
-            drive(plan.dwell_s, partial(_standing, stands), wound)
+            drive(plan.dwell_s, partial(_standing, stands))
         progress((i + 1) / len(plan.places))
     rows = collected.rows
     if rows is None:

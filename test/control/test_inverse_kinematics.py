@@ -25,7 +25,7 @@ def test_actuation_without_pretension_is_that_of_the_model():
 
 def test_pretension_winds_all_cables_equally_and_without_a_jump():
     winding = stage(2.0e-3)
-    count = round(winding.pretension.duration_s / PERIOD) + 2
+    count = round(winding.pretension.duration_s(2.0e-3) / PERIOD) + 2
     extra = np.array([winding.actuation_of(BEND) - MODEL.actuation_of(BEND) for _ in range(count)])
     assert np.allclose(extra, extra[:, :1])
     assert extra[0, 0] < 1e-5
@@ -62,6 +62,20 @@ def test_pretension_waits_until_the_arm_may_move():
     assert np.array_equal(standing, MODEL.actuation_of(BEND))
     moving = winding.actuation_of(BEND)
     assert 0.0 < np.max(moving - standing) < 1e-5
+
+
+def test_winding_goes_on_from_rest_after_a_stop():
+    """At the speed of the moment of the stop, the motors would start in one period."""
+    winding = stage(2.0e-3)
+    for _ in range(30):
+        moving = winding.actuation_of(BEND)
+    stopped = winding.actuation_of(BEND, moving=False)
+    assert np.array_equal(stopped, moving)
+    first = winding.actuation_of(BEND) - stopped
+    assert 0.0 < first.max() <= 0.2 * LIMITS.max_acceleration[0] * PERIOD**2
+    for _ in range(200):
+        last = winding.actuation_of(BEND)
+    assert last - MODEL.actuation_of(BEND) == pytest.approx(2.0e-3)
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from softarm_ros.control.pretension import Pretension
+from softarm_ros.control.winding import Winding
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.assembly import build_control_loop, build_tracker
@@ -17,14 +18,24 @@ PERIOD = 1.0 / RIG.tracker.rate_hz
 
 
 def test_winding_stays_within_its_share_of_speed_and_acceleration_limits():
-    pretension = Pretension.of_length(2.0e-3, LIMITS)
-    time = np.arange(0.0, pretension.duration_s + 0.2, 1e-3)
-    wound = np.array([pretension.wound(t) for t in time])
-    assert wound[0] == 0.0 and wound[-1] == 2.0e-3
-    speed = np.diff(wound) / 1e-3
-    acceleration = np.diff(speed) / 1e-3
-    assert 0.15 * LIMITS.max_speed[0] < speed.max() <= 0.2 * LIMITS.max_speed[0] * 1.0001
-    assert np.abs(acceleration).max() <= 0.2 * LIMITS.max_acceleration[0] * 1.0001
+    """From rest to rest, and from rest again after each of two stops on the way."""
+    winding = Winding(Pretension.of_length(2.0e-3, LIMITS))
+    step = 1e-3
+    for stops in ((), (0.3, 0.75)):
+        winding.stand_at(0.0)
+        wound = [winding.wound]
+        while not winding.done:
+            if any(abs(len(wound) * step - stop) < 0.5 * step for stop in stops):
+                winding.stop()
+                wound.append(winding.wound)
+                assert wound[-1] == wound[-2] > 0.0
+            winding.advance(step)
+            wound.append(winding.wound)
+        assert wound[0] == 0.0 and wound[-1] == 2.0e-3
+        speed = np.diff(wound) / step
+        acceleration = np.diff(speed) / step
+        assert 0.15 * LIMITS.max_speed[0] < speed.max() <= 0.2 * LIMITS.max_speed[0] * 1.0001
+        assert acceleration.max() <= 0.2 * LIMITS.max_acceleration[0] * 1.0001
 
 
 def test_winding_and_controller_limits_add_up_to_the_actuator_limits():
@@ -69,7 +80,7 @@ def test_winding_plus_full_speed_motion_keeps_speed_and_acceleration_limits():
     tracker = build_tracker(RIG, RIG.model())
     tracker.reset(np.array([0.3, 0.0, 0.3, 0.0]))
     commands = [tracker.actuation]
-    for _ in range(round(2.0 * tracker.pretension.duration_s / PERIOD)):
+    for _ in range(round(2.0 * tracker.pretension.duration_s(2.0e-3) / PERIOD)):
         commands.append(tracker.step(np.array([0.2, 0.0, 0.0]), np.zeros(3), PERIOD).actuation)
     speed = np.diff(np.array(commands), axis=0) / PERIOD
     acceleration = np.diff(speed, axis=0) / PERIOD

@@ -112,8 +112,8 @@ def test_hold_freezes_command_and_progress_and_resume_continues(rig, trajectory_
     assert step <= loop.limits.max_speed.max() * PERIOD * 5.0
 
 
-def test_an_approach_goes_on_after_a_hold_within_the_acceleration_limits(trajectory_file):
-    rig = load_rig('cable_arm', ['controller.pretension_m=0'])
+def test_an_approach_goes_on_after_a_hold_within_the_acceleration_limits(rig, trajectory_file):
+    """Also the winding of the pretension, which is stopped on the way."""
     loop = build_control_loop(rig, trajectory_file(CIRCLE))
     loop.start(0.0)
     arm = LaggingArm(loop.model)
