@@ -118,7 +118,9 @@ class GoalLoop(Loop):
             self._reports.add(asked, GoalState.PREEMPTED, f'by goal {goal.number}')
         self.goals += 1
         self._reports.add(goal, GoalState.PLANNING, '')
-        self._planner.request(goal, self._from(goal))
+        # After feedback has led the tip, a configuration begins at rest.
+        motion = None if self._tip_mode else self._motion
+        self._planner.request(goal, self._from(goal), motion)
 
     def refuse(self, number: int, kind: GoalKind, reason: str) -> None:
         """Report a goal that could not be read."""

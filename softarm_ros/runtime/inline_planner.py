@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from softarm_ros.control.goals.goal import Goal
 from softarm_ros.control.goals.plan import Plan, Planner
+from softarm_ros.control.goals.smoothed import SmoothedMotion
 from softarm_ros.geometry.arrays import Array
 
 
@@ -14,9 +15,9 @@ class InlinePlanner:
         self._planner = planner
         self._ready: list[Plan] = []
 
-    def request(self, goal: Goal, start: Array) -> None:
+    def request(self, goal: Goal, start: Array, motion: SmoothedMotion | None = None) -> None:
         """Plan from a configuration (dof,)."""
-        self._ready = [self._planner.plan(goal, start)]
+        self._ready = [self._planner.plan(goal, start, motion)]
 
     def break_off(self, number: int) -> None:
         """Do nothing: every plan is already made."""

@@ -18,6 +18,7 @@ from typing import Any
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.control.goals.goal import Goal
 from softarm_ros.control.goals.plan import Plan
+from softarm_ros.control.goals.smoothed import SmoothedMotion
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.own_module import own_module
 from softarm_ros.rigs.schema import Rig
@@ -29,6 +30,7 @@ POINT_S = 60.0  # for a plan to a single target
 ANSWER_S = 600.0  # for any other plan, for loading, and for the first plan, which may compile
 _NICE = 5  # the loop has priority
 _NUMBER = struct.Struct('q')
+_Asked = tuple[Goal, Array, SmoothedMotion | None]  # arguments of `Planner.plan`
 
 
 class PlannerProcess:
@@ -71,7 +73,7 @@ class PlannerProcess:
     ) -> None:
         self._arm = pickle.dumps((rig, model, open_loop))
         self._changed = threading.Condition()  # guards everything below
-        self._next: tuple[Goal, Array] | None = None
+        self._next: _Asked | None = None
         self._ready: list[Plan] = []
         self._news: list[str] = []
         self._closed = False
@@ -83,10 +85,11 @@ class PlannerProcess:
         self._talker = threading.Thread(target=self._talk, name='planner', daemon=True)
         self._talker.start()
 
-    def request(self, goal: Goal, start: Array) -> None:
+    def request(self, goal: Goal, start: Array, motion: SmoothedMotion | None = None) -> None:
         """Request a plan from a configuration (dof,), after the one in progress."""
         with self._changed:
-            self._next = (goal, start)
+            # A copy: another thread sends it, and the loop's motion goes on meanwhile.
+            self._next = (goal, start, None if motion is None else motion.copy())
             self._changed.notify()
 
     def break_off(self, number: int) -> None:
@@ -208,7 +211,7 @@ class PlannerProcess:
             self._awaited = None if limit_s is None else (self._clock.now_s(), limit_s)
             self._killed = ''
 
-    def _asked(self) -> tuple[Goal, Array] | None:
+    def _asked(self) -> _Asked | None:
         """Wait for a request and return it; None if the process has ended."""
         with self._changed:
             self._changed.wait_for(lambda: self._next or self._over)
@@ -232,7 +235,7 @@ class PlannerProcess:
             self._say(lost, why)
             while not self._closed:
                 if self._next is not None:
-                    (goal, _), self._next = self._next, None
+                    (goal, *_), self._next = self._next, None
                     self._ready.append(Plan(goal, None, why))
                 self._changed.wait()
 
@@ -267,8 +270,8 @@ def _serve(descriptor: int, breaks: int) -> None:
         planner = build_planner(rig, build_tracker(rig, rig.model(model), open_loop=open_loop))
         link.send(None)
         while True:
-            goal, start = link.recv()
-            link.send(planner.plan(goal, start, partial(broken_off.has, goal.number)))
+            goal, start, motion = link.recv()
+            link.send(planner.plan(goal, start, motion, partial(broken_off.has, goal.number)))
     except (EOFError, OSError):
         return
 

@@ -74,6 +74,18 @@ def test_smoothed_motion_accumulates_no_rounding_error_over_an_hour():
     assert abs(change[0]) < 1e-8
 
 
+def test_a_period_too_short_for_the_clock_leaves_the_smoothed_motion_unchanged():
+    """At the end of a gap of the estimate, the share of speed may be 1e-16 instead of 0."""
+    motion = SmoothedMotion(np.zeros(2), WINDOWS)
+    for k in range(20):
+        motion.advance(0.01, np.array([0.01 * k, 0.0]))
+    before, setpoint = np.array(motion.state()), motion.setpoint + 1e-18
+    motion.advance(1e-18, setpoint)
+    assert np.array_equal(motion.state(), before)
+    motion.advance(0.01, setpoint)
+    assert np.isfinite(motion.state()).all()
+
+
 def test_through_course_rests_at_the_first_point_and_then_continues():
     course = Through(np.array([[1.0], [2.0], [3.0]]))
     here, seen = np.array([0.0]), []
@@ -224,7 +236,7 @@ def test_interrupted_planning_ends_at_the_next_point(planner):
     timetable = configuration_goal(2, names, [30.0, 60.0], [rest, rest], expected=names)
     for goal in (path, timetable):
         asked = itertools.count()
-        plan = planner.plan(goal, rest, lambda asked=asked: next(asked) >= 3)
+        plan = planner.plan(goal, rest, None, lambda asked=asked: next(asked) >= 3)
         assert (plan.course, plan.refusal) == (None, 'the plan was broken off')
         assert next(asked) == 4
 
@@ -249,6 +261,29 @@ def test_configurations_that_the_actuators_cannot_follow_are_refused(
     plan = planner.plan(goal, planner.model.rest_configuration)
     assert plan.course is None
     assert re.search(words, plan.refusal), plan.refusal
+
+
+def test_timetable_that_the_arm_can_follow_only_from_rest_is_refused_in_motion(planner):
+    """Braking the motion under way adds to the acceleration of a motion that reverses it."""
+    rest, names = planner.model.rest_configuration, planner.model.configuration_names
+    motion, bent = SmoothedMotion(rest, planner.windows_s), rest + np.array([0.5, 0, 0, 0])
+
+    def fastest(place, start, motion=None):
+        for time in np.geomspace(0.05, 20.0, 60):
+            goal = configuration_goal(1, names, [time], [place], expected=names)
+            if planner.plan(goal, start, motion).course is not None:
+                return time, goal
+
+    course = planner.plan(fastest(bent, rest)[1], rest).course
+    while motion.state()[0][0] < 0.25:
+        setpoint = course.advance(motion.setpoint, planner.period_s, None, resting=False)
+        motion.advance(planner.period_s, setpoint)
+    before, now = np.array(motion.state()), motion.setpoint
+    from_rest, back = fastest(rest, now)
+    refusal = planner.plan(back, now, motion).refusal
+    assert 'is accelerated by' in refusal and ', as the arm is still moving; limit' in refusal
+    assert fastest(rest, now, motion)[0] > from_rest
+    assert np.array_equal(motion.state(), before)
 
 
 def test_velocities_that_overshoot_the_limits_between_two_points_are_refused(planner):

@@ -255,8 +255,8 @@ class SlowPlanner:
     def __init__(self, planner):
         self.planner, self.asked, self.ready, self.broken_off = planner, [], [], []
 
-    def request(self, goal, start):
-        self.asked.append((goal, start))
+    def request(self, goal, start, motion=None):
+        self.asked.append((goal, start, motion))
 
     def break_off(self, number):
         self.broken_off.append(number)

@@ -67,8 +67,8 @@ class Plan:
 class PlannerPort(Protocol):
     """Port to a planner outside the control cycle, so that no cycle waits for a plan."""
 
-    def request(self, goal: Goal, start: Array) -> None:
-        """Request a plan from a configuration (dof,); it replaces any earlier request."""
+    def request(self, goal: Goal, start: Array, motion: SmoothedMotion | None = None) -> None:
+        """Request a plan as `Planner.plan` makes it; it replaces any earlier request."""
         ...
 
     def break_off(self, number: int) -> None:
@@ -115,17 +115,22 @@ class Planner:
         self.windows_s, self.period_s = windows_s, period_s
 
     def plan(
-        self, goal: Goal, start: Array, broken_off: Callable[[], bool] = lambda: False
+        self,
+        goal: Goal,
+        start: Array,
+        motion: SmoothedMotion | None = None,
+        broken_off: Callable[[], bool] = lambda: False,
     ) -> Plan:
         """
         Return the plan for a goal, from a configuration (dof,).
 
-        Planning of paths and timetables polls `broken_off`; if it returns True, the goal is
-        refused.
+        A timetable begins in `motion`, which it replaces; None: at rest. Planning of paths and
+        timetables polls `broken_off`; if it returns True, the goal is refused.
         """
         try:
             if goal.kind is GoalKind.CONFIGURATION:
-                return self._timetable(goal, start, broken_off)
+                motion = SmoothedMotion(start, self.windows_s) if motion is None else motion
+                return self._timetable(goal, start, motion.copy(), broken_off)
             if len(goal.points) > 1:
                 return self._path(goal, start, broken_off)
             return self._point(goal, start)
@@ -205,7 +210,9 @@ class Planner:
 
     # -- configurations
 
-    def _timetable(self, goal: Goal, start: Array, broken_off: Callable[[], bool]) -> Plan:
+    def _timetable(
+        self, goal: Goal, start: Array, motion: SmoothedMotion, broken_off: Callable[[], bool]
+    ) -> Plan:
         names = self.model.configuration_names
         for i, configuration in enumerate(goal.configurations):
             _go_on(broken_off)
@@ -220,7 +227,7 @@ class Planner:
         table = Timetable(goal.times_s, goal.configurations, goal.velocities)
         if goal.times_s[0] <= 0.0:
             self._check_begin(goal.configurations[0], start)
-        return Plan(goal, table, tips=self._checked(table, start, broken_off))
+        return Plan(goal, table, tips=self._checked(table, start, motion, broken_off))
 
     def _check_begin(self, first: Array, start: Array) -> None:
         scale = np.asarray(self.model.configuration_scale, dtype=float)
@@ -233,11 +240,21 @@ class Planner:
                 f'{_BEGINS_WITHIN * scale[i]:.3g} of it, or a time_from_start'
             )
 
-    def _checked(self, table: Timetable, start: Array, broken_off: Callable[[], bool]) -> Array:
-        """Return the tips (n, 3) along a timetable; raise ValueError if it cannot be followed."""
+    def _checked(
+        self,
+        table: Timetable,
+        start: Array,
+        motion: SmoothedMotion,
+        broken_off: Callable[[], bool],
+    ) -> Array:
+        """
+        Return the tips (n, 3) along a timetable; raise ValueError if it cannot be followed.
+
+        The end of the motion under way counts as well.
+        """
         times, points, rates = table.knots_from(self.limits.clipped(start))
         trial = Timetable(times, points, np.zeros((0, 0)) if rates is None else rates)
-        motion = SmoothedMotion(np.array(points[0]), self.windows_s)
+        still = '' if motion.resting else ', as the arm is still moving'
         total = float(times[-1]) + sum(self.windows_s)
         steps = max(int(np.ceil(total / self.period_s)), 2)
         every = max(steps // _LOOKS, 1)
@@ -266,8 +283,10 @@ class Planner:
             except ValueError as error:
                 raise ValueError(f'points: {error} after {k * self.period_s:.2f} s') from None
             A = posture.actuation_jacobian
-            self._follows('moves at', A @ rate, self.room.max_speed, '/s', k)
-            self._follows('is accelerated by', A @ change, self.room.max_acceleration, '/s^2', k)
+            after = f'after {k * self.period_s:.2f} s{still}'
+            self._follows('moves at', A @ rate, self.room.max_speed, '/s', after)
+            most = self.room.max_acceleration
+            self._follows('is accelerated by', A @ change, most, '/s^2', after)
             tips.append(np.array(posture.tip))
         return np.array(tips)
 
@@ -281,12 +300,12 @@ class Planner:
             and np.all(np.abs(A @ change) <= self.room.max_acceleration)
         )
 
-    def _follows(self, what: str, values: Array, most: Array, per: str, step: int) -> None:
+    def _follows(self, what: str, values: Array, most: Array, per: str, after: str) -> None:
         for i in map(int, np.flatnonzero(np.abs(values) > most)):
             unit = f'{self.room.unit}{per}'
             raise ValueError(
-                f'points: {self.room.names[i]} {what} {values[i]:.6g} {unit} after '
-                f'{step * self.period_s:.2f} s; limit {most[i]:.6g} {unit}'
+                f'points: {self.room.names[i]} {what} {values[i]:.6g} {unit} {after}; '
+                f'limit {most[i]:.6g} {unit}'
             )
 
 

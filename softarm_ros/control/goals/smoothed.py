@@ -25,6 +25,7 @@ from softarm_ros.geometry.arrays import Array
 # Time [s], setpoint less origin (n,), its integral, and the integral of that.
 _Knot = tuple[float, Array, Array, Array]
 _REBASE_S = 5.0  # after this long, sums that grow with time are restarted
+_SHORTEST_S = 1e-9  # a shorter period could vanish in the rounding of the time
 _SAME = 1e-12  # setpoints that differ by less, relative to 1, are equal
 
 
@@ -53,6 +54,13 @@ class SmoothedMotion:
         self._knots: deque[_Knot] = deque([(0.0, zero, zero, zero)])
         self._still_s = np.inf  # how long the setpoint has been constant
 
+    def copy(self) -> SmoothedMotion:
+        """Return a motion with the same past, which then moves by itself."""
+        other = SmoothedMotion(self._origin, (self.first_s, self.second_s))
+        other._time, other._still_s = self._time, self._still_s
+        other._knots = deque(self._knots)
+        return other
+
     @property
     def setpoint(self) -> Array:
         """The present setpoint (n,)."""
@@ -65,7 +73,7 @@ class SmoothedMotion:
 
     def advance(self, period_s: float, setpoint: Array) -> None:
         """Advance by a period [s] in which the setpoint (n,) moves linearly to a new one."""
-        if period_s <= 0.0:
+        if period_s < _SHORTEST_S:
             return
         knot = self._knots[-1]
         new = setpoint - self._origin
