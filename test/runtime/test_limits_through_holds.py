@@ -60,7 +60,7 @@ def test_commands_keep_speed_and_acceleration_limits_whatever_holds_and_slows_th
     loop.start(0.0)
     period, limits = loop.period_s, loop.limits
     before, rate, fastest, phases = loop.tracker.actuation, 0.0, 0.0, []
-    for k in range(1500):
+    for k in range(1000):
         now = k * period
         events.apply(loop, now)
         held = events.held_until_s is not None
@@ -79,5 +79,5 @@ def test_commands_keep_speed_and_acceleration_limits_whatever_holds_and_slows_th
         fastest = max(fastest, float(np.max(np.abs(new) / limits.max_speed)))
         phases.append(output.phase)
     assert fastest > 0.3
-    assert phases.count(Phase.HELD) > 100
+    assert phases.count(Phase.HELD) > 50
     assert Phase.TRACK in phases
