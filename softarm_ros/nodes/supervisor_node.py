@@ -166,9 +166,12 @@ class SupervisorNode(SelfPaced, Node):
         return self._supervisor.request_estop(now_s)
 
     def _stop(self, now_s: float, wall_s: float) -> tuple[bool, str]:
-        for halted in (True, False):  # stops homing, but permits another
-            self._halt.publish(Bool(data=halted))
-        return self._supervisor.request_stop(now_s)
+        self._halt.publish(Bool(data=True))
+        done, message = self._supervisor.request_stop(now_s)
+        status = self._supervisor.status(now_s, wall_s)
+        if not (status.state is SafetyState.FAULT and status.on_request):
+            self._halt.publish(Bool(data=False))  # permits another homing; an emergency stop stays
+        return done, message
 
     def _reset(self, now_s: float, wall_s: float) -> tuple[bool, str]:
         # Whatever the answer is: a device that is not homed may be the reason for a refusal.

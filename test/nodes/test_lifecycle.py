@@ -178,12 +178,18 @@ def test_emergency_stop_and_deactivation_stop_homing(made, monkeypatch, tmp_path
         return reply.message if not reply.success else len(homed)
 
     def after(request, halts, halted):
-        """Call a service of the supervisor; wait until it has stopped homing so often."""
+        """Request; wait until homing was stopped so often; return each state on the way."""
         request(0.0, 0.0)
-        end = time.monotonic() + 10.0
+        end, seen = time.monotonic() + 10.0, []
         while (len(stopped), node._halted) != (halts, halted) and time.monotonic() < end:
             executor.spin_once(timeout_sec=0.1)
+            seen.append(node._halted)
         assert (len(stopped), node._halted) == (halts, halted)
+        return seen
+
+    def stop_twice(*now):
+        supervisor._stop(*now)
+        supervisor._stop(*now)
 
     executor = SingleThreadedExecutor(context=node.context)
     executor.add_node(node)
@@ -194,10 +200,12 @@ def test_emergency_stop_and_deactivation_stop_homing(made, monkeypatch, tmp_path
     assert home() == 2
     after(supervisor._estop, 2, True)
     assert home() == 'emergency stop; call supervisor/reset first'
-    after(supervisor._reset, 2, False)
+    assert all(after(stop_twice, 4, True))  # does not end the emergency stop
+    assert home() == 'emergency stop; call supervisor/reset first'
+    after(supervisor._reset, 4, False)
     assert home() == 3
     assert node.trigger_deactivate() is SUCCESS
-    assert len(stopped) == 3
+    assert len(stopped) == 5
     executor.shutdown()
 
 
