@@ -68,6 +68,7 @@ class ActuatorNode(DriverNode):
         self._measured_since_s = time.monotonic()
         self._measured_hz = 0.0
         self._next_home_s = 0.0
+        self._home_refusal = ''  # by the driver, of the last attempt to home at the start
         self._pressure = np.full(len(self.rig.actuators), np.nan)
         self._fed: FedByPressures | None = None  # the driver, if it takes pressures
         self._listens = False  # to pressures; the subscription outlives the driver
@@ -100,6 +101,8 @@ class ActuatorNode(DriverNode):
 
     def waits_for(self) -> str:
         """Return why no command can be followed yet, or '': the sender may not know this node."""
+        if self._homing and not self.starting_up:
+            return '; '.join(filter(None, ['homing at the start waits', self._home_refusal]))
         return self._gate.not_ready()
 
     def values(self) -> dict[str, str]:
@@ -138,6 +141,8 @@ class ActuatorNode(DriverNode):
     def on_permit(self, allowed: bool) -> None:
         """Pass the supervisor's permit to the gate; note that emulated devices may now move."""
         super().on_permit(allowed)
+        if allowed:
+            self._homing = False  # once the arm may have moved, only a person knows its posture
         if self._folder and allowed and not self._allowed:
             note_moved(self._device, self._folder)
         self._allowed = allowed
@@ -172,8 +177,6 @@ class ActuatorNode(DriverNode):
         self._abandoned = self._gate.abandoned(now_s, gone_s)
         if self._abandoned and not before:
             self._stop_homing()
-        if self._folder and not self.starting_up:
-            self._homing = False  # once the arm has moved, only a person knows its posture
         may_home = self.active and not self._halted and not self._abandoned
         if self._homing and may_home and now_s >= self._next_home_s:
             self._next_home_s = now_s + RETRY_S
@@ -231,12 +234,12 @@ class ActuatorNode(DriverNode):
         self._held = held
 
     def _home_once(self, driver: ActuatorDriver) -> None:
-        if not driver.not_ready():
-            self._homing = self.starting_up
+        if self.starting_up and not driver.not_ready():
             return
         try:
-            driver.home()
+            driver.home()  # also if it has a zero: of an earlier run, and perhaps wrong since
         except DriverError as error:
+            self._home_refusal = str(error)
             self.get_logger().info(f'homing waits: {error}', throttle_duration_sec=5.0)
             return
         self._homing = self.starting_up  # a reset on a busy computer may undo it: home again

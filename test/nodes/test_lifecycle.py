@@ -163,6 +163,41 @@ def test_restarted_driver_homes_by_itself_only_if_the_arm_has_not_moved(
     assert homed_by_itself(made(ActuatorNode, 'servo', home=True), monkeypatch)
 
 
+def test_home_at_the_start_homes_a_device_that_has_a_zero_once_and_nothing_starts_before(
+    made, monkeypatch
+):
+    node = made(ActuatorNode, 'servo', home=True, devices_folder='')
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    answers, homed = ['no state yet'], []
+
+    def home():
+        if answers:
+            raise DriverError(answers.pop())
+        homed.append(True)
+
+    monkeypatch.setattr(node.driver, 'not_ready', lambda: '')
+    monkeypatch.setattr(node.driver, 'home', home)
+    began = time.monotonic()
+    for after_s, said, count in (
+        (0.0, 'homing at the start waits; no state yet', 0),
+        (1.0, 'no command yet', 1),
+        (2.0, 'no command yet', 1),
+    ):
+        node.tick(began + after_s)
+        assert (node.heartbeat_values()['not_ready'], len(homed)) == (said, count)
+
+
+def test_motion_before_the_device_could_be_homed_at_the_start_ends_that_homing(made, monkeypatch):
+    node = made(ActuatorNode, 'servo', home=True, devices_folder='')
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    homed = []
+    monkeypatch.setattr(node.driver, 'home', lambda: homed.append(True))
+    for allowed in (True, False):
+        node.on_permit(allowed)
+    node.tick(time.monotonic())
+    assert not homed
+
+
 def test_emergency_stop_and_deactivation_stop_homing(made, monkeypatch, tmp_path):
     for device in ('servo', 'daq'):
         (tmp_path / f'{device}.port').write_text('9')  # a port where nobody answers
