@@ -1,4 +1,4 @@
-"""Check the shape and range of a command before a driver takes it, and the rate of commands."""
+"""Check the shape and range of a command before a driver takes it; limit and check rates."""
 
 from __future__ import annotations
 
@@ -10,6 +10,9 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array
 
+CATCH_UP = 1.5  # factor on the largest rate, to catch up with a late command
+_LONGEST_STEP_S = 0.05  # longest time the rate limit counts: a pause is not made up for
+
 
 def check_rate(field: str, rate_hz: float, event: str, command_timeout_s: float) -> None:
     """Raise ValueError if a driver would notice stale commands later than in one period."""
@@ -18,6 +21,12 @@ def check_rate(field: str, rate_hz: float, event: str, command_timeout_s: float)
             f'{field} = {rate_hz:g}: expected at least {1.0 / command_timeout_s:g}, one {event} '
             f'within command_timeout_s = {command_timeout_s:g}'
         )
+
+
+def approach(target: Array, wanted: Array, max_rate: Array, elapsed_s: float) -> Array:
+    """Return the next target (m,): as near to `wanted` as the time since the last one allows."""
+    most = CATCH_UP * max_rate * min(elapsed_s, _LONGEST_STEP_S)
+    return np.clip(wanted, target - most, target + most)
 
 
 def checked_command(

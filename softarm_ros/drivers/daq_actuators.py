@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from softarm_ros.drivers.actuator_driver import ActuatorReading
+from softarm_ros.drivers.command_check import approach
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.daq_values import daq_values
 from softarm_ros.drivers.gripper import GripperDriver
@@ -17,9 +18,7 @@ from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensa
 from softarm_ros.drivers.problems import DriverError, Problem
 from softarm_ros.geometry.arrays import Array
 
-CATCH_UP = 1.5  # factor on the largest rate, to catch up with a late command
 _RATE_BLOCKS = 5  # number of blocks for the rate of a value
-_LONGEST_STEP_S = 0.05  # longest time the rate limit counts: a pause is not made up for
 
 
 @dataclass(frozen=True)
@@ -245,8 +244,7 @@ class DaqActuators:
 
     def _approach(self, wanted: Array) -> str | None:
         now = self.daq.clock.now_s()
-        most = CATCH_UP * self._max_rate * min(now - self._target_s, _LONGEST_STEP_S)
-        target = np.clip(wanted, self._target - most, self._target + most)
+        target = approach(self._target, wanted, self._max_rate, now - self._target_s)
         refusal = self.daq.set_outputs(np.minimum(self._compensation.signal(target), self._high))
         self._target, self._target_s = target, now
         return refusal

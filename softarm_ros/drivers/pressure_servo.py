@@ -9,6 +9,7 @@ import numpy as np
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers.actuator_driver import ActuatorReading
+from softarm_ros.drivers.command_check import approach
 from softarm_ros.drivers.counters import LatencyRecord
 from softarm_ros.drivers.modbus_link import ClientMaker
 from softarm_ros.drivers.polling import PollingThread
@@ -35,7 +36,8 @@ class PressureServo:
     Driver of all cylinders of an arm, in a thread of its own on top of that of `ServoDriver`.
 
     The loop runs with each set of measured pressures, with each new command, and at least at
-    `rate_hz`, so that the drives' torque never becomes stale. If no pressures arrive for
+    `rate_hz`, so that the drives' torque never becomes stale. It follows commands at most a little
+    faster than their largest rate, from wherever it stands. If no pressures arrive for
     `pressure_timeout_s`, on `hold`, or if calls of `follow` cease, the torques are frozen: the arm
     stops where it is. If the drives are switched off, by a fault or a lost connection, the arm
     must be homed again. Another device measures the pressures: see `set_pressures`.
@@ -90,7 +92,8 @@ class PressureServo:
 
         # Written by the thread alone; `_torque` and `_rate` are replaced, never modified.
         self._used_s = -np.inf  # time of the last sample used by the loop
-        self._ramp = axes.preload_Pa.copy()
+        self._ramp = axes.preload_Pa.copy()  # pressures that the loop is given
+        self._commanded_s = 0.0  # time of the last command, or of the last turn while held
         self._homing_s = 0.0
         self._ticked_s = 0.0
         self._torque = np.zeros(len(axes.names))
@@ -349,8 +352,13 @@ class PressureServo:
             new = self._pressure_s > self._used_s
             pressure, stamp_s = self._pressure, self._pressure_s
             before_s, self._used_s = self._used_s, stamp_s
+            held = self._held
         if command is not None:
-            self._loop.command(command)
+            passed_s = now - self._commanded_s
+            self._ramp = approach(self._ramp, command, self.axes.max_rate_Pa_s, passed_s)
+            self._loop.command(self._ramp)
+        if command is not None or held:
+            self._commanded_s = now
         if new and pressure is not None:
             self._loop.advance(pressure, min(stamp_s - before_s, self.config.pressure_timeout_s))
             self._age.add(now - stamp_s)

@@ -60,7 +60,7 @@ class CylinderAxes:
     pressure_min_Pa, pressure_max_Pa :
         Limits of the command.
     max_rate_Pa_s :
-        Rate at which homing changes a pressure.
+        Rate at which homing changes a pressure, and largest rate of the commands.
     preload_Pa :
         Pressure at the end of homing.
 

@@ -5,6 +5,7 @@ import pytest
 from manual_clock import ManualClock
 from servo_cases import REGISTERS
 
+from softarm_ros.drivers.command_check import CATCH_UP
 from softarm_ros.drivers.pressure_loop import PressureLoopConfig
 from softarm_ros.drivers.pressure_servo import PressureServo
 from softarm_ros.drivers.pressure_servo_config import CylinderAxes, PressureServoConfig
@@ -163,6 +164,26 @@ def test_pressures_settle_with_a_quarter_of_the_ratio_error_and_are_read_back(ri
     values = one.driver.values()
     assert values['connected'] == 'true'
     assert float(values['torque_written_after_ms_p50']) < 50.0
+
+
+def test_a_command_far_from_the_present_pressures_is_approached_at_their_largest_rate(rig):
+    one = rig(gain=0.0)
+    one.home()
+    for target, held_s in ((np.array([3e5, 2e5, 4e5]), 0.0), (np.array([1e5, 3e5, 2e5]), 0.5)):
+        held_until = one.clock.now_s() + held_s
+        while one.clock.now_s() < held_until:
+            one.driver.hold()
+            one.clock.sleep(0.01)
+        rows = []
+
+        def arrived(target=target, rows=rows):
+            rows.append((one.clock.now_s(), *(one.drives.torque / RATIO)))
+            return np.abs(rows[-1][1:] - target).max() < 2e3
+
+        one.follow_until(target, arrived, 'pressures commanded')
+        passed_s, *changed = np.abs(np.array(rows) - rows[0]).T
+        # The drives take a torque at the next exchange, 10 ms later.
+        assert np.all(changed <= CATCH_UP * AXES.max_rate_Pa_s[0] * (passed_s + 0.02) + 1.0)
 
 
 def test_hold_keeps_the_torques_at_any_pressure_until_the_next_command(rig):

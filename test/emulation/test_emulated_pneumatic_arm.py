@@ -12,8 +12,9 @@ from daq_memory import MemoryDaq
 from manual_clock import ManualClock
 from memory_arm import until
 
+from softarm_ros.drivers.command_check import CATCH_UP
 from softarm_ros.drivers.daq import DaqDriver
-from softarm_ros.drivers.daq_actuators import CATCH_UP, DaqActuators
+from softarm_ros.drivers.daq_actuators import DaqActuators
 from softarm_ros.drivers.daq_config import DaqHost
 from softarm_ros.drivers.gripper import GripperDriver
 from softarm_ros.drivers.problems import DriverError
