@@ -11,7 +11,7 @@ from softarm_ros.clock import MONOTONIC, Clock, Rhythm
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.slowness import describe_slowness
 from softarm_ros.control.start_jump import start_jump
-from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading
+from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading, HomesByMoving
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.machine_load import MachineLoad
@@ -24,6 +24,7 @@ _RETRY_S = 0.2
 _REFUSED_S = 2.0  # drives are switched on by the first commands
 _ARRIVED = 0.02  # share of the move
 _SETTLE_S = 1.0
+_NOT_MOVED = 'stopped before anything moved'
 _NOT_THERE = 0.5  # share of the move; beyond: stuck, reversed, or another one moved
 
 
@@ -137,7 +138,8 @@ class Jog:
                 if not why and self._driver.reading() is not None:
                     return
             if self._stopped():
-                raise JogError('stopped before anything moved')
+                moving = homed and isinstance(self._driver, HomesByMoving)
+                raise JogError('stopped while homing' if moving else _NOT_MOVED)
             if now > end:
                 raise JogError(why or 'the driver reports no measurement')
             self._clock.sleep(PERIOD_S)
@@ -221,7 +223,7 @@ class Jog:
             if self._clock.now_s() > end or self._driver.problems():
                 raise NotFollowedError(f'not followed: {refusal}')
             if self._stopped():
-                raise JogError('stopped before anything moved')
+                raise JogError(_NOT_MOVED)
             self._clock.sleep(PERIOD_S)
 
     def _reading(self) -> ActuatorReading:

@@ -196,6 +196,17 @@ def test_jog_is_not_ready_without_homing_unless_none_is_needed(bench):
         jog.close()
 
 
+@pytest.mark.parametrize('bench', ['hydraulic_arm'], indirect=True)
+def test_jog_stopped_while_homing_moves_the_chambers_says_so(bench):
+    driver, jog = jogging(bench, lambda: driver.values()['loop'].startswith('homing'))
+    try:
+        jog.start()
+        with pytest.raises(JogError, match=r'^stopped while homing$'):
+            jog.make_ready(home=True)
+    finally:
+        jog.close()
+
+
 @pytest.mark.parametrize('bench', ['cable_arm'], indirect=True)
 def test_jog_gives_up_after_ready_s_and_names_the_cause(bench):
     _, jog = jogging(bench)
