@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Collection
+from dataclasses import dataclass, replace
 
 MAX_RANGE_M = 100.0  # no tracking volume is larger
 MAX_NORM_ERROR = 1.0e-2  # of a quaternion of four floats; garbled data rarely are so close to 1
@@ -40,6 +41,10 @@ class CapturedPoint:
     name: str
     position: tuple[float, float, float]
 
+    def check(self) -> None:
+        """Raise `CorruptFrameError`, naming marker, value and limit, if it is impossible."""
+        _check_position(self.name, self.position)
+
 
 @dataclass(frozen=True)
 class CapturedFrame:
@@ -69,6 +74,28 @@ class CapturedFrame:
     points: tuple[CapturedPoint, ...] = ()
     lost: tuple[str, ...] = ()
 
+    def of_arm(self, names: Collection[str]) -> CapturedFrame:
+        """
+        Return the frame with impossible bodies and markers counted as lost, and check the rest.
+
+        A device may track other things than the arm, which must not stop it.
+
+        Raises
+        ------
+        CorruptFrameError
+            If a body or marker of the arm, one of `names`, or a time is impossible.
+
+        """
+        bodies = tuple(b for b in self.bodies if b.name in names or _possible(b))
+        points = tuple(p for p in self.points if p.name in names or _possible(p))
+        left_out = (
+            *(body.name for body in self.bodies if body not in bodies),
+            *(point.name for point in self.points if point not in points),
+        )
+        frame = replace(self, bodies=bodies, points=points, lost=(*self.lost, *left_out))
+        frame.check()
+        return frame
+
     def check(self) -> None:
         """Raise `CorruptFrameError`, naming field and limit, if a value is impossible."""
         latency = self.sent_s - self.exposed_s
@@ -81,7 +108,7 @@ class CapturedFrame:
         for body in self.bodies:
             body.check()
         for point in self.points:
-            _check_position(point.name, point.position)
+            point.check()
 
 
 def text_of_name(data: bytes) -> str:
@@ -94,6 +121,14 @@ def text_of_name(data: bytes) -> str:
         return data.decode('utf-8')
     except UnicodeDecodeError:
         return data.decode('cp1252', 'replace')
+
+
+def _possible(seen: CapturedBody | CapturedPoint) -> bool:
+    try:
+        seen.check()
+    except CorruptFrameError:
+        return False
+    return True
 
 
 def _check_position(name: str, position: tuple[float, float, float]) -> None:

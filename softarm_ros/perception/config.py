@@ -171,6 +171,11 @@ class PoseSensorConfig(ConfigBlock):
         return 'this computer'
 
     @property
+    def names(self) -> frozenset[str]:
+        """Names of all bodies and points."""
+        return frozenset(seen.name for seen in (*self.bodies, *self.points))
+
+    @property
     def base_body(self) -> SeenBody | None:
         """The body on the base, or None."""
         return next((body for body in self.bodies if body.section == BASE), None)

@@ -36,7 +36,7 @@ ADVICE = {
     'marker',
     'swap': 'give the two bodies marker patterns that differ more, and define them again',
     'jump': 'look for reflections, and for another body with a similar pattern',
-    'reach': 'check which body has this name, and the pose of the base',
+    'reach': 'check which body has this name, the pose of the base, and the unit of positions',
 }
 
 

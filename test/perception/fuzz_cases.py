@@ -55,6 +55,7 @@ def natnet() -> Case:
         valid.append((library.Version(*version), frame, info, packets.model(version, bodies)))
     version = library.Version(4, 1)
     server, model = Server('Motive', version, 1e7), Model(dict(bodies), {})
+    names = tuple(model.bodies.values())
 
     def read(data: bytes) -> str:
         try:
@@ -64,7 +65,7 @@ def natnet() -> Case:
             elif kind == MODEL:
                 read_model(data, version)
             elif kind == FRAME:
-                assert_sane(read_frame(data, server, model, 0.0, 1.0, 'y').frame)
+                assert_sane(read_frame(data, server, model, names, 0.0, 1.0, 'y').frame)
                 return 'frame'
         except CorruptFrameError:
             return 'refused'
@@ -103,7 +104,7 @@ def qtm() -> Case:
         try:
             for kind, content in Framing().feed(data):
                 if kind == DATA:
-                    assert_sane(read_frame(content, known, 0.0, 0.0))
+                    assert_sane(read_frame(content, known, names, 0.0, 0.0))
                     made = 'frame'
                 elif kind == XML:
                     read_names(content)

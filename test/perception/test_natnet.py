@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import replace
 
 import numpy as np
@@ -35,8 +35,9 @@ import natnet
 from softarm_ros.emulation import natnet_packets
 from softarm_ros.emulation.natnet_server import OWN_FAULTS, NatNetServer
 from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
+from softarm_ros.perception.captured import CapturedFrame, CorruptFrameError
 from softarm_ros.perception.natnet.config import NatNetConfig
-from softarm_ros.perception.natnet.packets import Server, read_frame, read_model
+from softarm_ros.perception.natnet.packets import Server, kind_of, read_frame, read_model
 from softarm_ros.perception.natnet.sensor import NatNetSensor
 from softarm_ros.plant.mocap import PoseMeasurement
 
@@ -129,7 +130,7 @@ def test_a_marker_of_an_unknown_asset_is_not_taken_for_a_lone_marker_of_its_numb
     data = natnet_packets.frame(
         (4, 1), 1, [], [lone, unknown, hidden], exposed_ticks=0, sent_ticks=1, time_s=0.0
     )
-    read = read_frame(data, server, model, 0.0, 1.0, 'z').frame
+    read = read_frame(data, server, model, (), 0.0, 1.0, 'z').frame
     assert [point.name for point in read.points] == ['2']
     assert read.points[0].position == pytest.approx((0.1, 0.2, 0.3))
     assert read.lost == ()
@@ -143,7 +144,7 @@ def test_a_hidden_labelled_marker_is_lost_and_not_unknown() -> None:
         (4, 1), 5, [], [hidden], exposed_ticks=5_000_000, sent_ticks=5_060_000, time_s=0.5
     )
     model = read_model(natnet_packets.model((4, 1), bodies), version)
-    read = read_frame(data, Server('Motive', version, 1e7), model, 1.0, 1.0, 'z')
+    read = read_frame(data, Server('Motive', version, 1e7), model, (), 1.0, 1.0, 'z')
     assert read.frame.points == ()
     assert 'tip:2' in read.frame.lost
 
@@ -258,6 +259,41 @@ def test_body_without_a_name_does_not_interrupt_the_poses() -> None:
         assert len(running.read(1.0)) > 50
 
 
+@pytest.mark.parametrize(
+    ('bodies', 'places', 'says'),
+    [
+        ([(1, 'tip'), (2, 'cup')], [(0.1, 0.2, 0.3), (np.nan, 0.0, 0.0)], 'cup: at'),
+        ([(1, 'tip'), (2, 'cup')], [(0.1, 0.2, 0.3), (500.0, 0.0, 0.0)], 'cup: at'),
+        ([(1, 'tip'), (2, 'cup'), (3, 'cup')], [(0.1, 0.2, 0.3)] * 3, 'cup occurs twice'),
+    ],
+)
+def test_impossible_body_of_another_user_of_the_server_stops_no_arm(
+    bodies: list[tuple[int, str]], places: list[tuple[float, float, float]], says: str
+) -> None:
+    version = natnet.Version(4, 1)
+    model = read_model(natnet_packets.model((4, 1), bodies), version)
+    turn = (0.0, 0.0, 0.0, 1.0)
+    sent = [natnet_packets.SentBody(k, place, turn) for (k, _), place in zip(bodies, places)]
+    marker = natnet_packets.SentMarker(0, 7, (np.nan, 0.0, 0.0))
+    data = natnet_packets.frame(
+        (4, 1), 1, sent, [marker], exposed_ticks=0, sent_ticks=1, time_s=0.0
+    )
+
+    def read(*names: str) -> CapturedFrame:
+        server = Server('Motive', version, 1e7)
+        return read_frame(data, server, model, names, 0.0, 1.0, 'z').frame
+
+    tip = next(body for body in read('tip').bodies if body.name == 'tip')
+    assert tip.position == pytest.approx((0.1, 0.2, 0.3))
+    assert '7' in read('tip').lost
+    with pytest.raises(CorruptFrameError, match=says):
+        read('tip', 'cup')
+    with pytest.raises(CorruptFrameError, match='7: at'):
+        read('tip', '7')
+    with pytest.raises(CorruptFrameError, match='bytes'):
+        kind_of(data[:-1])
+
+
 def test_server_that_stops_sending_but_answers_is_not_called_silent() -> None:
     with streaming(timeout_s=0.2) as running:
         settle(running)
@@ -280,6 +316,18 @@ def test_stream_taken_over_by_another_program_is_reported() -> None:
         finally:
             running.device = first
             second.close()
+
+
+def test_positions_in_another_unit_are_reported_with_the_field_that_sets_it() -> None:
+    with streaming(unit='mm') as running:
+        running.sensor.close()
+        metres = running.sensor.config.model_copy(update={'unit': 'm'})
+        with closing(NatNetSensor(metres, FRAME_ID)) as sensor:
+            sensor.open()
+            running.sensor = sensor
+            running.wait_for(lambda: 'corrupt' in running.codes())
+            problem = next(p for p in sensor.health().problems if p.code == 'corrupt')
+    assert 'limit 100 m' in problem.text and '`unit`' in problem.advice
 
 
 def test_old_natnet_version_is_reported() -> None:

@@ -33,6 +33,7 @@ pytest.importorskip('qtm_rt', reason="needs qtm-rt: pip install 'softarm_ros[sen
 from softarm_ros.emulation.qtm_server import QtmServer, frame
 from softarm_ros.emulation.scene_server import OWN_FAULTS
 from softarm_ros.emulation.tracked_scene import Scene, TrackedScene
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.perception.captured import CorruptFrameError
 from softarm_ros.perception.qtm.config import QtmConfig
 from softarm_ros.perception.qtm.packets import Names, read_frame
@@ -78,16 +79,17 @@ def test_markers_are_streamed_without_any_body() -> None:
 def test_markers_of_other_number_than_their_names_are_not_named_in_order() -> None:
     scene = Scene(1, 1.0, 1.0, {}, {'b': np.array([0.1, 0.2, 0.3])})
     content = frame(scene)
-    (point,) = read_frame(content, Names((), ('b',)), 0.0, 0.0).points
+    (point,) = read_frame(content, Names((), ('b',)), ('b',), 0.0, 0.0).points
     assert point.name == 'b' and point.position == pytest.approx((0.1, 0.2, 0.3))
-    assert read_frame(content, Names((), ()), 0.0, 0.0).points == ()
+    assert read_frame(content, Names((), ()), (), 0.0, 0.0).points == ()
     with pytest.raises(CorruptFrameError, match=r'1 markers \(expected 2\)'):
-        read_frame(content, Names((), ('a', 'b')), 0.0, 0.0)  # a was removed since
+        read_frame(content, Names((), ('a', 'b')), (), 0.0, 0.0)  # a was removed since
 
 
 def test_a_hidden_marker_is_lost_not_unknown() -> None:
     points = {'a': np.full(3, np.nan), 'b': np.array([0.1, 0.2, 0.3])}
-    read = read_frame(frame(Scene(1, 1.0, 1.0, {}, points)), Names((), ('a', 'b')), 0.0, 0.0)
+    names = Names((), ('a', 'b'))
+    read = read_frame(frame(Scene(1, 1.0, 1.0, {}, points)), names, (), 0.0, 0.0)
     assert [point.name for point in read.points] == ['b']
     assert read.lost == ('a',)
 
@@ -103,9 +105,36 @@ def test_names_that_occur_twice_are_refused(names: Names, says: str) -> None:
     poses = {'base': np.eye(4), 'tip': np.eye(4)}
     points = {'a': np.zeros(3), 'b': np.ones(3)}
     content = frame(Scene(1, 1.0, 1.0, poses, points))
-    assert len(read_frame(content, Names(tuple(poses), tuple(points)), 0.0, 0.0).bodies) == 2
+    used = (*names.bodies, *names.points)
+    right = Names(tuple(poses), tuple(points))
+    assert len(read_frame(content, right, used, 0.0, 0.0).bodies) == 2
     with pytest.raises(CorruptFrameError, match=says):
-        read_frame(content, names, 0.0, 0.0)
+        read_frame(content, names, used, 0.0, 0.0)
+
+
+@pytest.mark.parametrize('cups', [('cup',), ('cup', 'cup')])
+@pytest.mark.parametrize(
+    ('pose', 'says'),
+    [
+        (np.diag((2.0, 2.0, 2.0, 1.0)), 'not a rotation'),
+        (np.block([[np.eye(3), np.full((3, 1), 500.0)], [0.0, 0.0, 0.0, 1.0]]), 'limit 100 m'),
+    ],
+)
+def test_impossible_body_of_another_user_of_the_server_stops_no_arm(
+    cups: tuple[str, ...], pose: Array, says: str
+) -> None:
+    sent = {'tip': np.eye(4)} | {f'{name} {k}': pose for k, name in enumerate(cups)}
+    content = frame(Scene(1, 1.0, 1.0, sent, {'m': np.array([500.0, 0.0, 0.0])}))
+    names = Names(('tip', *cups), ('m',))
+    read = read_frame(content, names, ('tip',), 0.0, 0.0)
+    assert [body.name for body in read.bodies] == ['tip']
+    assert read.lost == (*cups, 'm')
+    with pytest.raises(CorruptFrameError, match=says if len(cups) == 1 else 'two bodies'):
+        read_frame(content, names, ('tip', 'cup'), 0.0, 0.0)
+    with pytest.raises(CorruptFrameError, match='m: at'):
+        read_frame(content, names, ('tip', 'm'), 0.0, 0.0)
+    with pytest.raises(CorruptFrameError):
+        read_frame(content[:-4], names, ('tip',), 0.0, 0.0)
 
 
 @pytest.mark.parametrize(('fault', 'code', 'subject', 'tip'), (*FAULTS, RENAMED, MUTE, GARBLED))

@@ -194,8 +194,7 @@ class EmTrackerSensor(FrameSensor[EmTrackerConfig]):
                 self._end()
             return None
         try:
-            frame = self.frame_of(line)
-            frame.check()
+            frame = self.frame_of(line).of_arm(self._wanted)
         except CorruptFrameError as error:
             self._report_corrupt(
                 self._clock.now_s(),

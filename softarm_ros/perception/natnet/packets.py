@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import struct
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -135,10 +135,18 @@ class ReadFrame:
 
 
 def read_frame(
-    data: bytes, server: Server, model: Model, arrived_s: float, scale: float, up_axis: str
+    data: bytes,
+    server: Server,
+    model: Model,
+    names: Collection[str],
+    arrived_s: float,
+    scale: float,
+    up_axis: str,
 ) -> ReadFrame:
     """
     Return a frame in metres, z up; raise CorruptFrameError if the packet is not a frame.
+
+    Impossible bodies and markers that are not the arm's are left out.
 
     Parameters
     ----------
@@ -146,6 +154,8 @@ def read_frame(
         The packet.
     server, model
         Server, and its names of bodies and markers.
+    names
+        Bodies and markers of the arm.
     arrived_s
         Arrival time of the packet [s].
     scale
@@ -197,11 +207,11 @@ def read_frame(
         points=points,
         lost=(*lost, *hidden),
     )
-    names = [body.name for body in bodies] + lost
-    if len(set(names)) < len(names):
-        raise CorruptFrameError('a body occurs twice')
-    frame.check()
-    return ReadFrame(frame, bool(flags & _MODELS_CHANGED), tuple(unnamed))
+    sent = [body.name for body in bodies] + lost
+    for name in names:
+        if sent.count(name) > 1:
+            raise CorruptFrameError(f'body {name} occurs twice')
+    return ReadFrame(frame.of_arm(names), bool(flags & _MODELS_CHANGED), tuple(unnamed))
 
 
 def _parsed(kind: Any, data: bytes, version: natnet.Version) -> tuple[Any, int]:

@@ -53,6 +53,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
         self._number: int | None = None  # of the last frame
         self._missing = False  # frames or names since the model was requested
         self._next_model_s = 0.0
+        self._names = config.names
         self._lone = {point.name for point in config.points}
         self._seen_lone: set[str] = set()  # while the server's model was `_last_model`
         self._last_model: Model | None = None
@@ -132,7 +133,7 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
                 arrived_s,
                 'network',
                 f'a packet from {sender[0]} was not used: {error}',
-                'check the network, and which program sends to this port',
+                'check `unit`, the network, and which program sends to this port',
             )
         return None
 
@@ -165,9 +166,8 @@ class NatNetSensor(FrameSensor[NatNetConfig]):
             for question in (CONNECT, REQUEST_MODEL):
                 receiver.ask(question)
             return None
-        read = read_frame(
-            data, server, model, arrived_s, UNITS_M[self.config.unit], self.config.up_axis
-        )
+        scale, up_axis = UNITS_M[self.config.unit], self.config.up_axis
+        read = read_frame(data, server, model, self._names, arrived_s, scale, up_axis)
         if read.model_changed:
             self._model = None  # this frame still uses the old one
             receiver.ask(REQUEST_MODEL)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import struct
 import xml.etree.ElementTree as ElementTree
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 
 from qtm_rt.packet import QRTComponentType, QRTPacket
@@ -87,8 +87,14 @@ def read_names(content: bytes) -> Names:
     )
 
 
-def read_frame(content: bytes, names: Names, arrived_s: float, latency_s: float) -> CapturedFrame:
-    """Return a frame in metres; raise CorruptFrameError if the content is not a frame."""
+def read_frame(
+    content: bytes, names: Names, used: Collection[str], arrived_s: float, latency_s: float
+) -> CapturedFrame:
+    """
+    Return a frame in metres; raise CorruptFrameError if the content is not a frame.
+
+    Impossible bodies and markers that are not the arm's, whose names are `used`, are left out.
+    """
     _check(content)
     try:
         packet = QRTPacket(content)
@@ -99,9 +105,9 @@ def read_frame(content: bytes, names: Names, arrived_s: float, latency_s: float)
     if bodies is None:
         raise CorruptFrameError('a frame without bodies')
     for kind, each in (('bodies', names.bodies), ('labels', names.points)):
-        if len(set(each)) < len(each):
-            twice = next(name for name in each if each.count(name) > 1)
-            raise CorruptFrameError(f'two {kind} have the name {twice}: rename one in QTM')
+        for name in used:
+            if each.count(name) > 1:
+                raise CorruptFrameError(f'two {kind} have the name {name}: rename one in QTM')
     if len(bodies[1]) != len(names.bodies):
         raise CorruptFrameError(f'{len(bodies[1])} bodies (expected {len(names.bodies)})')
     seen, lost = [], []
@@ -109,9 +115,15 @@ def read_frame(content: bytes, names: Names, arrived_s: float, latency_s: float)
         where = (_MM * position.x, _MM * position.y, _MM * position.z)
         if any(map(math.isnan, (*where, *rotation.matrix))):
             lost.append(name)
-        else:
+            continue
+        try:
             turn = _quaternion(name, rotation.matrix)
-            seen.append(CapturedBody(name, where, turn, _MM * residual.residual))
+        except CorruptFrameError:
+            if name in used:
+                raise
+            lost.append(name)
+            continue
+        seen.append(CapturedBody(name, where, turn, _MM * residual.residual))
     markers = []
     if points is not None and names.points:
         if len(points[1]) != len(names.points):
@@ -131,8 +143,7 @@ def read_frame(content: bytes, names: Names, arrived_s: float, latency_s: float)
         tuple(markers),
         tuple(lost),
     )
-    frame.check()
-    return frame
+    return frame.of_arm(used)
 
 
 def _check(content: bytes) -> None:

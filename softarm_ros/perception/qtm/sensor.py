@@ -48,6 +48,7 @@ class QtmSensor(FrameSensor[QtmConfig]):
         self._socket: socket.socket | None = None
         self._framing = Framing()
         self._names: Names | None = None
+        self._used = config.names
         self._next_try_s = 0.0
         self._next_ask_s = 0.0
         self._asked = False  # whether frames were requested on this connection
@@ -164,7 +165,8 @@ class QtmSensor(FrameSensor[QtmConfig]):
     def _take(self, kind: int, content: bytes, arrived_s: float) -> Sighting | None:
         if kind == DATA and self._names is not None:
             try:
-                frame = read_frame(content, self._names, arrived_s, self.config.device_latency_s)
+                latency_s = self.config.device_latency_s
+                frame = read_frame(content, self._names, self._used, arrived_s, latency_s)
             except CorruptFrameError as error:
                 self._leave_out(arrived_s, error)
                 return None

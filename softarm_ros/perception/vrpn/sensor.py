@@ -145,7 +145,7 @@ class VrpnSensor(FrameSensor[VrpnConfig]):
                 arrived_s,
                 sender,
                 f'a pose was not used: {error}',
-                'check whether its markers are hidden, and check the network',
+                'check whether its markers are hidden, and check `unit` and the network',
             )
             return []
         seen: list[Sighting] = []
