@@ -16,6 +16,7 @@ from sensor_msgs.msg import FluidPressure, JointState, TimeReference
 
 from softarm_ros.control.command_gate import silence, staleness
 from softarm_ros.control.estimator import Health
+from softarm_ros.control.goals.reference_history import ReferenceHistory
 from softarm_ros.nodes import conversions
 from softarm_ros.nodes.base_frame import BaseFrame
 from softarm_ros.nodes.clocks import steady_clock
@@ -102,6 +103,7 @@ class TrackerNode(SelfPaced, Node):
         self._refused, self._tell_refusal_s = 0, -np.inf
         self._last_cycle: int | None = None
         self._actuators_ns = self._poses_ns = 0  # when the last state and pose arrived
+        self._references = ReferenceHistory()
         self._estimates_ns: int | None = None  # when the estimator last gave an estimate
         self._permit_time = -np.inf
         self._permit_timeout_s = permit_timeout_s(self.rig, real_time=self._time_scale == 1.0)
@@ -287,7 +289,11 @@ class TrackerNode(SelfPaced, Node):
             self._gripper.publish(
                 pressure_bytes(answers_ns, 'gripper', output.gripper_pressure_Pa)
             )
+        # The estimate of an estimator that predicts, and so its reference, are of a later time.
         reference = output.reference_position if pose is None else output.matched_reference
+        self._references.add(1e-9 * now if pose is None else pose.stamp_s, reference)
+        then = self._references.at(1e-9 * stamp_ns)
+        reference = reference if then is None else then
         self._reference.publish(position_bytes(stamp_ns, self.rig.base_frame, reference))
         self._count(gap, pose)
         self._after(output)

@@ -40,6 +40,14 @@ def test_newer_reference_replaces_one_of_the_same_time():
     assert history.at(0.5)[0] == 1.0
 
 
+def test_references_are_forgotten_when_the_clock_is_set_back():
+    history = ReferenceHistory()
+    for time_s in (100.0, 100.1, 50.0, 50.1):
+        history.add(time_s, np.full(3, time_s))
+    assert history.at(50.05) == pytest.approx(np.full(3, 50.05))
+    assert history.at(49.9) == pytest.approx(np.full(3, 50.0))
+
+
 def ends(watch, errors):
     """Feed a watch one error per period; return its verdict and the time of it [s]."""
     for k, error in enumerate(errors):

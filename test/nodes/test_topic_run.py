@@ -162,6 +162,25 @@ def assert_same_periods(record, rig):
     assert record.error().mean < 0.02
 
 
+def test_reference_is_that_of_its_stamp_with_an_estimator_that_predicts(circle):
+    """Poses come after 50 ms; the present reference would lead their true tips by 3 mm."""
+    from softarm_ros.cli.run_command import RunOptions
+    from softarm_ros.cli.topic_run import run_topics
+
+    rig = load_rig('cable_arm', ['estimator.kind=filter', 'sensors.pose_topic.delay_s=0.05'])
+    options = RunOptions(trajectory=circle(speed=0.06, laps=1), rate=4.0)
+    with Path(os.devnull).open('w') as nowhere:
+        record = run_topics(rig, options, Console(file=nowhere), lambda: False)
+    assert record.completed
+    samples = record.samples
+    tracked = samples.phase == 'track'
+    reference, tip = samples.reference[tracked], samples.true_tip[tracked]
+    ahead = np.gradient(tip, samples.time_s[tracked], axis=0)
+    ahead /= np.linalg.norm(ahead, axis=1, keepdims=True)
+    lead_m = np.sum((reference - tip) * ahead, axis=1)
+    assert abs(np.nanmedian(lead_m)) < 1.5e-3
+
+
 def test_a_record_leaves_out_messages_of_a_wrong_size():
     from softarm_ros.nodes.run_monitor import RunMonitor
     from softarm_ros.nodes.wire import JointValues, StampedPoses

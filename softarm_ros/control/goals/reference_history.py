@@ -22,7 +22,9 @@ class ReferenceHistory:
         self._past.clear()
 
     def add(self, now_s: float, reference: Array) -> None:
-        """Add the present reference; times must increase."""
+        """Add the reference at a time; if earlier than the last one, the clock was set back."""
+        if self._past and now_s < self._past[-1][0]:
+            self._past.clear()
         self._past.append((now_s, reference))
         while self._past[0][0] < now_s - REMEMBERED_S:
             self._past.popleft()
