@@ -64,7 +64,15 @@ class GraphListener:
         )
         self._executor = make_executor(self._context)
         self._executor.add_node(self.node)
-        self._taps = Node(f'{name}_taps', namespace=namespace, context=self._context)
+        # Nobody spins this node: it must not offer services, for whose answers `ros2 param list`
+        # would wait.
+        self._taps = Node(
+            f'{name}_taps',
+            namespace=namespace,
+            context=self._context,
+            start_parameter_services=False,
+            parameter_overrides=[Parameter('start_type_description_service', value=False)],
+        )
         self._tapped: list[tuple[Any, Callable[[bytes], Any], Callable[[Any, int], None]]] = []
         self.health: dict[str, Health] = {}
         self._heard: dict[str, float] = {}  # last heartbeat of each node, on `_listening_s`

@@ -79,3 +79,10 @@ def test_commands_advance_the_time_if_no_tip_is_measured():
             zeros = np.zeros(len(rig.actuator_names))
             feed._on_command(JointValues(second * 10**9, rig.actuator_names, zeros, NONE, NONE), 0)
             assert feed.state().time_s == pytest.approx(second)
+
+
+def test_listener_offers_no_services_that_it_never_answers():
+    """`ros2 param list` asks every node that offers parameters, and waits for the answer."""
+    with ViewFeed(load_rig('cable_arm')) as feed:
+        offered = feed.node.get_service_names_and_types_by_node('viewer_taps', '/cable_arm')
+        assert offered == []
