@@ -115,7 +115,11 @@ class RecorderNode(SelfPaced, Node):
         now = time.monotonic()
         paused_s, self._looked_s = now - self._looked_s, now
         if paused_s > STUCK_S:
-            what = f'nothing was written for {paused_s:.0f} s; messages may be missing'
+            # Not always a pause: under too many messages the executor serves no timer.
+            what = (
+                f'the recorder was held up for {paused_s:.0f} s by the disk or a busy computer; '
+                'messages may be missing'
+            )
             at_s = 1e-9 * self.get_clock().now().nanoseconds
             self._events.add(Event(at_s, 'warning', 'recorder', what))
             self._heartbeat.warn(f'{self._recording}; {what}')
