@@ -55,6 +55,12 @@ SAID_BY = {
     ),
 }
 LOOK_S = 0.2
+# Topics that all arms share, and the names, ARM/..., of those that a message is about.
+OF_ALL_ARMS: dict[str, Callable[[Any], list[str]]] = {
+    '/diagnostics': lambda sent: [status.name for status in sent.status],
+    '/tf': lambda sent: [frame.child_frame_id for frame in sent.transforms],
+    '/tf_static': lambda sent: [frame.child_frame_id for frame in sent.transforms],
+}
 NEVER = ('/clock', '/rosout', '/parameter_events')
 CLOCK_S = 0.005  # recorded time between two messages on /clock
 _DEPTH = 10
@@ -90,6 +96,7 @@ class PlayerNode(SelfPaced, Node):
                 raise RefusedError(f'{name!r} cannot run beside a bag; {", ".join(SAID_BY)} can')
         self._prefix = f'/{rig.name}/'
         self._look_s = 0.0
+        self._others: set[str] = set()
         if beside := self._beside():
             raise RefusedError(beside)
         silent = {topic for name in self._live for topic in SAID_BY[name]}
@@ -115,6 +122,7 @@ class PlayerNode(SelfPaced, Node):
         now = time.monotonic()
         if now >= self._look_s:
             self._look_s = now + LOOK_S
+            self._others = self._other_arms()
             if why := self._lost() or self._beside():
                 self._over = True
                 raise NodeFailedError(why)
@@ -158,6 +166,13 @@ class PlayerNode(SelfPaced, Node):
             'the recorded commands; end it, or replay in another ROS_DOMAIN_ID'
         )
 
+    def _other_arms(self) -> set[str]:
+        """Return the names of other arms that run now."""
+        topics = (topic.split('/') for topic, _ in self.get_topic_names_and_types())
+        names = {parts[1] for parts in topics if len(parts) == 3 and parts[2] == 'heartbeat'}
+        names.discard(self._prefix.strip('/'))
+        return {name for name in names if publishers_of(self, f'/{name}/heartbeat')}
+
     def _announced(self, bag: Path) -> dict[str, Any]:
         publishers = {}
         for topic, (type_name, profiles) in topics_of(bag).items():
@@ -191,7 +206,12 @@ class PlayerNode(SelfPaced, Node):
         self.played += 1
 
     def _of_live_node(self, message: BagMessage) -> bool:
-        """Return whether a live node sent this heartbeat or diagnostic message."""
+        """Return whether a live node, or one of another live arm, sent a message."""
+        if self._others and message.topic in OF_ALL_ARMS:
+            sent = message.decoded()
+            names = OF_ALL_ARMS[message.topic](sent)
+            if names and {name.partition('/')[0] for name in names} <= self._others:
+                return True
         if not self._live:
             return False
         if message.topic == self._prefix + 'heartbeat':

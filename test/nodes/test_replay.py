@@ -403,6 +403,59 @@ def test_player_is_refused_or_ends_beside_nodes_that_would_follow_the_bag(contex
         left.destroy_node()
 
 
+@pytest.mark.parametrize('running', ['trunk', ''])
+def test_a_bag_says_nothing_about_another_arm_that_runs_beside_it(context, tmp_path, running):
+    """A recorded state of that arm would look like its present one."""
+    from diagnostic_msgs.msg import DiagnosticArray, DiagnosticStatus
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+    from rclpy.serialization import serialize_message
+
+    from softarm_ros.nodes.bag_writer import BagWriter
+    from softarm_ros.nodes.player_node import PlayerNode
+
+    bag = BagWriter(tmp_path / 'bag')
+    bag.add_topic('/diagnostics', 'diagnostic_msgs/msg/DiagnosticArray')
+    names = ('trunk/tracker', 'camera', 'cable_arm/tracker')
+    for at_s, name in zip((1, 1, 1, 1000), (*names, 'last')):
+        status = DiagnosticArray(status=[DiagnosticStatus(name=name)])
+        bag.write('/diagnostics', at_s * 10**9, serialize_message(status))
+    bag.close()
+    given = {'rig': 'cable_arm', 'bag': str(tmp_path / 'bag'), 'twin_check_s': 0.0}
+    other, heard = Node('other', context=context), []
+    if running:
+        other.create_publisher(DiagnosticStatus, f'/{running}/heartbeat', 10)
+    other.create_subscription(
+        DiagnosticArray, '/diagnostics', lambda sent: heard.append(sent.status[0].name), 10
+    )
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(other)
+    playing = PlayerNode(
+        context=context,
+        namespace='/cable_arm',
+        parameter_overrides=[Parameter(name, value=value) for name, value in given.items()],
+    )
+    seen = [publisher.get_subscription_count for publisher in playing._outputs.values()]
+
+    def known():
+        topic = f'/{running}/heartbeat'
+        return all(count() for count in seen) and (not running or playing.count_publishers(topic))
+
+    assert wait_until(known, 20.0)
+
+    def complete():
+        playing.work()
+        executor.spin_once(0.01)
+        return 'cable_arm/tracker' in heard
+
+    assert wait_until(complete, 20.0), heard
+    assert heard == [name for name in names if not running or not name.startswith(running)]
+    executor.shutdown()
+    for left in (other, playing):
+        left.destroy_node()
+
+
 def test_simulated_time_has_one_source(context, tmp_path):
     from rclpy.node import Node
     from rclpy.parameter import Parameter
