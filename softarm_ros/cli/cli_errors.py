@@ -14,6 +14,7 @@ USER_ERRORS = frozenset(
         'softarm_ros.geometry.parts.PartError',
         'softarm_ros.models.arm_model.ModelError',
         'softarm_ros.nodes.bag_writer.BagError',
+        'softarm_ros.nodes.node_errors.RefusedError',
         'softarm_ros.plant.errors.PlantError',
         'softarm_ros.perception.stereo.camera.CameraError',
         'softarm_ros.rigs.errors.RigError',

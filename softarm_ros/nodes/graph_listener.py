@@ -17,7 +17,14 @@ from rclpy.signals import SignalHandlerOptions
 from std_srvs.srv import Trigger
 
 from softarm_ros.nodes.conversions import Health
-from softarm_ros.nodes.qos import HEARTBEAT, handle_events, make_executor, newest, set_up_dds
+from softarm_ros.nodes.qos import (
+    HEARTBEAT,
+    check_domain,
+    handle_events,
+    make_executor,
+    newest,
+    set_up_dds,
+)
 from softarm_ros.nodes.wire import listen, read_status
 
 # Nodes that may run without an arm; every other node follows live or played messages.
@@ -53,6 +60,7 @@ class GraphListener:
     ) -> None:
         self._closed = False
         self._context = Context()
+        check_domain()
         set_up_dds()
         rclpy.init(context=self._context, signal_handler_options=SignalHandlerOptions.NO)
         self.node = Node(

@@ -11,6 +11,7 @@ from rclpy.duration import Duration
 from rclpy.executors import Executor, SingleThreadedExecutor
 from rclpy.qos import DurabilityPolicy, HistoryPolicy, QoSProfile, ReliabilityPolicy
 
+from softarm_ros.nodes.node_errors import RefusedError
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.share_folder import share_folder
 
@@ -45,6 +46,7 @@ __all__ = [
 ]
 
 
+HIGHEST_DOMAIN = 232  # the ports of higher ones are beyond 65535
 _TRANSPORTS, _UDP = 'FASTDDS_BUILTIN_TRANSPORTS', 'UDPv4'
 _PROFILES = ('FASTDDS_DEFAULT_PROFILES_FILE', 'FASTRTPS_DEFAULT_PROFILES_FILE')  # 3.0 on, before
 
@@ -117,6 +119,13 @@ def set_up_dds() -> None:
     if not any(name in os.environ for name in _PROFILES):
         profile = 'config/fastdds/nodes.xml'
         os.environ[_PROFILES[0]] = str(share_folder(profile) / profile)
+
+
+def check_domain() -> None:
+    """Raise RefusedError if DDS cannot use the ROS domain; call it before `rclpy.init`."""
+    text = os.environ.get('ROS_DOMAIN_ID', '').strip()
+    if text and not (text.isdecimal() and int(text) <= HIGHEST_DOMAIN):
+        raise RefusedError(f'ROS_DOMAIN_ID = {text!r}: expected 0 to {HIGHEST_DOMAIN}')
 
 
 def prefer_deep_sockets() -> None:

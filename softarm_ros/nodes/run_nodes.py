@@ -22,7 +22,7 @@ from softarm_ros.nodes.process import (
     leave,
     wait_for_release,
 )
-from softarm_ros.nodes.qos import make_executor, set_up_dds
+from softarm_ros.nodes.qos import check_domain, make_executor, set_up_dds
 from softarm_ros.nodes.self_paced import Turns
 from softarm_ros.runtime.part_failure import FAILURES, failure_text, part_at_fault
 from softarm_ros.runtime.scheduling import drop_priority, keep_in_memory, raise_priority
@@ -80,8 +80,9 @@ def _run(
     name = ''
     try:
         try:
+            check_domain()
             rclpy.init(args=args, signal_handler_options=SignalHandlerOptions.NO)
-        except RuntimeError as error:  # base class of rcl errors, which are private to rclpy
+        except (RefusedError, RuntimeError) as error:  # rcl errors are private to rclpy
             refused = f'ROS 2 does not start with these arguments: {error}'
             print(f'{" ".join(builders)}: {refused}', file=sys.stderr, flush=True)
             return EXIT_BAD_INPUT

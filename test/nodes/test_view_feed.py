@@ -1,11 +1,16 @@
 """The viewer's state of a graph that has ended and of the one that follows it."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pytest
 
 pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 
+from softarm_ros.cli.cli_errors import is_user_error
 from softarm_ros.nodes.conversions import Health
+from softarm_ros.nodes.node_errors import RefusedError
 from softarm_ros.nodes.view_feed import ViewFeed
 from softarm_ros.nodes.wire import JointValues, StampedPoses
 from softarm_ros.rigs.loader import load_rig
@@ -86,3 +91,21 @@ def test_listener_offers_no_services_that_it_never_answers():
     with ViewFeed(load_rig('cable_arm')) as feed:
         offered = feed.node.get_service_names_and_types_by_node('viewer_taps', '/cable_arm')
         assert offered == []
+
+
+@pytest.mark.parametrize('domain', ['arm', '233', '-1'])
+def test_a_domain_that_does_not_exist_is_refused_in_one_line(monkeypatch, domain):
+    said = f'ROS_DOMAIN_ID = {domain!r}: expected 0 to 232'
+    monkeypatch.setenv('ROS_DOMAIN_ID', domain)
+    with pytest.raises(RefusedError, match=said) as refused, ViewFeed(load_rig('cable_arm')):
+        pass
+    assert is_user_error(refused.value)
+    ended = subprocess.run(
+        [sys.executable, '-m', 'softarm_ros.nodes.markers_node'],
+        capture_output=True,
+        text=True,
+        timeout=60.0,
+        check=False,
+    )
+    assert ended.returncode == 2
+    assert ended.stderr == f'markers: ROS 2 does not start with these arguments: {said}\n'
