@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -135,11 +136,12 @@ class CorrectedModel(PlainPostures):
         tips = corrected(shape.section_tips, errors)
         knots = np.linspace(0.0, 1.0, len(tips) + 1)
         moves = np.vstack([np.zeros(3), errors[:, :3]])
-
-        def sample(n: int) -> Array:
-            at = np.linspace(0.0, 1.0, n)
-            move = np.stack([np.interp(at, knots, column) for column in moves.T], axis=1)
-            return shape.centerline(n) + move
-
         tip = corrected(shape.tip[None], errors[-1:])[0]
+        sample = partial(_moved_centerline, shape, knots, moves)
         return Shape(tip, tips, shape.configuration, sample)
+
+
+def _moved_centerline(shape: Shape, knots: Array, moves: Array, n: int) -> Array:
+    at = np.linspace(0.0, 1.0, n)
+    move = np.stack([np.interp(at, knots, column) for column in moves.T], axis=1)
+    return shape.centerline(n) + move

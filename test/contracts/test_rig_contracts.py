@@ -1,5 +1,6 @@
 """Properties of every rig of the package, whatever its kind."""
 
+import pickle
 import xml.etree.ElementTree as ET
 from functools import cache
 
@@ -88,6 +89,18 @@ def test_inverse_of_a_forward_tip_returns_to_that_tip(name, model):
         assert solution.converged, solution.message
         again = arm.forward(solution.actuation).tip[:3, 3]
         assert np.linalg.norm(again - tip) < 1e-4 * arm.rest_length_m
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_a_model_and_its_shapes_can_be_sent_to_another_process(name, model):
+    arm, actuation = model_of(name, model), postures(name, model)[0]
+    shape = arm.forward(actuation)
+    solution = arm.inverse(shape.tip[:3, 3], guess=actuation)
+    copied = pickle.loads(pickle.dumps(arm)).shape_of(arm.configuration_of(actuation))
+    for sent in (shape, solution.shape, copied):
+        received = pickle.loads(pickle.dumps(sent))
+        assert np.array_equal(received.tip, sent.tip)
+        assert np.array_equal(received.centerline(5), sent.centerline(5))
 
 
 @pytest.mark.parametrize('name', NAMES)

@@ -1,5 +1,6 @@
 """Learned errors of section tips: features of commands, corrections, trust."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -145,6 +146,12 @@ def test_corrected_model_is_consistent_with_its_derivatives():
     posture = model.posture_of(bend)
     np.testing.assert_allclose(posture.tip, tip, atol=1e-12)
     np.testing.assert_allclose(posture.tip_jacobian, jacobian, atol=1e-9)
+
+
+def test_a_corrected_shape_can_be_sent_to_another_process():
+    shape = CorrectedModel(ARM, residual()).forward(np.full(COUNT, 1e-3))
+    received = pickle.loads(pickle.dumps(shape))
+    assert np.array_equal(received.centerline(5), shape.centerline(5))
 
 
 def test_inverse_reaches_the_corrected_tip():

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -127,13 +128,7 @@ class BendingArm(PlainPostures, ABC):
         bend = self._checked_configuration(configuration)
         section_tips = np.empty((len(self.sections), 4, 4))
         section_tips_into(bend, self._lengths, section_tips)
-        lengths = self._lengths
-
-        def sample_centerline(n: int) -> Array:
-            points = np.empty((n, 3))
-            centerline_into(bend, lengths, section_tips, points)
-            return points
-
+        sample_centerline = partial(_centerline, bend, self._lengths, section_tips)
         return Shape(section_tips[-1].copy(), section_tips, bend, sample_centerline)
 
     def tips_of(self, configurations: Array) -> Array:
@@ -344,3 +339,9 @@ def _require_finite(values: Array, names: Sequence[str], what: str) -> None:
     for name, value in zip(names, values):
         if not math.isfinite(value):
             raise ValueError(f'{what} of {name} is {value}, expected a finite number')
+
+
+def _centerline(bend: Array, lengths: Array, section_tips: Array, n: int) -> Array:
+    points = np.empty((n, 3))
+    centerline_into(bend, lengths, section_tips, points)
+    return points

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from functools import cached_property
+from functools import cached_property, partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -99,7 +99,7 @@ class HeldBendingArm(BendingArm):
 
     def _shape(self, held: Any) -> Shape:
         tips = self.rod.section_tips(held)
-        return Shape(tips[-1].copy(), tips, held.bend, lambda n: self.rod.centerline(held, n))
+        return Shape(tips[-1].copy(), tips, held.bend, partial(self.rod.centerline, held))
 
     def shape_of(self, configuration: Array) -> Shape:
         """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import Any, Protocol
 
 import numpy as np
@@ -118,7 +119,7 @@ class HeldBends(SteppedProblem):
         except ModelError as error:
             held, refusal = end.place.state, str(error)
         tips = rod.section_tips(held)
-        shape = Shape(tips[-1].copy(), tips, held.bend, lambda n: rod.centerline(held, n))
+        shape = Shape(tips[-1].copy(), tips, held.bend, partial(rod.centerline, held))
         try:
             actuation = self._arm.contraction_of(held)
         except ModelError as error:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -93,7 +94,7 @@ class RodContractions(SteppedProblem):
         rod = self._rod
         rest = rod.under(rod.wound(end.unknowns), self._load, rod.arcs(end.unknowns))
         tips = rod.section_tips(rest)
-        shape = Shape(tips[-1].copy(), tips, rest.bend, lambda n: rod.centerline(rest, n))
+        shape = Shape(tips[-1].copy(), tips, rest.bend, partial(rod.centerline, rest))
         beyond = np.linalg.norm(rest.bend.reshape(-1, 2), axis=1) > (1 + _PASSED) * self._limits
         refusal = ', '.join(
             f'{section.name} bent beyond its {section.max_bending_angle_deg:g} deg'

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -257,7 +258,7 @@ class ArmDynamics:
             tip=poses[-1],
             section_tips=poses[self._section_ends],
             configuration=q.ravel(),
-            sample_centerline=lambda count: self._centerline(q, poses, count),
+            sample_centerline=partial(self._centerline, q, poses),
         )
 
     def _centerline(self, q: Array, poses: Array, count: int) -> Array:

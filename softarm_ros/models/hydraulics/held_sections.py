@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
@@ -367,3 +367,8 @@ def resultants_of_pressures(
         area = sections[chamber.section].chamber_area_m2
         found[3 * chamber.section : 3 * chamber.section + 3, i] = -area * x, -area * y, area
     return found
+
+
+def turned_centerline(turn: Array, sample: Callable[[int], Array], n: int) -> Array:
+    """Return n points of a centreline in the frame of the mount, turned into the base frame."""
+    return sample(n) @ turn.T

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import ClassVar
 
 import numpy as np
@@ -29,7 +29,7 @@ from softarm_ros.models.cosserat.config import (
 )
 from softarm_ros.models.cosserat.rod import CosseratRod
 from softarm_ros.models.cosserat.state import RodStart, RodState
-from softarm_ros.models.hydraulics.held_sections import HeldSections
+from softarm_ros.models.hydraulics.held_sections import HeldSections, turned_centerline
 from softarm_ros.models.hydraulics.section_config import (
     ChamberConfig,
     HydraulicSectionConfig,
@@ -300,7 +300,7 @@ class WaterRod(HeldSections[RodBalance]):
             tip=self._mount @ state.tip,
             section_tips=self._mount @ state.segment_tips,
             configuration=configuration.copy(),
-            sample_centerline=lambda n: state.centerline(n) @ turn.T,
+            sample_centerline=partial(turned_centerline, turn, state.centerline),
         )
 
 

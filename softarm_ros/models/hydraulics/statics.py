@@ -14,6 +14,7 @@ it ends (a fold), an error is raised.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 
@@ -21,7 +22,7 @@ from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
 from softarm_ros.models.dynamics.layout import Loads
 from softarm_ros.models.dynamics.tangents import Equilibrium, equilibrium
-from softarm_ros.models.hydraulics.held_sections import HeldSections
+from softarm_ros.models.hydraulics.held_sections import HeldSections, turned_centerline
 from softarm_ros.models.hydraulics.held_shape import HeldShape, ShapeHolder
 from softarm_ros.models.hydraulics.section_config import (
     ChamberConfig,
@@ -165,5 +166,5 @@ class HydraulicStatics(HeldSections[HeldShape]):
             tip=self._mount @ shape.tip,
             section_tips=self._mount @ shape.section_tips,
             configuration=self.holder.configuration_of(strains),
-            sample_centerline=lambda n: shape.sample_centerline(n) @ turn.T,
+            sample_centerline=partial(turned_centerline, turn, shape.sample_centerline),
         )

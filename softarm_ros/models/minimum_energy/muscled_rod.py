@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, partial
 
 import numpy as np
 
@@ -220,11 +220,11 @@ class MuscledRod:
         """Return the shape of an equilibrium under commanded lengths (3 modules,) [m]."""
         disks = slice(self._stride, None, self._stride)
         section_tips = node_poses(state.nodes[disks], state.positions[disks])
-        positions = state.positions
-
-        def sample_centerline(n: int) -> Array:
-            arc = np.linspace(0.0, 1.0, len(positions))
-            s = np.linspace(0.0, 1.0, n)
-            return np.stack([np.interp(s, arc, positions[:, k]) for k in range(3)], axis=1)
-
+        sample_centerline = partial(_points_along, state.positions)
         return Shape(section_tips[-1].copy(), section_tips, lengths.copy(), sample_centerline)
+
+
+def _points_along(positions: Array, n: int) -> Array:
+    arc = np.linspace(0.0, 1.0, len(positions))
+    s = np.linspace(0.0, 1.0, n)
+    return np.stack([np.interp(s, arc, positions[:, k]) for k in range(3)], axis=1)

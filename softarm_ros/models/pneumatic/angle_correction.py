@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 
@@ -292,12 +293,11 @@ class PneumaticArm:
     ) -> Shape:
         """Return the shape of a configuration (3 sections,) under weight and a load at the tip."""
         state = self.sagged_pose(configuration, tip_force, tip_moment)
-
-        def sample_centerline(n: int) -> Array:
-            return self._chain.centerline(state, n)
-
         return Shape(
-            state.section_tips[-1].copy(), state.section_tips, configuration, sample_centerline
+            state.section_tips[-1].copy(),
+            state.section_tips,
+            configuration,
+            partial(self._chain.centerline, state),
         )
 
     def _checked_pressures(self, actuation: Array) -> Array:

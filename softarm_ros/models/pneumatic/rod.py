@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 
 from softarm_ros.geometry.arrays import Array, finite_array, real_array
 from softarm_ros.models.arm_model import ZERO3, Posture, Shape, Vector3
@@ -92,7 +92,7 @@ class RodOfChambers(PneumaticArm):
             pose.section_tips[-1].copy(),
             pose.section_tips,
             real_array(configuration, 'configuration'),
-            lambda n: self.rod_chain.centerline(pose, n),
+            partial(self.rod_chain.centerline, pose),
         )
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array
@@ -65,7 +67,7 @@ class ConstantCurvatureTendonRod(TendonRodModel):
         for twist, connector in zip(twists, self._connectors):
             base = base @ _exponential(twist)[0] @ connector
             tips.append(base)
-        return Shape(base.copy(), np.array(tips), tensions, lambda n: self._centerline(twists, n))
+        return Shape(base.copy(), np.array(tips), tensions, partial(self._centerline, twists))
 
     def solve_tip(
         self, tensions: Array, tip_force: Vector3, near: SolvedTip | None = None
