@@ -40,8 +40,8 @@ class RecordedDay:
     """
     The tracker's inputs and outputs in a bag; arrays by time stamp [ns].
 
-    `tips` (3,) [m] and `configurations` (dof,) are those of the estimator. Its tips have the time
-    of the cycle if they are `predicted`, otherwise the stamp of the measured pose. Two cycles have
+    `tips` (3,) [m] and `configurations` (dof,) are those of the estimator. They have the time of
+    the cycle if they are `predicted`, otherwise the stamp of the measured pose. Two cycles have
     one stamp if a pose was exposed at the time of an earlier cycle without a pose.
     """
 
@@ -269,9 +269,11 @@ def _sample(
     """Return the pose that a cycle used; None if it used none or the pose is not in the bag."""
     if POSE not in cycle.knew:
         return None
+    stamp_s = cycle.now_s if day.predicted else 1e-9 * cycle.stamp_ns
+    stamp = round(1e9 * stamp_s)  # as the tracker stamps its estimates
     found = None
     if SECTIONS in cycle.knew:
-        found = next(configurations.get(cycle.stamp_ns, iter(())), None)
-    stamp_s = cycle.now_s if day.predicted else 1e-9 * cycle.stamp_ns
-    tip = day.tips.get(round(1e9 * stamp_s))  # as the tracker stamps its estimates
+        of_ns = stamp if day.predicted else cycle.stamp_ns
+        found = next(configurations.get(of_ns, iter(())), None)
+    tip = day.tips.get(stamp)
     return None if tip is None else PoseSample(stamp_s, tip, found)

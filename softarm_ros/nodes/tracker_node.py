@@ -320,8 +320,10 @@ class TrackerNode(SelfPaced, Node):
             return None, now_ns
         pose, stamp_ns = taken
         if pose.configuration is not None and self._state.get_subscription_count() > 0:
+            predicts = self._intake.estimator.predicts
+            of_ns = round(1e9 * pose.stamp_s) if predicts else stamp_ns
             self._state.publish(
-                joint_bytes(self.loop.model.configuration_names, stamp_ns, pose.configuration)
+                joint_bytes(self.loop.model.configuration_names, of_ns, pose.configuration)
             )
         return pose, stamp_ns
 

@@ -18,6 +18,7 @@ from test_topic_run import environment, nodes_of, run, wait_until
 
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.replay_direct import describe, replay_direct
+from softarm_ros.nodes.bag_messages import messages_of, stamp_ns
 
 pytestmark = [pytest.mark.ros, pytest.mark.graphs, pytest.mark.timeout(300)]
 
@@ -97,11 +98,22 @@ def test_direct_replay_of_an_estimating_tracker_uses_its_estimates(tmp_path):
 
     path = tmp_path / 'circle.yaml'
     path.write_text(SHORT_CIRCLE.format(speed=0.06, laps=1))
-    rig = load_rig('cable_arm', ['estimator.kind=filter'])
+    rig = load_rig('cable_arm', ['estimator.kind=filter', 'sensors.pose_topic.delay_s=0.05'])
     options = RunOptions(trajectory=str(path), bag=tmp_path / 'bag', rate=2.0)
     with Path(os.devnull).open('w') as nowhere:
         record = run_topics(rig, options, Console(file=nowhere), lambda: False)
     assert record.completed, record.events
+    kinds = {
+        '/cable_arm/state/tip': 'geometry_msgs/msg/PoseWithCovarianceStamped',
+        '/cable_arm/configuration/state': 'sensor_msgs/msg/JointState',
+    }
+    ages_s = {topic: [] for topic in kinds}
+    for message in messages_of(tmp_path / 'bag'):
+        if message.topic in kinds:
+            stamp = stamp_ns(message.decoded(kinds[message.topic]))
+            ages_s[message.topic].append(1e-9 * (message.received_ns - stamp))
+    of_tip, of_configuration = map(np.median, ages_s.values())
+    assert abs(of_configuration - of_tip) < 0.01  # one estimate, of one time; poses are older
     replayed = replay_direct(tmp_path / 'bag')
     assert replayed.moving > 200
     assert replayed.unseen <= 0.01 * replayed.cycles
