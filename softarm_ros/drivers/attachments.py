@@ -96,6 +96,8 @@ class ValvedMuscles:
     ----------
     home_length_m : (m,)
         Muscle lengths of the vented, hanging arm.
+    max_speed_m_s : (m,)
+        Largest rates of the commands.
     tensions : callable
         Maps amounts of gas (m,) [m] to the tensions of the muscles (m,) [N]; used to time valves.
 
@@ -104,4 +106,5 @@ class ValvedMuscles:
     names: tuple[str, ...]
     valves: ValveDriveConfig
     home_length_m: Array
+    max_speed_m_s: Array
     tensions: Callable[[Array], Array]

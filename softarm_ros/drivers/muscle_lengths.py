@@ -88,11 +88,17 @@ class MuscleLengths:
         # Cached: pulses are chosen far more often than target or estimate change.
         self._target = np.full(self.estimate.size, np.nan)
         self._load = np.zeros(self.estimate.size)
-        self._known: tuple[Array, Array, _Way] | None = None
+        self._known: tuple[Array, _Way] | None = None
 
-    def choose(self, target: Array, idle: NDArray[np.bool_]) -> PulseChoice:
-        """Return pulses of idle muscles (m,) towards lengths (m,) [m] in the tables' range."""
-        inflate, wanted, rates = self._way_to(target)
+    def choose(
+        self, target: Array, idle: NDArray[np.bool_], near: Array | None = None
+    ) -> PulseChoice:
+        """
+        Return pulses of idle muscles (m,) towards lengths (m,) [m] in the tables' range.
+
+        With lengths `near` on the way, pulses lead no farther; the load is that at the target.
+        """
+        inflate, wanted, rates = self._way_to(target, target if near is None else near)
         shortest, longest = self.config.shortest_pulse_s, self.config.longest_pulse_s
         chosen = np.flatnonzero(idle & (wanted >= _WORTH_A_PULSE * shortest))
         ticks = np.rint(np.clip(wanted, shortest, longest) / TICK_S).astype(int)
@@ -115,17 +121,16 @@ class MuscleLengths:
         after = self.estimate + (now_s - before) * rate
         self.estimate = np.clip(after, *self.config.range_m)
 
-    def _way_to(self, target: Array) -> _Way:
-        """Return valves, opening times and flow rates from the estimate to a target."""
-        if self._known is not None:
-            to, start, way_known = self._known
-            if np.array_equal(target, to) and np.array_equal(self.estimate, start):
-                return way_known
+    def _way_to(self, target: Array, near: Array) -> _Way:
+        """Return valves, opening times and flow rates from the estimate to `near`."""
+        ends = np.stack([target, near, self.estimate])
+        if self._known is not None and np.array_equal(self._known[0], ends):
+            return self._known[1]
         rates = self._flow_rates(target)
-        way = self.valves.times(self.estimate, target)
+        way = self.valves.times(self.estimate, near)
         inflate = way.inflate_s > way.deflate_s
         wanted = np.where(inflate, way.inflate_s / rates[:, 1], way.deflate_s / rates[:, 0])
-        self._known = target.copy(), self.estimate.copy(), (inflate, wanted, rates)
+        self._known = ends, (inflate, wanted, rates)
         return inflate, wanted, rates
 
     def _lengths(self) -> Array:

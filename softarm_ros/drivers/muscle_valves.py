@@ -12,7 +12,7 @@ from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.drivers import messages
 from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.board_clock import BoardWitness
-from softarm_ros.drivers.command_check import checked_command
+from softarm_ros.drivers.command_check import approach, checked_command
 from softarm_ros.drivers.messages import (
     Ack,
     Cause,
@@ -62,6 +62,8 @@ class MuscleValves:
         Names of the m muscles, for messages.
     rest_lengths
         Lengths (m,) [m] at home: muscles vented, arm straight.
+    max_speed
+        Largest rates (m,) [m/s] of the commands; a farther one is approached at `CATCH_UP` times.
     load_of
         Maps lengths (m,) [m] to the tensions of the muscles (m,) [N], by the model of the arm.
     clock, open_port
@@ -81,6 +83,7 @@ class MuscleValves:
         drive: ValveDriveConfig,
         names: Sequence[str],
         rest_lengths: Array,
+        max_speed: Array,
         load_of: Callable[[Array], Array],
         clock: Clock = MONOTONIC,
         open_port: OpenPort = SerialPort,
@@ -96,6 +99,7 @@ class MuscleValves:
         self._drive = drive
         self._names = tuple(names)
         self._rest = np.array(rest_lengths, dtype=np.float64)
+        self._max_speed = np.array(max_speed, dtype=np.float64)
         load_of(self._rest)  # loads compiled code
         self._lengths = MuscleLengths(drive, self._rest, load_of)
         self._book = PulseBook(self._lengths, config.pairs)
@@ -104,6 +108,7 @@ class MuscleValves:
         self._lock = threading.Lock()
         # Shared between callers and the board's thread, under the lock.
         self._target: Array | None = None
+        self._near = self._rest  # on the way to the target, as far as its largest rate allows
         self._homed = False
         self._reading: ActuatorReading | None = None
         self._state: ValveState | None = None
@@ -117,7 +122,7 @@ class MuscleValves:
         self._boot_id: int | None = None
         self._witness = BoardWitness()
         self._other = ''  # why the board is a different one than before; '' if it is not
-        self._lost_s = -np.inf
+        self._lost_s = self._cycle_s = -np.inf
         self._past: deque[tuple[float, Array]] = deque()
 
     # ---- For the caller ---------------------------------------------------------------------
@@ -173,6 +178,8 @@ class MuscleValves:
             return refusal
         with self._lock:
             new = self._target is None or not np.array_equal(self._target, target)
+            if self._target is None:  # held before: the muscles are where they were left
+                self._near = self._lengths.estimate.copy()
             self._target = target
         if new:
             self._board.wake()
@@ -266,6 +273,7 @@ class MuscleValves:
 
     def cycle(self, link: BoardLink, now_s: float) -> None:
         """Send new pulses, an order to close all valves, or KEEP for the last batch."""
+        passed_s, self._cycle_s = now_s - self._cycle_s, now_s
         if self._stop_it:
             link.ask(Type.STOP)
             self._stop_it = self._armed = False
@@ -275,6 +283,9 @@ class MuscleValves:
             target = self._target
         if not self._armed and (target is None or not self._arm(link)):
             return
+        with self._lock:
+            if target is not None and self._target is target:
+                self._near = approach(self._near, target, self._max_speed, passed_s)
         try:
             batch = self._next_batch(target, now_s)
         except ModelError as error:  # within the limits, but the arm has no such posture
@@ -364,7 +375,7 @@ class MuscleValves:
         """Return the batch to send, a new or a pending one; None if only KEEP is needed."""
         book, pending = self._book, self._book.pending
         if pending is None:
-            batch = None if target is None else book.next_pulses(target, now_s)
+            batch = None if target is None else book.next_pulses(target, now_s, self._near)
             # The first batch after arming shows the board a host; it may be an empty one.
             if batch is None and (
                 not self._opened or (target is None and book.anything_open(now_s))

@@ -128,12 +128,14 @@ class PulseBook:
         self._open = 0
         self._ways = deque(maxlen=_LATEST)
 
-    def next_pulses(self, target: Array, now_s: float) -> ValveBatch | None:
-        """Return a batch of pulses towards lengths (m,) [m]; None if no pulse would begin."""
+    def next_pulses(
+        self, target: Array, now_s: float, near: Array | None = None
+    ) -> ValveBatch | None:
+        """Return pulses to lengths (m,) [m], or `near` on the way; None if none would begin."""
         # The batch arrives after the line's delay; by then the pulses have advanced as much.
         way = max(min(self._ways, default=0.0) - _JITTER_S, 0.0)
         idle = now_s + way >= self._free_s
-        choice = self.lengths.choose(target, idle)
+        choice = self.lengths.choose(target, idle, near)
         if not choice.muscles.size:
             return None
         open_ms = [0] * messages.VALVES

@@ -38,6 +38,7 @@ def build(
         drives.valves,
         drives.names,
         drives.home_length_m,
+        drives.max_speed_m_s,
         drives.tensions,
         by.clock,
         by.open_port,

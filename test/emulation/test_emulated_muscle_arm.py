@@ -40,6 +40,7 @@ class Bench(PassingArm):
             RIG.arm.valves,
             RIG.actuator_names,
             model.rest_configuration,
+            RIG.actuator_limits().max_speed,
             tensions,
             clock,
             board.open_port,

@@ -18,6 +18,7 @@ from firmware_made import build, need
 from manual_clock import ManualClock
 from memory_board import MemoryBoard
 
+from softarm_ros.drivers.command_check import CATCH_UP
 from softarm_ros.drivers.muscle_valves import MuscleValves
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.drivers.serial_port import SerialPort
@@ -28,6 +29,7 @@ MUSCLES = 30
 REST = np.full(MUSCLES, 0.1)
 # Not in order, as a laboratory may have wired them.
 PAIRS = tuple((7 * i + 3) % MUSCLES for i in range(MUSCLES))
+FAST = np.full(MUSCLES, 1.0)  # [m/s]: the valves alone limit the speed
 NAMES = tuple(f'muscle_{i}' for i in range(MUSCLES))
 
 
@@ -48,7 +50,11 @@ def wait(what: Callable[[], bool], bench: Bench, seconds: float = 5.0) -> None:
 
 @contextmanager
 def driven(
-    tmp_path: Path, kind: str, drive: ValveDriveConfig = DRIVE, **changes: float
+    tmp_path: Path,
+    kind: str,
+    drive: ValveDriveConfig = DRIVE,
+    max_speed: np.ndarray = FAST,
+    **changes: float,
 ) -> Iterator[tuple[MuscleValves, Bench]]:
     """Yield a driver that is connected to a board but not homed, and the bench."""
     with ExitStack() as stack:
@@ -61,7 +67,9 @@ def driven(
             port, bench = stack.enter_context(running(tmp_path, *command))
             open_port = SerialPort
         config = ValveBoardConfig(port=str(port), pairs=PAIRS, **changes)
-        driver = MuscleValves(config, drive, NAMES, REST, no_load, bench.clock, open_port)
+        driver = MuscleValves(
+            config, drive, NAMES, REST, max_speed, no_load, bench.clock, open_port
+        )
         stack.callback(driver.close)
         driver.start()
         wait(lambda: driver.values()['connected'] == 'true', bench)
@@ -348,6 +356,37 @@ def test_closing_the_driver_closes_the_valves(board):
     driver.close()
 
 
+@pytest.mark.parametrize('way', [-0.02, 0.02])
+def test_distant_command_is_approached_at_the_largest_rate(tmp_path, way):
+    speed = np.full(MUSCLES, 1e-3)  # the valves alone: 4 to 6 times as fast
+    with driven(tmp_path, 'memory', max_speed=speed) as (driver, bench):
+        driver.home()
+        for _ in range(2):  # also after a hold, from where the muscles were left
+            bench.clock.sleep(2.0)
+            start = driver.reading().position
+            follow(driver, bench, lambda _: REST + way, 2.0)
+            quiet(driver, bench)
+            moved = np.sign(way) * (driver.reading().position - start)
+            assert moved.min() > 0.9 * CATCH_UP * 2e-3
+            assert moved.max() < 1.05 * CATCH_UP * 2e-3
+            check_count(driver, bench)
+        check_interlock(bench)
+
+
+def test_command_within_the_largest_rate_is_not_delayed_by_it(tmp_path):
+    def slow(t: float) -> np.ndarray:
+        return REST + 2e-3 * t
+
+    reached = []
+    for speed in (FAST, np.full(MUSCLES, 2e-3)):
+        with driven(tmp_path, 'memory', max_speed=speed) as (driver, bench):
+            driver.home()
+            follow(driver, bench, slow, 2.0)
+            quiet(driver, bench)
+            reached.append(driver.reading().position)
+    np.testing.assert_allclose(*reached, atol=5e-5)
+
+
 def test_invalid_commands_and_home_in_motion_are_refused_with_the_reason(tmp_path):
     with driven(tmp_path, 'memory') as (driver, bench):
         assert 'not homed' in driver.follow(REST)
@@ -402,7 +441,7 @@ def test_exchanged_board_with_equal_boot_id_is_detected_by_its_clock(off_s, same
     board, clock = MemoryBoard('valves', time), Shifted(time)
     board.start()
     config = ValveBoardConfig(port='memory', pairs=PAIRS)
-    driver = MuscleValves(config, DRIVE, NAMES, REST, no_load, clock, board.open_port)
+    driver = MuscleValves(config, DRIVE, NAMES, REST, FAST, no_load, clock, board.open_port)
 
     def says(text: str) -> None:
         time.until(lambda: text in driver.not_ready(), 10.0)

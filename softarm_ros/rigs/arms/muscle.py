@@ -146,7 +146,11 @@ def valved_muscles(arm: MuscleArm, around: Surrounded) -> ValvedMuscles:
     """Return the muscles, their valves and the model of their tensions."""
     model = arm.muscle_model(around)
     return ValvedMuscles(
-        arm.actuator_names, arm.valves, model.rest_configuration, model.muscle_tensions
+        arm.actuator_names,
+        arm.valves,
+        model.rest_configuration,
+        arm.actuator_limits().max_speed,
+        model.muscle_tensions,
     )
 
 
