@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -24,6 +25,7 @@ _RETRY_S = 0.2
 _REFUSED_S = 2.0  # drives are switched on by the first commands
 _ARRIVED = 0.02  # share of the move
 _SETTLE_S = 1.0
+_LONGEST_STEP_S = 0.05  # longest time that one command counts: a pause is not made up for
 _NOT_MOVED = 'stopped before anything moved'
 _NOT_THERE = 0.5  # share of the move; beyond: stuck, reversed, or another one moved
 
@@ -71,6 +73,29 @@ class JogStep:
     def there(self, move: JogMove) -> bool:
         """Return whether the actuator is measured near its end at the end of a move."""
         return abs(self.measured - self.command) <= _NOT_THERE * abs(move.amount)
+
+
+class _Way:
+    """The command of a move by its time: from rest to rest, at most at its speed."""
+
+    def __init__(self, move: JogMove, acceleration: float) -> None:
+        self._amount, self._acceleration = move.amount, acceleration
+        self._speed = min(move.speed, math.sqrt(acceleration * abs(move.amount)))
+        self._ramp_s = self._speed / acceleration
+        self.duration_s = abs(move.amount) / self._speed + self._ramp_s
+
+    def at(self, time_s: float) -> float:
+        """Return the change of the command [SI unit] after a time [s]."""
+        left_s = self.duration_s - time_s
+        if left_s <= 0.0:
+            return self._amount
+        if left_s < self._ramp_s:
+            way = abs(self._amount) - 0.5 * self._acceleration * left_s**2
+        elif time_s < self._ramp_s:
+            way = 0.5 * self._acceleration * time_s**2
+        else:
+            way = self._speed * (time_s - 0.5 * self._ramp_s)
+        return math.copysign(way, self._amount)
 
 
 class Jog:
@@ -178,12 +203,11 @@ class Jog:
         command = begin.copy()
         self._take_over(command)
         began = now = self._clock.now_s()
-        duration = abs(move.amount) / move.speed
+        way, moving_s = _Way(move, float(limits.max_acceleration[i])), 0.0
         rhythm, refused_since = Rhythm(PERIOD_S), None
         while True:
             beat.late(rhythm.turn(now))
-            share = min((now - began) / duration, 1.0)
-            command[i] = begin[i] + share * move.amount
+            command[i] = begin[i] + way.at(moving_s)
             refusal = self._driver.follow(command)
             step = JogStep(now - began, float(command[i]), float(self._reading().position[i]))
             progress(step)
@@ -197,12 +221,15 @@ class Jog:
             if self._stopped():
                 raise JogError('stopped')
             left = abs(step.measured - end[i])
-            settled = left < _ARRIVED * abs(move.amount) or now - began > duration + _SETTLE_S
-            over = share >= 1.0 and settled and now - began > duration + move.hold_s
+            past_s = moving_s - way.duration_s
+            settled = left < _ARRIVED * abs(move.amount) or past_s > _SETTLE_S
+            over = settled and past_s > move.hold_s
             if over and refusal is None:  # if refused: follows soon, or `_REFUSED_S` ends it
                 return step
             self._clock.sleep(rhythm.due_s - self._clock.now_s())
-            now = self._clock.now_s()
+            before, now = now, self._clock.now_s()
+            if refusal is None:
+                moving_s += min(now - before, _LONGEST_STEP_S)
 
     def _begin(self) -> Array:
         """Return the measured positions within the limits; raise JogError if one would jump."""

@@ -119,6 +119,47 @@ def test_jog_moves_one_actuator_and_the_others_stay(bench):
     assert np.max(np.diff(commands) / np.diff(times)) <= move.speed * (1.0 + 1e-6)
 
 
+def test_jog_at_full_speed_keeps_the_acceleration_limit(bench):
+    limits = bench.rig.actuator_limits()
+    _, jog = jogging(bench)
+    steps = []
+    try:
+        jog.start()
+        jog.make_ready(home=True)
+        amount = move_of(bench.rig).amount
+        jog.move(JogMove(0, amount, float(limits.max_speed[0])), steps.append)
+    finally:
+        jog.close()
+    commands = np.array([step.command for step in steps])
+    speeds = np.diff(commands, prepend=commands[0]) / PERIOD_S
+    assert commands[-1] - commands[0] == pytest.approx(amount)
+    assert np.max(speeds) <= limits.max_speed[0] * (1.0 + 1e-6)
+    assert np.max(np.abs(np.diff(speeds))) <= limits.max_acceleration[0] * PERIOD_S * (1.0 + 1e-6)
+
+
+def test_jog_does_not_make_up_for_a_pause(bench):
+    pause_s = 0.07  # shorter than any watchdog
+    _, jog = jogging(bench)
+    steps = []
+
+    def progress(step):
+        steps.append(step)
+        if len(steps) == 50:
+            bench.clock.sleep(pause_s)
+
+    try:
+        jog.start()
+        jog.make_ready(home=True)
+        move = move_of(bench.rig)
+        jog.move(move, progress)
+    finally:
+        jog.close()
+    commands, times = np.array([(step.command, step.time_s) for step in steps]).T
+    assert np.max(np.diff(times)) >= pause_s
+    assert np.max(np.diff(commands)) <= 0.75 * pause_s * move.speed
+    assert commands[-1] - commands[0] == pytest.approx(move.amount)
+
+
 def test_stopped_jog_leaves_the_actuator_where_it_is(bench):
     limits = bench.rig.actuator_limits()
     range_0 = float(limits.position_max[0] - limits.position_min[0])
