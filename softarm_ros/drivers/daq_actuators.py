@@ -210,6 +210,8 @@ class DaqActuators:
         if not self.daq.enabled:
             self._held = None
             return
+        if self.gripper is not None:
+            self.gripper.stand()
         if self._held is None:
             measured = np.clip(self.daq.values[self._inputs], 0.0, self._high)
             # A pressure below the play means a shut valve: noise must not open it.

@@ -86,6 +86,12 @@ class GripperDriver:
             config.open_pressure_Pa if action == 'open' else config.close_pressure_Pa
         )
 
+    def stand(self) -> None:
+        """Switch no valve on: abandon an action that waits between pressure and vacuum."""
+        with self._lock:
+            if self._logic.phase is GripperPhase.CHANGEOVER:
+                self._logic.abandon()
+
     def set_pressure(self, target_Pa: float) -> str | None:
         """
         Go to a pressure [Pa gauge], negative for vacuum; return why it is refused, or None.

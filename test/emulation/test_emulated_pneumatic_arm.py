@@ -260,6 +260,30 @@ def test_gripper_grasps_an_object_keeps_it_in_a_fault_and_releases_it(bench):
     assert gripper.state().problems == ()
 
 
+def test_held_arm_switches_no_gripper_valve_on_until_the_next_command(bench):
+    bench.until(lambda: bench.driver.not_ready() == '')
+    gripper, plant = bench.driver.gripper, bench.arm.plant
+    follow = lambda: bench.driver.follow(np.zeros(6))  # noqa: E731
+    follow()
+    for target, sign in ((5e4, 1.0), (-3e4, -1.0)):
+        assert gripper.set_pressure(-sign * 3e4) is None
+        bench.until(lambda: gripper.state().phase.value == 'done', work=follow)
+        assert gripper.set_pressure(target) is None  # from one side to the other
+        bench.driver.hold()
+        end = bench.clock.now_s() + 1.0
+        worst = []
+        bench.until(
+            lambda end=end: bench.clock.now_s() > end,
+            work=lambda worst=worst: worst.append(plant.gripper_pressure()) or bench.driver.hold(),
+        )
+        assert max(sign * np.array(worst)) < 1e3  # at most let go, as when the hold began
+        assert abs(worst[-1]) < 1e3
+        follow()
+        assert gripper.set_pressure(target) is None  # as a task, which repeats its command
+        bench.until(lambda: gripper.state().phase.value == 'done', work=follow)
+    assert gripper.state().problems == ()
+
+
 def test_gripper_sensor_has_the_span_of_its_rig(tmp_path):
     names = [part.name for part in RIG.devices.daq.inputs]
     place = f'drives.daq.inputs[{names.index("gripper")}]'
