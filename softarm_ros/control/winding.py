@@ -41,9 +41,9 @@ class Winding:
             self.stand_at(self.wound)
 
     def stand_at(self, wound_m: float) -> None:
-        """Take a length [m] as wound, and the cables as at rest."""
-        self._from = min(max(wound_m, 0.0), self.pretension.amount)
-        self._duration_s = self.pretension.duration_s(self.pretension.amount - self._from)
+        """Take a length [m], up to the pretension, as wound, and the cables as at rest."""
+        self._from = wound_m
+        self._duration_s = self.pretension.duration_s(self.pretension.amount - wound_m)
         self._elapsed_s = 0.0
 
     @property
