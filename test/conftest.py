@@ -6,6 +6,7 @@ SOFTARM_RANDOM_TESTS=1 draws new ones.
 """
 
 import os
+import signal
 
 import pytest
 from hypothesis import settings
@@ -34,3 +35,11 @@ def prioritised(request):
     raise_priority(REAL_TIME_PRIORITY)
     yield
     drop_priority()
+
+
+@pytest.fixture
+def heard_hangup():
+    """Let SIGHUP end processes as usual, also if these tests themselves run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)

@@ -17,6 +17,8 @@ from softarm_ros.cli.run_command import RunOptions
 from softarm_ros.cli.stop_request import StopRequest, stop_on_signals
 from softarm_ros.rigs.loader import load_rig
 
+pytestmark = pytest.mark.usefixtures('heard_hangup')
+
 RUN = ['-m', 'softarm_ros.cli', 'run', 'cable_arm_single', '--direct']
 PATH = 'type: waypoints\npoints: [[0.005, 0, 0.1228], [0.006, 0, 0.1227]]\nspeed: 0.01\nlaps: 1\n'
 
@@ -24,14 +26,6 @@ PATH = 'type: waypoints\npoints: [[0.005, 0, 0.1228], [0.006, 0, 0.1227]]\nspeed
 def say(stream, text):
     stream.write(text)
     stream.flush()
-
-
-@pytest.fixture(autouse=True)
-def heard_hangup():
-    """Let SIGHUP end processes as usual, also if these tests themselves run under nohup."""
-    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
-    yield
-    signal.signal(signal.SIGHUP, before)
 
 
 @pytest.fixture

@@ -301,7 +301,7 @@ def test_goto_interrupted_before_sending_its_goal_sends_none(bench, client, rig,
     assert not client.reports[told:]
 
 
-def test_goto_whose_reader_ends_cancels_its_goal(bench, client, rig):
+def test_goto_whose_reader_ends_cancels_its_goal(bench, client, rig, heard_hangup):
     far = -0.08 if client.reference[0] > 0.0 else 0.08
     command = [sys.executable, '-m', 'softarm_ros.cli', 'goto', rig.name, str(far), '0.0', '0.21']
     client.reports.clear()

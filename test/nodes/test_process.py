@@ -30,11 +30,10 @@ def said(process, word):
 
 
 @pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGHUP])
-def test_signal_during_startup_ends_the_process_at_once(number):
+def test_signal_during_startup_ends_the_process_at_once(number, heard_hangup):
     process = start("""
         import signal, time
         from softarm_ros.nodes.process import StopSignals
-        signal.signal(signal.SIGHUP, signal.SIG_DFL)  # these tests may run under nohup
         StopSignals()
         print('starting', flush=True)
         time.sleep(60)
