@@ -20,6 +20,7 @@ SHARE = 0.6  # of the way from rest to the limits, for round trips
 POSES = 6
 TIPS = 40  # of configurations sampled over the whole workspace
 WITHIN_M = 1e-5
+LOAD_N = (0.02, 0.01, 0.05)
 READ_BEYOND = 0.05  # of the range; sensors read less far beyond a limit
 SUMMARY = {
     *('rig', 'backend', 'model', 'controller', 'trajectory', 'task'),
@@ -89,6 +90,39 @@ def test_inverse_of_a_forward_tip_returns_to_that_tip(name, model):
         assert solution.converged, solution.message
         again = arm.forward(solution.actuation).tip[:3, 3]
         assert np.linalg.norm(again - tip) < 1e-4 * arm.rest_length_m
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_inverse_of_a_pose_returns_to_that_pose(name, model):
+    arm = model_of(name, model)
+    rest = arm.actuation_of(arm.rest_configuration)
+    for far in postures(name, model)[:2]:
+        actuation = rest + 0.6 * (far - rest)  # so that no section bends beyond its limit
+        pose = arm.forward(actuation).tip
+        for guess in (None, actuation):
+            solution = arm.inverse(pose[:3, 3], pose[:3, :3], guess)
+            assert solution.converged, solution.message
+            reached = arm.forward(solution.actuation).tip
+            np.testing.assert_allclose(reached[:3, 3], pose[:3, 3], atol=WITHIN_M)
+            np.testing.assert_allclose(reached[:3, :3], pose[:3, :3], atol=1e-4)
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_inverse_under_a_load_holds_the_tip_where_the_load_moved_it(name, model):
+    arm, force = model_of(name, model), LOAD_N
+    actuations = postures(name, model)[:2]
+    try:
+        tips = [arm.forward(actuation, force).tip[:3, 3] for actuation in actuations]
+    except ModelError as refusal:
+        with pytest.raises(ModelError, match='load'):
+            arm.inverse(arm.forward(actuations[0]).tip[:3, 3], tip_force=force)
+        assert 'load' in str(refusal)
+        return
+    for tip in tips:
+        solution = arm.inverse(tip, tip_force=force)
+        assert solution.converged, solution.message
+        again = arm.forward(solution.actuation, force).tip[:3, 3]
+        assert np.linalg.norm(again - tip) < WITHIN_M
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())

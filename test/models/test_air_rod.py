@@ -146,6 +146,10 @@ def test_pressures_and_poses_round_trip():
     assert pulled.converged, pulled.message
     again = ARM.forward(pulled.actuation, tip_force=force).tip[:3, 3]
     np.testing.assert_allclose(again, (0.03, 0.02, 0.21), atol=1e-6)
+    pose = ARM.forward(PRESSURES + 1e4, tip_force=force).tip
+    posed = ARM.inverse(pose[:3, 3], pose[:3, :3], tip_force=force)
+    assert posed.converged, posed.message
+    np.testing.assert_allclose(ARM.forward(posed.actuation, force).tip, pose, atol=1e-6)
 
 
 def test_posture_does_not_depend_on_earlier_calls():

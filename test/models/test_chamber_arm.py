@@ -119,6 +119,37 @@ def test_inverse_uses_nearly_the_smallest_extensions():
         assert np.linalg.norm(found) < 1.05 * np.linalg.norm(least.x)
 
 
+@pytest.mark.parametrize('load', [(0.0, 0.0, 0.0), (0.05, -0.02, 0.3)])
+def test_inverse_reaches_poses_set_by_any_pressures_under_a_load(load):
+    rng = np.random.default_rng(4)
+    for pressures in rng.uniform(0.0, 9e4, (4, 6)):
+        pose = ARM.forward(pressures, load).tip
+        for guess in (None, np.clip(pressures + 3e3, 0.0, 9e4)):
+            posed = ARM.inverse(pose[:3, 3], pose[:3, :3], guess, load)
+            placed = ARM.inverse(pose[:3, 3], None, guess, load)
+            assert posed.converged, posed.message
+            assert placed.converged, placed.message
+            np.testing.assert_allclose(ARM.forward(posed.actuation, load).tip, pose, atol=1e-6)
+            # `shape` is the shape under the load.
+            np.testing.assert_allclose(placed.shape.tip[:3, 3], pose[:3, 3], atol=1e-6)
+            effort = np.linalg.norm(placed.shape.configuration)
+            assert effort < 1.01 * np.linalg.norm(posed.shape.configuration)
+
+
+@pytest.mark.parametrize('single', [[0, 0, 5e4, 0, 4e4, 0], [0, 0, 0, 0, 4e4, 0], 6 * [0.0]])
+def test_inverse_converges_where_chambers_are_at_rest(single):
+    target = ARM.forward(single).tip
+    for guess in (None, np.add(single, 100.0)):
+        for orientation in (None, target[:3, :3]):
+            solution = ARM.inverse(target[:3, 3], orientation, guess)
+            assert solution.converged and solution.residual < 2e-6
+
+
+def test_rigid_mounts_refuse_a_load_of_the_inverse():
+    with pytest.raises(ModelError, match='does not support loads'):
+        arm(corrected=False).inverse([0.0, 0.0, 0.2], tip_force=(0.0, 0.0, 0.1))
+
+
 def test_inverse_reports_a_point_out_of_reach():
     solution = ARM.inverse([0.0, 0.0, 0.35])
     assert not solution.converged and 'extension at 31 mm' in solution.message

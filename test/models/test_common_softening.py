@@ -21,7 +21,7 @@ CURVES = tuple(
 )
 SECTION = ChamberSectionConfig(
     name='module', bending_length_m=0.044, rigid_length_m=0.0145, chamber_radius_m=0.0073,
-    mass_kg=0.0, max_bending_angle_deg=150.0, curves=CURVES, softens_as_one=True,
+    mass_kg=0.0, curves=CURVES, softens_as_one=True,
 )  # fmt: skip
 TOGETHER = CommonSoftening(SECTION)
 ARM = ChamberArm(PneumaticArm([SECTION]))

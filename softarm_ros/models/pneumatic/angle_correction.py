@@ -4,15 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import replace
 from functools import partial
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, all_finite, finite_array, real_array
-from softarm_ros.geometry.poses import displacement
-from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
-from softarm_ros.models.inverse import find_pose, pose_target
+from softarm_ros.models.arm_model import ZERO3, ModelError, Shape, Vector3
 from softarm_ros.models.pneumatic.chambers import (
     CHAMBER_DIRECTIONS,
     bend_of_chambers,
@@ -22,18 +19,15 @@ from softarm_ros.models.pneumatic.chambers import (
 from softarm_ros.models.pneumatic.common_softening import curves_of
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.sagging_chain import SaggedPose, SaggingChain
-from softarm_ros.models.pneumatic.two_chamber_problem import TWO_CHAMBERS, TwoChamberProblem
-
-_STEP = 1e-5  # of finite differences: rad, and for lengths a share of the arm's length
 
 
 class PneumaticArm:
     """
     Sections of three chambers in series, with or without sag of their mounts.
 
-    Implements `ArmModel`. Actuation: gauge pressure of each chamber [Pa], three per section from
-    the base. Configuration: per section the bending vector (b_x, b_y) [rad] and the length of the
-    centre line [m]. The identified curve of each chamber connects the two.
+    `ChamberArm` makes it an `ArmModel`. Actuation: gauge pressure of each chamber [Pa], three per
+    section from the base. Configuration: per section the bending vector (b_x, b_y) [rad] and the
+    length of the centre line [m]. The identified curve of each chamber connects the two.
 
     Parameters
     ----------
@@ -193,7 +187,7 @@ class PneumaticArm:
 
     def tip_jacobian(self, pose: SaggedPose) -> Array:
         """Return the derivative (3, 3 sections) of the tip by the configuration, without load."""
-        return self._chain.tip_jacobian(pose)
+        return self._chain.tip_twists(pose)[:3]
 
     def section_tips_under(
         self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
@@ -217,13 +211,17 @@ class PneumaticArm:
             As `configuration_of` and `sagged_pose`; for any load if the mounts are rigid.
 
         """
+        self.check_loads(tip_force, tip_moment)
+        return self.shape_under(self.configuration_of(actuation), tip_force, tip_moment)
+
+    def check_loads(self, tip_force: Vector3, tip_moment: Vector3 = ZERO3) -> None:
+        """Raise ModelError for a load [N, N m] if nothing gives, and ValueError if not finite."""
         for what, load in (('tip_force', tip_force), ('tip_moment', tip_moment)):
-            if not self.gives and np.any(finite_array(load, (3,), what)):
+            if np.any(finite_array(load, (3,), what)) and not self.gives:
                 raise ModelError(
                     f'{what} = {np.asarray(load).tolist()}: without the angle correction the '
                     f'model does not support loads'
                 )
-        return self.shape_under(self.configuration_of(actuation), tip_force, tip_moment)
 
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return tip position (3,) [m] and its derivative (3, 3 sections) by configuration."""
@@ -234,7 +232,7 @@ class PneumaticArm:
         """Return the tip twist per pressure (6, 3 sections), base frame, linear rows first."""
         pressures = self._checked_pressures(actuation)
         configuration = self.configuration_of(pressures)
-        twists = self._twists(configuration, tip_force)
+        twists = self.tip_twists(configuration, tip_force)
         jacobian = np.empty((6, pressures.size))
         for k, (section, curve) in enumerate(zip(self.sections, self.curves)):
             three = slice(3 * k, 3 * k + 3)
@@ -244,31 +242,6 @@ class PneumaticArm:
             jacobian[:, three] = curve.by_pressures(pressures[three], twists[:, three] @ by_length)
         return jacobian
 
-    def inverse(
-        self,
-        position: Vector3,
-        orientation: Array | None = None,
-        guess: Array | None = None,
-        tip_force: Vector3 = ZERO3,
-    ) -> InverseSolution:
-        """
-        Return the pressures that bring the tip to a position (3,) [m] and optional orientation.
-
-        At most two chambers of a section carry pressure, as in the paper (eq. 10), so two bends
-        per section are free. Bends stay within `max_bending_angle_deg`. Without a guess, several
-        deterministic starts are tried and the least bent solution is returned. An orientation is
-        approached as far as these bends allow; `converged` tells whether it is reached.
-        """
-        target = pose_target(position, orientation, self.rest_length_m)
-        start = None
-        if guess is not None:
-            start = self.configuration_of(guess).reshape(-1, 3)[:, :2].ravel()
-        problem = TwoChamberProblem(self, finite_array(tip_force, (3,), 'tip_force'))
-        solution = find_pose(problem, target, start)
-        if solution.converged:
-            return solution
-        return replace(solution, message=f'{solution.message}; {TWO_CHAMBERS}')
-
     def extensions(self, k: int, configuration: Array) -> Array:
         """Return the extensions (3,) [m] of the chambers of section k."""
         section = self.sections[k]
@@ -276,17 +249,10 @@ class PneumaticArm:
         lengths = chambers_of_bend(bend, length, section.chamber_radius_m)
         return lengths - section.bending_length_m
 
-    def _twists(self, configuration: Array, tip_force: Vector3) -> Array:
-        """Return the tip twist (6, dof) per configuration, by central differences of the pose."""
-        twists = np.empty((6, configuration.size))
-        steps = np.tile([_STEP, _STEP, _STEP * self.rest_length_m], len(self.sections))
-        for i, step in enumerate(steps):
-            moved = np.zeros(configuration.size)
-            moved[i] = step
-            after = self.section_tips_under(configuration + moved, tip_force)[-1]
-            before = self.section_tips_under(configuration - moved, tip_force)[-1]
-            twists[:, i] = displacement(before, after) / (2.0 * step)
-        return twists
+    def tip_twists(self, configuration: Array, tip_force: Vector3 = ZERO3) -> Array:
+        """Return the tip twist (6, dof) per configuration, under a force at the tip."""
+        force = finite_array(tip_force, (3,), 'tip_force')
+        return self._chain.tip_twists(self.sagged_pose(configuration, force), force)
 
     def shape_under(
         self, configuration: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3

@@ -270,14 +270,12 @@ class ChamberArm:
         """
         Return the pressures for a tip position (3,) [m] and optional orientation (3, 3).
 
-        For a position alone, the search finds the least extensions that reach it, near the guess
-        or from several starts. With an orientation or a load at the tip, it is
-        `PneumaticArm.inverse`: at most two chambers per section.
+        The search finds the least extensions that reach a position, near the guess or from
+        several starts. With an orientation, the pose alone determines the extensions of two
+        sections.
         """
-        if orientation is None and not np.any(finite_array(tip_force, (3,), 'tip_force')):
-            target = pose_target(position, None, self.rest_length_m)
-            start = None if guess is None else self.configuration_of(guess)
-            return find_pose(ExtensionProblem(self), target, start)
-        solution = self.arm.inverse(position, orientation, guess, tip_force)
-        extensions = self.extensions_of(solution.shape.configuration)
-        return replace(solution, shape=replace(solution.shape, configuration=extensions))
+        self.arm.check_loads(tip_force)
+        target = pose_target(position, orientation, self.rest_length_m)
+        start = None if guess is None else self.configuration_of(guess)
+        force = finite_array(tip_force, (3,), 'tip_force')
+        return find_pose(ExtensionProblem(self, force, target.with_orientation), target, start)

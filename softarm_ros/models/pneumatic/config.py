@@ -48,7 +48,6 @@ class ChamberSectionConfig(ConfigBlock):
     rigid_length_m: NonNegativeShortLength = 0.020
     chamber_radius_m: ShortLength = 0.017
     mass_kg: NonNegativeMass = 0.1255
-    max_bending_angle_deg: float = Field(gt=0.0, le=170.0, default=90.0)
     bend_per_moment_rad_N_m: NonNegative = Field(
         default=0.0, description='compliance of the bending part, L / (E I); 0 in the paper'
     )

@@ -1,4 +1,4 @@
-"""Search for the least chamber extensions that bring a pneumatic arm's tip to a position."""
+"""Search for the least chamber extensions that bring a pneumatic arm's tip to a pose."""
 
 from __future__ import annotations
 
@@ -21,10 +21,13 @@ _MAX_STEP = 0.25  # of the coordinates' scales
 
 
 class ExtensionProblem(SteppedProblem):
-    """Search for the least extensions (dof,) [m] within their ranges for a tip position."""
+    """Search for the least extensions (dof,) [m] within their ranges for a pose under a load."""
 
-    def __init__(self, arm: ChamberArm) -> None:
+    def __init__(self, arm: ChamberArm, tip_force: Array, with_orientation: bool) -> None:
         self._arm = arm
+        self._tip_force = tip_force
+        self._with_orientation = with_orientation
+        self._position_only = not (with_orientation or tip_force.any())
         self.scale = arm.configuration_scale
         self.max_step = _MAX_STEP * self.scale
         self.ranges = ((np.zeros(len(self.scale)), arm.max_extension_m),)
@@ -39,7 +42,17 @@ class ExtensionProblem(SteppedProblem):
             yield self._arm.of_bends(bends)
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the place at extensions (dof,) [m], with the tip position only."""
+        """Return the place at extensions (dof,) [m]; a posture has a position without load."""
+        arm, force = self._arm, self._tip_force
+        if not self._position_only:
+            bends = arm.bends_and_lengths(unknowns)
+            return Place(
+                unknowns,
+                arm.arm.section_tips_under(bends, force)[-1],
+                lambda: arm.by_extensions(arm.arm.tip_twists(bends, force)),
+                # Six conditions leave no room for a preference.
+                None if self._with_orientation else arm.preferred_configuration(unknowns),
+            )
         posture = self._arm.posture_of(unknowns, None if near is None else near.state)
         tip = pose(np.eye(3), posture.tip)
         return Place(unknowns, tip, lambda: posture.tip_jacobian, posture.preferred, state=posture)
@@ -50,7 +63,10 @@ class ExtensionProblem(SteppedProblem):
 
     def outcome(self, end: End) -> Outcome:
         """Return the pressures and the shape for the extensions of an end."""
-        return Outcome(self._arm.actuation_of(end.unknowns), self._arm.shape_of(end.unknowns))
+        pressures = self._arm.actuation_of(end.unknowns)
+        if self._tip_force.any():
+            return Outcome(pressures, self._arm.forward(pressures, self._tip_force))
+        return Outcome(pressures, self._arm.shape_of(end.unknowns))
 
     def limits_met(self, end: End) -> list[str]:
         """Return texts of the chambers at rest or at the end of their curves."""

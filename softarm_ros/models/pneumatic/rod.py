@@ -100,7 +100,7 @@ class RodOfChambers(PneumaticArm):
         pose = self.pose_under(configuration)
         return pose.section_tips[-1, :3, 3].copy(), self.rod_chain.tip_twists(pose)[:3]
 
-    def _twists(self, configuration: Array, tip_force: Vector3) -> Array:
+    def tip_twists(self, configuration: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist (6, dof) per configuration."""
         return self.rod_chain.tip_twists(self.pose_under(configuration, tip_force))
 

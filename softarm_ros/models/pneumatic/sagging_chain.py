@@ -12,7 +12,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.pneumatic.angle_correction_kernels import frames_into, solve_give
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
-from softarm_ros.models.pneumatic.sag_sensitivity_kernels import tip_derivative
+from softarm_ros.models.pneumatic.sag_sensitivity_kernels import tip_twists
 
 # If the first try fails, the load grows in steps from no load, which decides the branch.
 _LOAD_SHARES = ((1.0,), tuple(np.linspace(0.0, 1.0, 21)[1:].tolist()))
@@ -169,13 +169,16 @@ class SaggingChain:
         most = max(map(abs, found.give.ravel().tolist()))
         return converged and stable and most <= _MAX_GIVE_RAD, residual
 
-    def tip_jacobian(self, pose: SaggedPose) -> Array:
-        """Return d tip / d configuration (3, 3 sections) at a pose without load."""
-        jacobian: Array = tip_derivative(
+    def tip_twists(
+        self, pose: SaggedPose, force: Array | None = None, moment: Array | None = None
+    ) -> Array:
+        """Return the tip twist per configuration (6, 3 sections) at a pose under these loads."""
+        force, moment = _NONE if force is None else force, _NONE if moment is None else moment
+        twists: Array = tip_twists(
             pose.unloaded, self._rigid, self._materials, self._softness, self._weights,
-            self._tip_weight, _NONE, _NONE, pose.tilts, pose.bends,
+            self._tip_weight, force, moment, pose.tilts, pose.bends,
         )  # fmt: skip
-        return jacobian
+        return twists
 
     def centerline(self, state: SaggedPose, n: int) -> Array:
         """Return (n, 3) points [m] evenly spaced along arcs and rigid parts of a pose."""
