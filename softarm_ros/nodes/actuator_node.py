@@ -80,7 +80,7 @@ class ActuatorNode(DriverNode):
             self._on_command,
             newest(command_qos(self.rig.supervisor.command_timeout_s)),
         )
-        listen_to_halt(self, self._on_halt)
+        listen_to_halt(self, self._on_halt, self._stop_homing)
         self.create_service(Trigger, '~/home', self._on_home)
 
     def build(self, devices: Devices) -> ActuatorDriver:

@@ -2,8 +2,9 @@
 Subscriptions to the supervisor's topics.
 
 `<supervisor>/permit` tells fifty times a second whether motion is allowed. `<supervisor>/touched`
-tells once that somebody has started or stopped the arm. `<supervisor>/halt` stops homing, which
-needs no permit: until a reset after an emergency stop, and for a moment at a stop.
+tells once that somebody has started or stopped the arm. Homing needs no permit:
+`<supervisor>/stop_homing` stops it, at every stop, and `<supervisor>/halt` tells whether none may
+begin, from an emergency stop to a reset.
 """
 
 from __future__ import annotations
@@ -11,10 +12,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from rclpy.node import Node
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, Empty
 
 from softarm_ros.nodes.node_parameters import declare
-from softarm_ros.nodes.qos import HALT, LATCHED, PERMIT, newest
+from softarm_ros.nodes.qos import EVENTS, LATCHED, PERMIT, newest
 
 
 def listen_to_permit(node: Node, on_permit: Callable[[bool], None]) -> None:
@@ -25,11 +26,20 @@ def listen_to_permit(node: Node, on_permit: Callable[[bool], None]) -> None:
     )
 
 
-def listen_to_halt(node: Node, on_halt: Callable[[bool], None]) -> None:
-    """Call `on_halt` at each halt, and at its end; after `listen_to_permit`, as `TouchMemory`."""
+def listen_to_halt(
+    node: Node, on_halt: Callable[[bool], None], stop_homing: Callable[[], None]
+) -> None:
+    """
+    Call `on_halt` at an emergency stop and its end, `stop_homing` at every stop.
+
+    Call it after `listen_to_permit`, as `TouchMemory`.
+    """
     supervisor = node.get_parameter('supervisor').value
     node.create_subscription(
-        Bool, f'{supervisor}/halt', lambda message: on_halt(bool(message.data)), HALT
+        Bool, f'{supervisor}/halt', lambda message: on_halt(bool(message.data)), LATCHED
+    )
+    node.create_subscription(
+        Empty, f'{supervisor}/stop_homing', lambda message: stop_homing(), EVENTS
     )
 
 

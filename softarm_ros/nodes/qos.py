@@ -23,8 +23,8 @@ except ImportError:  # Humble
 __all__ = [
     'CYCLES',
     'DIAGNOSTICS',
+    'EVENTS',
     'GOALS',
-    'HALT',
     'HEARTBEAT',
     'LATCHED',
     'MEASUREMENT',
@@ -70,8 +70,8 @@ PER_CHAMBER = _profile(64, reliable=False)
 HEARTBEAT = _profile(20, reliable=True)
 # Only the newest permit counts; a queue would deliver outdated ones.
 PERMIT = _profile(1, reliable=True)
-# A stop may be followed by the end of the halt at once: neither may be missed.
-HALT = _profile(10, reliable=True, latched=True)
+# Requests for this moment: none may be missed, none of the past may reach a node started later.
+EVENTS = _profile(10, reliable=True)
 # One message per cycle, for observers: none may be missing.
 CYCLES = _profile(100, reliable=True)
 DIAGNOSTICS = _profile(10, reliable=True)

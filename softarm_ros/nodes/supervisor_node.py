@@ -10,7 +10,7 @@ from typing import Any
 
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
-from std_msgs.msg import Bool
+from std_msgs.msg import Bool, Empty
 from std_srvs.srv import Trigger
 
 from softarm_ros.control.slowness import describe_slowness
@@ -28,7 +28,7 @@ from softarm_ros.nodes.node_parameters import (
 )
 from softarm_ros.nodes.other_nodes import publishers_of, refuse_twin
 from softarm_ros.nodes.pacing import EARLY, LATE
-from softarm_ros.nodes.qos import HALT, HEARTBEAT, LATCHED, PERMIT, VISUAL, listening, newest
+from softarm_ros.nodes.qos import EVENTS, HEARTBEAT, LATCHED, PERMIT, VISUAL, listening, newest
 from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.self_paced import SelfPaced
 from softarm_ros.nodes.wire import (
@@ -128,7 +128,8 @@ class SupervisorNode(SelfPaced, Node):
         self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
         # Tracker and drivers remember it for the next supervisor, should this one end.
         self._touched = self.create_publisher(Bool, '~/touched', LATCHED)
-        self._halt = self.create_publisher(Bool, '~/halt', HALT)
+        self._halt = self.create_publisher(Bool, '~/halt', LATCHED)
+        self._stop_homing = self.create_publisher(Empty, '~/stop_homing', EVENTS)
         self._told_touched = False
         self._subscribe(rig)
         self._offer_services()
@@ -163,15 +164,12 @@ class SupervisorNode(SelfPaced, Node):
 
     def _estop(self, now_s: float, wall_s: float) -> tuple[bool, str]:
         self._halt.publish(Bool(data=True))
+        self._stop_homing.publish(Empty())
         return self._supervisor.request_estop(now_s)
 
     def _stop(self, now_s: float, wall_s: float) -> tuple[bool, str]:
-        self._halt.publish(Bool(data=True))
-        done, message = self._supervisor.request_stop(now_s)
-        status = self._supervisor.status(now_s, wall_s)
-        if not (status.state is SafetyState.FAULT and status.on_request):
-            self._halt.publish(Bool(data=False))  # permits another homing; an emergency stop stays
-        return done, message
+        self._stop_homing.publish(Empty())
+        return self._supervisor.request_stop(now_s)
 
     def _reset(self, now_s: float, wall_s: float) -> tuple[bool, str]:
         # Whatever the answer is: a device that is not homed may be the reason for a refusal.

@@ -233,15 +233,52 @@ def test_emergency_stop_and_deactivation_stop_homing(made, monkeypatch, tmp_path
     assert home() == 1
     after(supervisor._stop, 1, False)
     assert home() == 2
-    after(supervisor._estop, 2, True)
+    after(supervisor._estop, 3, True)  # by the event and by the state
     assert home() == 'emergency stop; call supervisor/reset first'
-    assert all(after(stop_twice, 4, True))  # does not end the emergency stop
+    assert all(after(stop_twice, 5, True))  # does not end the emergency stop
     assert home() == 'emergency stop; call supervisor/reset first'
-    after(supervisor._reset, 4, False)
+    after(supervisor._reset, 5, False)
     assert home() == 3
     assert node.trigger_deactivate() is SUCCESS
-    assert len(stopped) == 5
+    assert len(stopped) == 6
     executor.shutdown()
+
+
+def test_a_driver_started_later_is_kept_from_homing_only_by_an_emergency_stop_in_force(
+    made, monkeypatch
+):
+    halts, on_halt = [], ActuatorNode._on_halt
+
+    def told(node, halted):
+        on_halt(node, halted)
+        halts.append(halted)
+
+    monkeypatch.setattr(ActuatorNode, '_on_halt', told)
+    supervisor = made(SupervisorNode)
+
+    def homes():
+        """Start a driver that homes at its start; return whether it does."""
+        node = made(ActuatorNode, 'servo', home=True, devices_folder='')
+        executor, homed = SingleThreadedExecutor(context=node.context), []
+        executor.add_node(node)
+        assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+        monkeypatch.setattr(node.driver, 'home', lambda: homed.append(True))
+        halts.clear()
+        end = time.monotonic() + 10.0
+        while not halts or halts[-1] is not in_force:
+            assert time.monotonic() < end
+            executor.spin_once(timeout_sec=0.1)
+        node.tick(time.monotonic())
+        executor.shutdown()
+        return bool(homed)
+
+    in_force = True
+    supervisor._stop(0.0, 0.0)
+    supervisor._estop(0.0, 0.0)
+    assert not homes()
+    in_force = False
+    supervisor._reset(0.0, 0.0)
+    assert homes()
 
 
 def test_silence_of_a_supervisor_that_was_heard_stops_homing(made, monkeypatch, tmp_path):
