@@ -7,7 +7,8 @@ import json
 import os
 import subprocess
 import sys
-from collections.abc import Iterator, Sequence
+import time
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -20,6 +21,7 @@ from rich.table import Table
 from softarm_ros.cli.beginning import beginning
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.leftovers import temporary_folder
+from softarm_ros.nodes.process import child_environment
 from softarm_ros.own_module import own_module
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.schema import Rig
@@ -29,6 +31,7 @@ from softarm_ros.runtime.direct import run_direct
 _LOOP = 'import os, sys\nwhile os.getppid() == int(sys.argv[1]): pass'
 DIRECT_SEEDS = 5  # number of seeds compared with runs of `--direct`
 _RUN_S = 1800.0  # time after which a run is ended and counted as not completed
+_LOOK_S = 0.1  # between two looks whether anything has asked to stop
 SOAKED = ('sim', 'emulated')  # backends
 
 
@@ -80,10 +83,16 @@ class SoakRow:
 
 
 def soak(
-    names: Sequence[str], settings: Sequence[str], options: SoakOptions, console: Console
+    names: Sequence[str],
+    settings: Sequence[str],
+    options: SoakOptions,
+    console: Console,
+    stopped: Callable[[], bool],
 ) -> list[SoakRow]:
     """
     Run every rig `starts` times, each in a new process; failed runs are not repeated.
+
+    When `stopped` returns true, the arm of the present run is stopped and the run is not counted.
 
     Raises
     ------
@@ -111,17 +120,27 @@ def soak(
                 else beginning(rig, options.length_m, Path(folder))
             )
             seeds = range(options.seed, options.seed + min(options.starts, DIRECT_SEEDS))
-            direct = [run_direct(rig, path, laps=1, seed=seed).error() for seed in seeds]
-            runs = []
+            direct = [
+                run_direct(rig, path, laps=1, seed=seed, should_stop=stopped).error()
+                for seed in seeds
+            ]
+            runs: list[dict[str, Any]] = []
             for i in range(options.starts):
                 progress.update(task, description=f'{rig.name} {i + 1}/{options.starts}')
-                runs.append(_run(rig, path, options, options.seed + i, Path(folder)))
-                if 'why' in runs[-1]:
-                    console.print(f'{rig.name} {i + 1}: {runs[-1]["why"]}', markup=False)
+                run = _run(rig, path, options, options.seed + i, Path(folder), stopped)
+                if run is None:
+                    break
+                runs.append(run)
+                if 'why' in run:
+                    console.print(f'{rig.name} {i + 1}: {run["why"]}', markup=False)
                 progress.advance(task)
+            if not runs:
+                break
             means = tuple(error.mean if error else float('nan') for error in direct)
             rows.append(SoakRow(rig.name, tuple(runs), means))
             console.print(_line(rows[-1]), markup=False)
+            if stopped():
+                break
     return rows
 
 
@@ -139,8 +158,15 @@ def busy_loops(count: int) -> Iterator[None]:
 
 
 def _run(
-    rig: Rig, path: str | None, options: SoakOptions, seed: int, folder: Path
-) -> dict[str, Any]:
+    rig: Rig,
+    path: str | None,
+    options: SoakOptions,
+    seed: int,
+    folder: Path,
+    stopped: Callable[[], bool],
+) -> dict[str, Any] | None:
+    if stopped():
+        return None
     summary = folder / 'run.json'
     summary.unlink(missing_ok=True)
     source = str(rig.source) if rig.source else rig.name
@@ -149,11 +175,9 @@ def _run(
     command += ['--seed', str(seed), '--json', str(summary)]
     command += [] if path is None else ['--trajectory', path]
     command += [word for setting in rig.settings for word in ('--set', setting)]
-    try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=_RUN_S)
-        said = (done.stderr or done.stdout).strip()
-    except subprocess.TimeoutExpired:
-        said = f'not ended within {_RUN_S:g} s'
+    said = _output(command, stopped)
+    if stopped():
+        return None
     if not summary.exists():
         return {'completed': False, 'why': said[-500:]}
     run: dict[str, Any] = json.loads(summary.read_text())
@@ -162,6 +186,31 @@ def _run(
         lines = [f'{event["time_s"]:.2f} s: {event["message"]}' for event in serious]
         run['why'] = '; '.join(lines) or said[-500:]
     return run
+
+
+def _output(command: Sequence[str], stopped: Callable[[], bool]) -> str:
+    """Return what a run has said; if anything asks to stop, it first stops its arm."""
+    # A child of this environment has its own process group: Ctrl-C reaches it once, from here.
+    process = subprocess.Popen(
+        command,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=child_environment(os.environ),
+    )
+    end, asked = time.monotonic() + _RUN_S, False
+    try:
+        while time.monotonic() < end:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                output, errors = process.communicate(timeout=_LOOK_S)
+                return (errors or output).strip()
+            if stopped() and not asked:
+                asked = True
+                process.terminate()
+        return f'not ended within {_RUN_S:g} s'
+    finally:
+        process.kill()  # its nodes end with it
+        process.communicate()
 
 
 def _line(row: SoakRow) -> str:

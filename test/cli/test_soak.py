@@ -8,12 +8,15 @@ import subprocess
 import sys
 
 import numpy as np
+import psutil
 import pytest
 from rich.console import Console
 
+from softarm_ros.cli import soak as soaking
 from softarm_ros.cli.beginning import beginning
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.consoles import TABLE_WIDTH
+from softarm_ros.cli.run_command import EXIT_INTERRUPTED
 from softarm_ros.cli.soak import SoakOptions, SoakRow, soak, soak_table
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.direct import run_direct
@@ -90,6 +93,30 @@ def test_busy_loops_end_when_their_parent_is_killed():
         os.close(handle)
 
 
+@pytest.mark.ros
+@pytest.mark.graphs
+@pytest.mark.timeout(180)
+def test_a_request_to_stop_ends_the_present_run_in_order_and_keeps_those_before_it(monkeypatch):
+    pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+    runs = []
+
+    class Noted(subprocess.Popen):
+        def __init__(self, *args, **options):
+            super().__init__(*args, **options)
+            runs.append(self)
+
+    def second_has_nodes():
+        return len(runs) > 1 and (
+            runs[1].poll() is not None or bool(psutil.Process(runs[1].pid).children())
+        )
+
+    monkeypatch.setattr(soaking.subprocess, 'Popen', Noted)
+    options = SoakOptions(3, rate=20.0)
+    (row,) = soak([RIG, RIG], (), options, Console(quiet=True), second_has_nodes)
+    assert [run.returncode for run in runs] == [0, EXIT_INTERRUPTED]
+    assert (row.completed, len(row.runs)) == (1, 1)
+
+
 @pytest.mark.parametrize(
     ('options', 'why'),
     [
@@ -99,4 +126,4 @@ def test_busy_loops_end_when_their_parent_is_killed():
 )
 def test_soak_refuses_the_hardware_backend_and_an_invalid_rate(options, why):
     with pytest.raises(UsageError, match=why):
-        soak([RIG], (), options, Console(quiet=True))
+        soak([RIG], (), options, Console(quiet=True), lambda: False)

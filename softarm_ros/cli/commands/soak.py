@@ -36,13 +36,21 @@ def soak(
     """
     Run rigs over topics many times: completion, holds, missed cycles, latency, error.
 
-    Exit status 1 unless every run completed. Failed runs are not repeated.
+    Exit status 1 unless every run completed. Failed runs are not repeated. Ctrl-C stops the arm of
+    the present run and prints the table of those before it; exit status 130.
     """
     from softarm_ros.cli import soak as soaking
     from softarm_ros.cli.consoles import table_console
+    from softarm_ros.cli.run_command import status_of
+    from softarm_ros.cli.stop_request import stop_on_signals
 
     options = soaking.SoakOptions(starts, rate, backend, busy, None if whole else 0.01, seed)
     console = table_console()
-    rows = soaking.soak(rigs or (), settings, options, console)
-    console.print(soaking.soak_table(rows, options))
-    raise typer.Exit(0 if all(row.completed == starts for row in rows) else 1)
+    with stop_on_signals() as stopped:
+        rows = soaking.soak(rigs or (), settings, options, console, stopped)
+    if rows:
+        console.print(soaking.soak_table(rows, options))
+    if stopped():
+        console.print(f'ended by {stopped.by}', markup=False)
+    complete = not stopped() and all(row.completed == starts for row in rows)
+    raise typer.Exit(status_of(complete, stopped()))
