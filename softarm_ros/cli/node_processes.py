@@ -178,6 +178,8 @@ def _last_lines(log: Path) -> list[str]:
 
     try:
         with log.open(encoding='utf-8', errors='replace') as stream:
-            return lines(stream)[-LAST_LINES:]
+            found = lines(stream)
     except OSError:
         return []
+    # What the node told in passing hides why it has ended.
+    return ([line for line in found if not line.startswith('[INFO]')] or found)[-LAST_LINES:]

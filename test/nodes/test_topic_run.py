@@ -17,6 +17,7 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 from rich.console import Console
 
 import softarm_ros
+from softarm_ros.cli import node_processes
 from softarm_ros.cli.beginning import beginning
 from softarm_ros.cli.instance_lock import AlreadyRunningError, instance_lock
 from softarm_ros.rigs.loader import load_rig
@@ -331,6 +332,15 @@ def test_a_fault_after_the_end_of_a_process_does_not_blame_the_computer():
         {'supervisor': Health('supervisor', 2, message, said)}, lambda *what: told.append(what)
     )
     assert told == [('error', 'supervisor', f'the arm was held: {reason}')]
+
+
+def test_the_end_of_a_node_is_told_by_its_errors_not_by_what_it_told_in_passing(tmp_path):
+    log = tmp_path / 'node.log'
+    passing = [f'[INFO] [1.{i}] [arm.winches]: following commands' for i in range(9)]
+    log.write_text('\n'.join(['[WARN] a', *passing[:3], '', 'winches: rope off', passing[3]]))
+    assert node_processes._last_lines(log) == ['[WARN] a', 'winches: rope off']
+    log.write_text('\n'.join(passing))
+    assert node_processes._last_lines(log) == passing[-node_processes.LAST_LINES :]
 
 
 def test_a_recorder_that_ends_before_the_motion_ends_the_run(circle, started, tmp_path):
