@@ -85,6 +85,8 @@ class ActuatorDriver(DeviceDriver, Protocol):
         """
         Follow an actuation target (m,) from now on; return why it is refused, or None.
 
+        If the device refuses for 0.2 s without a break, it counts as not ready.
+
         Raises
         ------
         ValueError

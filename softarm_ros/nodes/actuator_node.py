@@ -17,7 +17,8 @@ from softarm_ros.drivers.actuator_driver import (
 )
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.geometry.answers import has_floats, misfit
-from softarm_ros.nodes.driver_node import DriverNode
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.nodes.driver_node import DriverNode, wrong_answer
 from softarm_ros.nodes.gated_command import offer_command
 from softarm_ros.nodes.hardware_node import RETRY_S
 from softarm_ros.nodes.node_errors import NodeFailedError
@@ -38,6 +39,8 @@ from softarm_ros.runtime.arm_assembly import build_driver
 from softarm_ros.runtime.assembly import build_command_gate
 
 RATE_OVER_S = 1.0  # time over which the measurement rate of the device is averaged
+REFUSES_S = 0.2  # a driver that refuses permitted commands for so long is not ready
+AHEAD_S = 1.0  # of a stamp: the clock of a device is estimated
 
 
 class ActuatorNode(DriverNode):
@@ -63,6 +66,7 @@ class ActuatorNode(DriverNode):
         self._abandoned = ''  # by the supervisor, without which nothing could stop homing
         self._held = 'not active'
         self._received = self._refused = 0
+        self._refusing_since_s = np.inf  # the driver, without a break
         self._last_stamp_s = -np.inf
         self._measured = 0
         self._measured_since_s = time.monotonic()
@@ -100,9 +104,11 @@ class ActuatorNode(DriverNode):
         return f'held: {self._held}' if self._held else 'following commands'
 
     def waits_for(self) -> str:
-        """Return why no command can be followed yet, or '': the sender may not know this node."""
+        """Return why no command can be followed, or '': the sender may not know this node yet."""
         if self._homing and not self.starting_up:
             return '; '.join(filter(None, ['homing at the start waits', self._home_refusal]))
+        if time.monotonic() - self._refusing_since_s >= REFUSES_S:
+            return f'commands are refused: {self._held}'
         return self._gate.not_ready()
 
     def values(self) -> dict[str, str]:
@@ -190,7 +196,10 @@ class ActuatorNode(DriverNode):
     def publish_reading(self, driver: ActuatorDriver) -> None:
         """Publish the driver's reading, if it is a new one."""
         reading = driver.reading()
-        if reading is None or reading.stamp_s <= self._last_stamp_s:
+        if reading is None:
+            return
+        self._check_stamp(driver, reading)
+        if reading.stamp_s <= self._last_stamp_s:
             return
         self._check(driver, reading)
         self._last_stamp_s = reading.stamp_s
@@ -206,6 +215,14 @@ class ActuatorNode(DriverNode):
                 effort=reading.effort,
             )
         )
+
+    def _check_stamp(self, driver: ActuatorDriver, reading: object) -> None:
+        """Raise NodeFailedError if this is no reading, or of no time until now."""
+        if not isinstance(reading, ActuatorReading):
+            raise wrong_answer(driver, 'reading', reading, 'an ActuatorReading or None')
+        stamp: object = reading.stamp_s
+        if not (isinstance(stamp, (int, float)) and stamp <= time.monotonic() + AHEAD_S):
+            raise wrong_answer(driver, 'stamp_s', stamp, 'seconds of time.monotonic()')
 
     def _check(self, driver: ActuatorDriver, reading: ActuatorReading) -> None:
         """Raise NodeFailedError if an array of a reading is not as the interface requires."""
@@ -224,14 +241,23 @@ class ActuatorNode(DriverNode):
         command, held = self._gate.target(now_s) if self.active else (None, 'not active')
         if command is None:
             driver.hold()
+            self._refusing_since_s = np.inf
         else:
-            try:
-                held = driver.follow(command) or ''
-            except ValueError as error:
-                self._refused += 1
-                held = str(error)
-                driver.hold()
+            held = self._follow(driver, command)
+            self._refusing_since_s = min(self._refusing_since_s, now_s) if held else np.inf
         self._held = held
+
+    def _follow(self, driver: ActuatorDriver, command: Array) -> str:
+        """Pass a command on; return why the driver refuses it, or ''."""
+        try:
+            refusal: object = driver.follow(command)
+        except ValueError as error:
+            self._refused += 1
+            driver.hold()
+            return str(error)
+        if not isinstance(refusal, (str, type(None))):
+            raise wrong_answer(driver, 'refusal', refusal, 'a text, or None if it follows')
+        return refusal or ''
 
     def _home_once(self, driver: ActuatorDriver) -> None:
         if self.starting_up and not driver.not_ready():

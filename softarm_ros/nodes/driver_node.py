@@ -160,23 +160,26 @@ def _problems_of(driver: DeviceDriver) -> Sequence[Problem]:
     found: object = driver.problems()
     if isinstance(found, (tuple, list)) and all(isinstance(one, Problem) for one in found):
         return found
-    raise _wrong(driver, 'problems', found, 'a tuple of Problem (softarm_ros.drivers.problems)')
+    raise wrong_answer(
+        driver, 'problems', found, 'a tuple of Problem (softarm_ros.drivers.problems)'
+    )
 
 
 def _not_ready_of(driver: DeviceDriver) -> str:
     found: object = driver.not_ready()
     if isinstance(found, str):
         return found
-    raise _wrong(driver, 'not_ready', found, "a text, '' if it is ready")
+    raise wrong_answer(driver, 'not_ready', found, "a text, '' if it is ready")
 
 
 def _values_of(driver: DeviceDriver) -> dict[str, str]:
     found: object = driver.values()
     if isinstance(found, dict) and all(isinstance(one, str) for one in (*found, *found.values())):
         return found
-    raise _wrong(driver, 'values', found, 'a dict of texts')
+    raise wrong_answer(driver, 'values', found, 'a dict of texts')
 
 
-def _wrong(driver: DeviceDriver, name: str, found: object, expected: str) -> NodeFailedError:
+def wrong_answer(driver: DeviceDriver, name: str, found: object, expected: str) -> NodeFailedError:
+    """Return the error for an answer of a driver that its interface does not allow."""
     whose = f'driver {type(driver).__name__}'
     return NodeFailedError(f'{whose} returned {name} {described(found)}; expected {expected}')

@@ -139,7 +139,7 @@ class HardwareNode(SelfPaced, LifecycleNode):
         except (ValueError, RuntimeError, OSError) as error:
             self._starting = False
             self._release()
-            self.heartbeat.error(str(error))
+            self.heartbeat.error(failure_text(error))
             return TransitionCallbackReturn.FAILURE
         except Exception as error:
             return self._failed(error)

@@ -351,14 +351,19 @@ with NodeProcesses([alone]):
             "peephole.py:26) failed: KeyError: 'lens' (traceback: ",
         ),
         (
+            'find',
+            'sensor: part sensors.lab_peephole (Peephole.open, '
+            'peephole.py:28) failed: OSError: no such lens (traceback: ',
+        ),
+        (
             'read',
             'sensor: lab_peephole: reading failed: part sensors.lab_peephole (Peephole.read, '
-            "peephole.py:30) failed: KeyError: 'frame' (traceback: ",
+            "peephole.py:32) failed: KeyError: 'frame' (traceback: ",
         ),
         (
             'exit',
             'sensor: lab_peephole: reading failed: part sensors.lab_peephole (Peephole.read, '
-            'peephole.py:32) failed: SystemExit: 3 (traceback: ',
+            'peephole.py:34) failed: SystemExit: 3 (traceback: ',
         ),
         ('poses', 'sensor: lab_peephole: reading failed: sensor Peephole: ValueError: transforms'),
     ],

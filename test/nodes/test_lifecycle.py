@@ -29,6 +29,7 @@ from softarm_ros.nodes.qos import make_executor
 from softarm_ros.nodes.self_paced import Turns
 from softarm_ros.nodes.sensor_node import SensorNode
 from softarm_ros.nodes.supervisor_node import SupervisorNode
+from softarm_ros.nodes.wire import JointValues
 from softarm_ros.perception.sensor import SensorHealth
 
 pytestmark = pytest.mark.ros
@@ -79,6 +80,72 @@ def test_a_reading_of_wrong_shape_ends_the_node_and_names_the_driver(
     monkeypatch.setattr(node.driver, 'reading', lambda: wrong)
     with pytest.raises(NodeFailedError, match=rf'driver \w+ returned {message}'):
         node.tick(2.0)
+
+
+@pytest.mark.parametrize(
+    ('reading', 'message'),
+    [
+        (5, r'reading 5 \(int\); expected an ActuatorReading or None'),
+        (ActuatorReading(np.nan, *[np.zeros(6)] * 3), r'stamp_s nan .*; expected .*monotonic'),
+        (ActuatorReading(time.time(), *[np.zeros(6)] * 3), r'stamp_s [0-9]{10}\..*monotonic'),
+    ],
+)
+def test_a_reading_of_no_time_ends_the_node_and_names_the_driver(
+    made, monkeypatch, tmp_path, reading, message
+):
+    for device in ('servo', 'daq'):
+        (tmp_path / f'{device}.port').write_text('9')  # a port where nobody answers
+    node = made(ActuatorNode, 'servo')
+    assert node.trigger_configure() is SUCCESS
+    monkeypatch.setattr(node.driver, 'reading', lambda: reading)
+    with pytest.raises(NodeFailedError, match=rf'driver \w+ returned {message}'):
+        node.tick(1.0)
+
+
+@pytest.fixture
+def moving(made, monkeypatch, tmp_path):
+    """Return a node whose device is ready, and a function that permits a command to it."""
+    for device in ('servo', 'daq'):
+        (tmp_path / f'{device}.port').write_text('9')  # a port where nobody answers
+    node = made(ActuatorNode, 'servo')
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    monkeypatch.setattr(node.driver, 'not_ready', lambda: '')
+    limits = node.rig.actuator_limits()
+
+    def command():
+        node.on_permit(True)
+        node._on_command(
+            JointValues(0, limits.names, limits.position_min, np.empty(0), np.empty(0))
+        )
+
+    return node, command
+
+
+def test_a_refusal_that_is_no_text_ends_the_node_and_names_the_driver(moving, monkeypatch):
+    node, command = moving
+    monkeypatch.setattr(node.driver, 'follow', lambda values: False)
+    with pytest.raises(NodeFailedError, match=r'returned refusal False \(bool\); expected a text'):
+        command()
+
+
+def raise_jammed(values):
+    raise ValueError('jammed')
+
+
+@pytest.mark.parametrize('refuse', [lambda values: 'jammed', raise_jammed])
+def test_a_driver_that_goes_on_refusing_is_not_ready_until_it_is_held(moving, monkeypatch, refuse):
+    node, command = moving
+    monkeypatch.setattr(node.driver, 'follow', refuse)
+    command()
+    assert node.heartbeat_values()['not_ready'] == ''  # once is no fault
+    end = time.monotonic() + 10.0
+    while (not_ready := node.heartbeat_values()['not_ready']) == '':
+        assert time.monotonic() < end
+        command()
+    assert not_ready == 'commands are refused: jammed'
+    node.on_permit(False)
+    node.tick(time.monotonic())
+    assert node.heartbeat_values()['not_ready'] == ''  # else no reset could succeed
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ from softarm_ros.perception.sensor import SensorHealth
 
 
 class PeepholeConfig(PoseSensorConfig):
-    fails: Literal['open', 'read', 'exit', 'poses'] = Field(description='what fails')
+    fails: Literal['open', 'find', 'read', 'exit', 'poses'] = Field(description='what fails')
 
 
 class Peephole:
@@ -24,6 +24,8 @@ class Peephole:
     def open(self):
         if self._config.fails == 'open':
             raise KeyError('lens')
+        if self._config.fails == 'find':
+            raise OSError('no such lens')
 
     def read(self, timeout_s):
         if self._config.fails == 'read':
