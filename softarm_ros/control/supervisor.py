@@ -21,6 +21,9 @@ CALM_S = 0.2
 # A node's report that messages do not reach it stops a moving arm only if it lasts this long: a
 # short one may refer to the time before the start, or to a pause of the node itself.
 UNHEARD_S = 0.2
+_VALUES = frozenset(
+    {'feedback', 'command', 'actuator state'}
+)  # kinds whose values are checked here
 
 
 class SafetyState(str, Enum):
@@ -210,6 +213,11 @@ class Supervisor:
             return
         self._bad[kind] = text
         self._fault_if_moving(text)
+
+    @property
+    def has_bad_values(self) -> bool:
+        """Whether the newest pose, command or actuator state is not finite or out of limits."""
+        return bool(_VALUES & self._bad.keys())
 
     # -- requests
 

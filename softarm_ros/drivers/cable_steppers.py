@@ -324,7 +324,8 @@ class CableSteppers:
         told = (state.state, state.cause)
         if state.state in (State.STOPPED, State.FAULT):
             if told != self._told and not resetting and not self._fresh:
-                self._problem(BOARD, state.code, state.cause.text)
+                broken = state.cause is Cause.COIL_BUS
+                self._problem(BOARD, state.code, state.cause.text, outside=broken)
                 self._told = told
         else:
             self._told = None
@@ -393,10 +394,10 @@ class CableSteppers:
         else:
             self._problem(BOARD, f'result {result.value}', f'homing: {result.name}')
 
-    def _problem(self, source: str, code: str, text: str) -> None:
+    def _problem(self, source: str, code: str, text: str, *, outside: bool = False) -> None:
         with self._lock:
             self._target = None
-            self._log.report(source, code, text, self._clock.now_s())
+            self._log.report(source, code, text, self._clock.now_s(), outside=outside)
 
     def _with_others(self, target: Sequence[int]) -> list[int]:
         """Return targets of all motors of the board; motors of other arms keep their position."""

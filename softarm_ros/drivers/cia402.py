@@ -125,3 +125,8 @@ FAULT_NAMES: dict[int, str] = {
     0x8400: 'speed limit exceeded',
     0x8611: 'following error',
 }
+
+
+def is_of_drive(code: int) -> bool:
+    """Return whether the profile counts a fault as one of current, voltage, heat or hardware."""
+    return 0x2000 <= code < 0x8000  # from 0x8000: communication and motion, which a host causes

@@ -343,7 +343,7 @@ class DaqDriver:
         values = self._watch.values(volts[:n])
         duration_s = stamps.size / config.sample_rate_hz
         for name, code, text in self._watch.look(volts[:n], duration_s):
-            self._trouble(name, code, text)
+            self._trouble(name, code, text, outside=code != 'limit')
         wrench = None
         overload = None
         with self._lock:

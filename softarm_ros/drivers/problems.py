@@ -28,7 +28,8 @@ class Problem:
     passing :
         Whether it ends by itself: it arose before the device was used.
     outside :
-        Whether the link or the device is gone, which a late computer cannot cause.
+        Whether a late computer cannot be the cause: the link or the device is gone, or the device
+        reports a fault of its own.
     lasting :
         Whether a reset cannot end it: a thread of the driver has failed, and starts again only
         with the driver.
@@ -90,7 +91,7 @@ class ProblemLog:
     def report_failure(self, source: str, error: BaseException, now_s: float) -> None:
         """Record the exception that has ended a thread of the driver."""
         text = f'driver failed: {error!r}; clean up and configure its node, or restart it'
-        self.report(source, 'internal', text, now_s, lasting=True)
+        self.report(source, 'internal', text, now_s, outside=True, lasting=True)
 
     def end_passing(self, source: str) -> None:
         """Remove the passing problems of a source, which works again."""

@@ -410,7 +410,7 @@ class ServoDriver:
             self._trouble(*finding)
         return False
 
-    def _trouble(self, source: str, code: str, text: str, *, outside: bool = False) -> None:
+    def _trouble(self, source: str, code: str, text: str, outside: bool = False) -> None:
         """Report a problem and switch all drives off."""
         self._problems.report(source, code, text, self._clock.now_s(), outside=outside)
         with self._lock:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from softarm_ros.drivers.cia402 import DriveState
+from softarm_ros.drivers.cia402 import DriveState, is_of_drive
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.geometry.arrays import Array
 
@@ -18,6 +18,7 @@ class Finding(NamedTuple):
     source: str
     code: str
     text: str
+    outside: bool = False  # a late computer cannot be the cause
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ def drive_faults(
     """Yield the drives in a fault, with their fault codes."""
     for axis, state, code in zip(config.axes, states, codes):
         if state in (DriveState.FAULT, DriveState.FAULT_REACTION):
-            yield Finding(axis.name, f'0x{code:04X}', config.fault_name(code))
+            yield Finding(axis.name, f'0x{code:04X}', config.fault_name(code), is_of_drive(code))
 
 
 def overspeed(config: ServoConfig, intent: Intent, speeds: Sequence[float]) -> Iterator[Finding]:

@@ -371,7 +371,9 @@ class SupervisorNode(SelfPaced, Node):
         return sorted([name for name in found if name not in own] + list(own & set(found)))
 
     def _not_late(self) -> bool:
-        """Return whether poses are unusable, or a node refuses, has failed or is switched off."""
+        """Return whether values are unusable, or a node refuses, has failed or is switched off."""
+        if self._supervisor.has_bad_values:
+            return True
         if self._watch is not None and self._watch.unusable:
             return True
         tracker = self._healths.get(self._tracker)
@@ -384,7 +386,7 @@ class SupervisorNode(SelfPaced, Node):
             if health.values.get('not_ready') in SWITCHED_OFF
         }
         # Problems that a driver reports of its device may come of messages that were late, unless
-        # the device is gone.
+        # the device is gone or reports a fault of its own.
         failed = {
             name
             for name, health in self._healths.items()

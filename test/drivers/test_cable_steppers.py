@@ -155,6 +155,7 @@ def test_silent_motor_shield_is_reported_with_the_cause_from_the_board(rig):
     refusal = rig.drive(lambda _: FAR, 2.0)
     assert 'FAULT cause 4 a motor shield does not answer' in refusal
     assert rig.driver.problems()[0].since_s - began < 0.3
+    assert rig.driver.problems()[0].outside
     rig.driver.reset()
     rig.says('not homed')
     rig.driver.home()

@@ -217,6 +217,7 @@ def test_open_circuit_makes_the_outputs_safe_until_mended_and_reset(rig):
     assert rig.reported('pressure_3', 'open') < REPORT_S
     rig.clock.until(rig.safe, REPORT_S, 'safe outputs')
     assert str(rig.driver.state().problems[0]).startswith('pressure_3: open circuit: -0.0')
+    assert rig.driver.state().problems[0].outside
     rig.driver.reset()
     rig.clock.until(lambda: rig.driver.state().problems, REPORT_S, 'report again')
     rig.daq.faults.open_V.clear()

@@ -170,6 +170,7 @@ def test_silent_servo_is_named_and_the_others_are_not(running):
 def test_overload_is_named_and_reset_restarts_the_servo(running):
     said = broken(running, f'dynamixel overload {SERVO}', 'hardware', 0.3)
     assert 'middle_1: hardware 0x20 overload: look for a jammed tendon' in said
+    assert running.driver.problems()[0].outside
     recovered(running)
 
 

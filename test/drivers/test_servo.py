@@ -155,6 +155,7 @@ def test_persistent_drive_fault_is_reported_again_after_reset():
         rig.enable()
         rig.drives.fail(0, 0x7305, persists=True)
         rig.reported('axis_1', '0x7305')
+        assert rig.driver.state().problems[0].outside  # whatever the computer was doing
         rig.driver.reset()
         assert rig.clock.until(lambda: rig.driver.state().problems, 1.0, 'report again') > 0.2
         rig.drives.heal(0)
@@ -176,6 +177,7 @@ def test_stale_commands_stop_all_axes(rig):
     assert rig.clock.until(rig.still, REPORT_S, 'standing still') < REPORT_S
     rig.clock.until(lambda: rig.driver.state().problems, REPORT_S, 'report')
     assert str(rig.driver.state().problems[0]) == 'command: stale no command for 150 ms'
+    assert not rig.driver.state().problems[0].outside
     rig.clock.until(lambda: set(rig.drives.states) == {'disabled'}, REPORT_S, 'power off')
 
 

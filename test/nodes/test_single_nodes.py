@@ -483,6 +483,24 @@ def test_a_late_computer_is_not_blamed_if_a_part_has_failed_or_is_off(context, h
     supervisor.destroy_node()
 
 
+def test_a_late_computer_is_not_blamed_for_values_that_are_not_finite(context):
+    from rclpy.parameter import Parameter
+
+    from softarm_ros.nodes.supervisor_node import SupervisorNode
+    from softarm_ros.nodes.wire import JointValues
+
+    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['tracker']}
+    overrides = [Parameter(name, value=value) for name, value in wants.items()]
+    supervisor = SupervisorNode(
+        context=context, namespace='/not_finite', parameter_overrides=overrides
+    )
+    supervisor._on_heartbeat(conversions.Health('tracker', 0, '', {'late_ms': '90'}))
+    for value, blames in ((0.0, True), (np.nan, False), (0.0, True)):
+        supervisor._on_state(JointValues(0, (), np.full(6, value), np.empty(0), np.empty(0)))
+        assert ('the computer is too slow: tracker was late' in supervisor._slowness()) == blames
+    supervisor.destroy_node()
+
+
 def test_a_fault_names_an_emulator_that_is_switched_off(context):
     from rclpy.parameter import Parameter
 

@@ -405,8 +405,8 @@ class DynamixelServos:
                 bus.write(servo, table.BUS_WATCHDOG, 0)
         self._running = False
 
-    def _stop(self, source: str, code: str, text: str) -> None:
+    def _stop(self, source: str, code: str, text: str, outside: bool = False) -> None:
         """Report a problem and hold all servos."""
-        self._problems.report(source, code, text, self._clock.now_s())
+        self._problems.report(source, code, text, self._clock.now_s(), outside=outside)
         with self._lock:
             self._target = None

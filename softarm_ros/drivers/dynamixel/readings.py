@@ -32,7 +32,8 @@ class ServoReadings:
     lock
         Held while data shared with other threads change: counts, velocity, current, stamp, health.
     stop
-        Takes source, code and text of a problem that must stop all servos.
+        Takes source, code and text of a problem that must stop all servos, and whether a late
+        computer cannot be its cause (`Problem.outside`).
     clock
         Clock for the stamps.
 
@@ -52,7 +53,7 @@ class ServoReadings:
         self,
         config: DynamixelConfig,
         lock: threading.Lock,
-        stop: Callable[[str, str, str], None],
+        stop: Callable[[str, str, str, bool], None],
         clock: Clock,
     ) -> None:
         self.config = config
@@ -93,7 +94,7 @@ class ServoReadings:
                 if not answers:
                     break  # no servo answers: the line has failed
             except RefusedError as error:
-                self._stop(self.config.servos[i].name, f'error {error.code}', str(error))
+                self._stop(self.config.servos[i].name, f'error {error.code}', str(error), False)
         now = self._clock.now_s()
         with self._lock:
             for i, servo in enumerate(self._ids):
@@ -127,7 +128,7 @@ class ServoReadings:
         except NoAnswerError:
             return
         except RefusedError as error:
-            self._stop(name, f'error {error.code}', str(error))
+            self._stop(name, f'error {error.code}', str(error), False)
             return
         start = _HEALTH[0]
         with self._lock:
@@ -137,12 +138,12 @@ class ServoReadings:
             }
         bits = table.HARDWARE_ERROR.of(data, start)
         if bits:
-            self._stop(name, f'hardware 0x{bits:02X}', table.hardware_error_text(bits))
+            self._stop(name, f'hardware 0x{bits:02X}', table.hardware_error_text(bits), True)
         elif torque and not table.TORQUE_ENABLE.of(data, start):
-            self._stop(name, 'torque off', 'it was switched off, or has restarted')
+            self._stop(name, 'torque off', 'it was switched off, or has restarted', True)
         elif table.BUS_WATCHDOG.of(data, start) == table.WATCHDOG_TRIPPED:
             limit_ms = 1e3 * self.config.watchdog_s
-            self._stop(name, 'watchdog', f'no packet reached it for {limit_ms:.0f} ms')
+            self._stop(name, 'watchdog', f'no packet reached it for {limit_ms:.0f} ms', False)
 
     def judge(self, now: float) -> None:
         """Report every servo silent for too long; raise `BusSilentError` if all are."""
@@ -157,4 +158,5 @@ class ServoReadings:
                 'timeout',
                 f'id {servo.id} has not answered for {1e3 * limit:.0f} ms: look at its plug and '
                 'its power, and with softarm ports at its id',
+                False,
             )
