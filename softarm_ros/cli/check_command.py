@@ -20,6 +20,7 @@ from softarm_ros.rigs.graph import BACKENDS, check_backend
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import (
     bridge_s,
+    build_pretension,
     build_tracker,
     build_trajectory,
     describe_reach,
@@ -184,5 +185,6 @@ def _tips(rig: Rig) -> tuple[Array, str]:
         configurations.append(configuration)
     degrees = ', '.join(f'{math.degrees(bend):g}' for bend in limits.max_bending_rad)
     model = rig.model()
-    held = rig.arm.those_held(model, np.array(configurations))
+    room = build_pretension(rig).room(rig.actuator_limits())
+    held = rig.arm.those_held(model, np.array(configurations), room)
     return model.tips_of(held), f'bending up to {degrees} deg'

@@ -14,6 +14,7 @@ from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.assembly import build_pretension
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -61,13 +62,14 @@ def sample_workspace(
     `progress` is called with the share (0 to 1) of the samples that are finished.
     """
     model, limits = rig.model(), rig.configuration_limits()
+    room = build_pretension(rig).room(rig.actuator_limits())
     rng = np.random.default_rng(seed)
     tips, use, duration, done = [], [], 0.0, 0
     model.tips_of(model.rest_configuration[None])  # loads compiled code before the timing
     for start in range(0, samples, _CHUNK):
         drawn = rig.arm.sample_configurations(model, rng, min(_CHUNK, samples - start))
         for few in np.split(drawn, range(_REPORTED, len(drawn), _REPORTED)):
-            configurations = rig.arm.those_held(model, few)
+            configurations = rig.arm.those_held(model, few, room)
             began = time.perf_counter()
             tips.append(model.tips_of(configurations))
             duration += time.perf_counter() - began

@@ -29,7 +29,12 @@ from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.reach import check_reach
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.urdf import build_urdf
-from softarm_ros.runtime.assembly import build_tracker, build_trajectory, describe_reach
+from softarm_ros.runtime.assembly import (
+    build_pretension,
+    build_tracker,
+    build_trajectory,
+    describe_reach,
+)
 
 REPOSITORY = Path(__file__).parents[2]
 RIG = REPOSITORY / 'test' / 'rigs' / 'two_sections.yaml'
@@ -599,13 +604,14 @@ def test_workspace_announces_a_long_computation(monkeypatch):
 
 
 def test_workspace_and_reach_respect_the_actuator_limits(tmp_path):
-    """Motors that pull 5 mm bend a section by about 23 degrees, whatever its bending limit."""
+    """Motors that pull 5 mm beyond the pretension bend a section by about 23 degrees."""
     path = tmp_path / 'short.yaml'
     text = load_rig('cable_arm_single').source.read_text()
-    path.write_text(text.replace('position_max_m: 0.055', 'position_max_m: 0.005'))
+    path.write_text(text.replace('position_max_m: 0.055', 'position_max_m: 0.007'))
     rig = load_rig(path)
+    room = build_pretension(rig).room(rig.actuator_limits())
     bends = [np.radians([angle, 0.0]) for angle in np.linspace(-90.0, 90.0, 1801)]
-    held = [b for b in bends if rig.actuator_limits().hold(rig.model().actuation_of(b))]
+    held = [b for b in bends if room.hold(rig.model().actuation_of(b))]
     # Away from cable 1, two cables pull, each half as far.
     assert -46.0 < np.degrees(held[0][0]) < -42.0 and 21.0 < np.degrees(held[-1][0]) < 24.0
     farthest = -1e3 * rig.model().tips_of(np.array(held))[0, 0]
@@ -661,6 +667,22 @@ def test_workspace_refuses_a_rig_whose_actuators_hold_no_sample(tmp_path):
     status, _, err = softarm('workspace', str(path), '--samples', '100')
     assert status == 2
     assert 'hold none of 100 configurations' in err
+
+
+def test_reach_and_workspace_leave_the_pretension_out_of_the_range(tmp_path):
+    path = tmp_path / 'short.yaml'
+    text = load_rig('cable_arm_single').source.read_text()
+    path.write_text(text.replace('position_max_m: 0.055', 'position_max_m: 0.015'))
+
+    def told(rig, pretension_m):
+        setting = ('--set', f'controller.pretension_m={pretension_m}')
+        reach = softarm('check', rig, *setting)[1].partition('reach ')[2].splitlines()[0]
+        workspace = softarm('workspace', rig, '--samples', '500', *setting)[1].splitlines()[1:3]
+        return [reach, *workspace]
+
+    wound = told('cable_arm_single', 0.04)
+    assert wound == told(str(path), 0.0)
+    assert wound != told('cable_arm_single', 0.0)
 
 
 def test_configurations_in_which_a_heavy_arm_falls_are_not_within_reach(tmp_path):
