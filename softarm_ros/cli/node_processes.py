@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import contextlib
+import itertools
 import os
 import signal
 import subprocess
@@ -181,5 +182,12 @@ def _last_lines(log: Path) -> list[str]:
             found = lines(stream)
     except OSError:
         return []
+    fatal = [i for i, line in enumerate(found) if line.startswith('Fatal Python error')]
+    crashed = [i for i, line in enumerate(found) if line.startswith('Current thread')]
+    if fatal and crashed:  # the place of the crash comes first, all imported modules last
+        frames = itertools.takewhile(
+            lambda line: line.startswith('File '), found[crashed[-1] + 1 :]
+        )
+        return [found[fatal[-1]], *frames][:LAST_LINES]
     # What the node told in passing hides why it has ended.
     return ([line for line in found if not line.startswith('[INFO]')] or found)[-LAST_LINES:]

@@ -343,6 +343,17 @@ def test_the_end_of_a_node_is_told_by_its_errors_not_by_what_it_told_in_passing(
     assert node_processes._last_lines(log) == passing[-node_processes.LAST_LINES :]
 
 
+def test_the_place_of_a_crash_is_told(tmp_path):
+    log = tmp_path / 'node.log'
+    code = 'import ctypes, numpy\ndef read(): ctypes.string_at(0)\n\ndef go(): read()\ngo()'
+    with log.open('wb') as output:
+        subprocess.run([sys.executable, '-X', 'faulthandler', '-c', code], stderr=output)
+    first, *places = node_processes._last_lines(log)
+    assert first == 'Fatal Python error: Segmentation fault'
+    assert len(places) < node_processes.LAST_LINES
+    assert 'line 2 in read' in ' '.join(places) and 'Extension modules' not in ' '.join(places)
+
+
 def test_a_recorder_that_ends_before_the_motion_ends_the_run(circle, started, tmp_path):
     run_of = started(circle(), 'one', tmp_path / 'bag')
 
