@@ -7,9 +7,17 @@ import sys
 from types import FrameType
 
 
-def _interrupt(number: int, frame: FrameType | None) -> None:
-    signal.signal(number, signal.SIG_DFL)  # a second signal ends even a compiler at once
-    raise KeyboardInterrupt
+class _Interrupts:
+    """Raises KeyboardInterrupt at a signal, and notes it: compiled modules may replace it."""
+
+    def __init__(self) -> None:
+        self.noted = False
+
+    def __call__(self, number: int, frame: FrameType | None) -> None:
+        self.noted = True
+        if number != signal.SIGINT:
+            signal.signal(number, signal.SIG_DFL)  # a second one ends even a compiler at once
+        raise KeyboardInterrupt
 
 
 def main() -> None:
@@ -24,14 +32,19 @@ def main() -> None:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
     from softarm_ros.cli.main import main as run
 
+    interrupts = _Interrupts()
     if catches:
-        signal.signal(signal.SIGINT, signal.default_int_handler)
+        signal.signal(signal.SIGINT, interrupts)
     for number in (signal.SIGTERM, signal.SIGHUP):
         if signal.getsignal(number) != signal.SIG_IGN:
-            signal.signal(number, _interrupt)
+            signal.signal(number, interrupts)
     try:
         run()
     except KeyboardInterrupt:  # before or after a command, which handles it
+        sys.exit(128 + signal.SIGINT)
+    except ImportError:  # from a compiled module that was being imported
+        if not interrupts.noted:
+            raise
         sys.exit(128 + signal.SIGINT)
 
 

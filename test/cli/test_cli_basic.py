@@ -145,6 +145,33 @@ def test_ctrl_c_while_the_command_line_is_imported_prints_nothing():
     assert (done.returncode, done.stdout, done.stderr) == (-signal.SIGINT, '', '')
 
 
+@pytest.mark.parametrize('number', [signal.SIGINT, signal.SIGTERM])
+@pytest.mark.parametrize('interrupted', [True, False])
+def test_an_interrupt_that_a_compiled_module_replaces_prints_nothing(number, interrupted):
+    kill = f'os.kill(os.getpid(), {int(number)})' if interrupted else 'pass'
+    code = (
+        'import os, sys\n'
+        'class Compiled:\n'
+        '    def find_spec(self, name, *_):\n'
+        '        if name != "softarm_ros.cli.commands.rigs": return\n'
+        f'        try: {kill}\n'
+        '        except KeyboardInterrupt: pass\n'
+        '        raise ImportError("initialization failed")\n'
+        'sys.meta_path.insert(0, Compiled())\n'
+        'from softarm_ros.cli.__main__ import main\n'
+        'sys.argv = ["softarm", "rigs"]\n'
+        'main()'
+    )
+    done = subprocess.run(
+        [sys.executable, '-c', code], cwd=REPOSITORY, capture_output=True, text=True, timeout=60
+    )
+    assert done.stdout == ''
+    if interrupted:
+        assert (done.returncode, done.stderr) == (130, '')
+    else:
+        assert done.returncode == 1 and 'initialization failed' in done.stderr
+
+
 def test_a_run_without_report_does_not_import_matplotlib(tmp_path):
     code = (
         'import sys\n'
