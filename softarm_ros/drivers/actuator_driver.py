@@ -8,6 +8,9 @@ from typing import Protocol, runtime_checkable
 from softarm_ros.drivers.problems import Problem
 from softarm_ros.geometry.arrays import Array
 
+# A driver that refuses commands for longer does not follow: drives are switched on by the first.
+REFUSED_S = 2.0
+
 
 @dataclass(frozen=True)
 class ActuatorReading:
@@ -85,7 +88,7 @@ class ActuatorDriver(DeviceDriver, Protocol):
         """
         Follow an actuation target (m,) from now on; return why it is refused, or None.
 
-        If the device refuses for 0.2 s without a break, it counts as not ready.
+        A device that refuses for longer than `REFUSED_S` without a break counts as not ready.
 
         Raises
         ------

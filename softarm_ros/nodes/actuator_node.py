@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import (
+    REFUSED_S,
     ActuatorDriver,
     ActuatorReading,
     FedByPressures,
@@ -39,7 +40,6 @@ from softarm_ros.runtime.arm_assembly import build_driver
 from softarm_ros.runtime.assembly import build_command_gate
 
 RATE_OVER_S = 1.0  # time over which the measurement rate of the device is averaged
-REFUSES_S = 0.2  # a driver that refuses permitted commands for so long is not ready
 AHEAD_S = 1.0  # of a stamp: the clock of a device is estimated
 
 
@@ -107,7 +107,7 @@ class ActuatorNode(DriverNode):
         """Return why no command can be followed, or '': the sender may not know this node yet."""
         if self._homing and not self.starting_up:
             return '; '.join(filter(None, ['homing at the start waits', self._home_refusal]))
-        if time.monotonic() - self._refusing_since_s >= REFUSES_S:
+        if time.monotonic() - self._refusing_since_s > REFUSED_S:
             return f'commands are refused: {self._held}'
         return self._gate.not_ready()
 

@@ -12,7 +12,12 @@ from softarm_ros.clock import MONOTONIC, Clock, Rhythm
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.slowness import describe_slowness
 from softarm_ros.control.start_jump import start_jump
-from softarm_ros.drivers.actuator_driver import ActuatorDriver, ActuatorReading, HomesByMoving
+from softarm_ros.drivers.actuator_driver import (
+    REFUSED_S,
+    ActuatorDriver,
+    ActuatorReading,
+    HomesByMoving,
+)
 from softarm_ros.drivers.problems import DriverError
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.runtime.machine_load import MachineLoad
@@ -22,7 +27,6 @@ PERIOD_S = 0.01
 READY_S = 15.0  # to open a port, boot a Mega or connect a drive
 HOMED_S = 60.0
 _RETRY_S = 0.2
-_REFUSED_S = 2.0  # drives are switched on by the first commands
 _ARRIVED = 0.02  # share of the move
 _SETTLE_S = 1.0
 _LONGEST_STEP_S = 0.05  # longest time that one command counts: a pause is not made up for
@@ -189,6 +193,8 @@ class Jog:
         try:
             return self._move(move, progress, beat)
         except NotFollowedError as error:
+            if any(problem.outside for problem in self._driver.problems()):
+                raise
             why = filter(None, (str(error), beat.slowness()))
             raise NotFollowedError('; '.join(why)) from None
         finally:
@@ -216,7 +222,7 @@ class Jog:
                 refused_since = None
             else:
                 refused_since = refused_since or now
-                if now - refused_since > _REFUSED_S or self._driver.problems():
+                if now - refused_since > REFUSED_S or self._driver.problems():
                     raise NotFollowedError(f'not followed: {refusal}')
             if self._stopped():
                 raise JogError('stopped')
@@ -224,7 +230,7 @@ class Jog:
             past_s = moving_s - way.duration_s
             settled = left < _ARRIVED * abs(move.amount) or past_s > _SETTLE_S
             over = settled and past_s > move.hold_s
-            if over and refusal is None:  # if refused: follows soon, or `_REFUSED_S` ends it
+            if over and refusal is None:  # if refused: follows soon, or `REFUSED_S` ends it
                 return step
             self._clock.sleep(rhythm.due_s - self._clock.now_s())
             before, now = now, self._clock.now_s()
@@ -244,7 +250,7 @@ class Jog:
 
     def _take_over(self, command: Array) -> None:
         """Command the present positions until the driver follows."""
-        end = self._clock.now_s() + _REFUSED_S
+        end = self._clock.now_s() + REFUSED_S
         while (refusal := self._driver.follow(command)) is not None:
             self._poll()
             if self._clock.now_s() > end or self._driver.problems():

@@ -137,8 +137,8 @@ def test_a_driver_that_goes_on_refusing_is_not_ready_until_it_is_held(moving, mo
     node, command = moving
     monkeypatch.setattr(node.driver, 'follow', refuse)
     command()
-    assert node.heartbeat_values()['not_ready'] == ''  # once is no fault
-    end = time.monotonic() + 10.0
+    assert node.heartbeat_values()['not_ready'] == ''  # a drive may be switching on
+    end = time.monotonic() + 30.0
     while (not_ready := node.heartbeat_values()['not_ready']) == '':
         assert time.monotonic() < end
         command()
