@@ -111,6 +111,14 @@ class ActuatorNode(DriverNode):
             return f'commands are refused: {self._held}'
         return self._gate.not_ready()
 
+    def heartbeat_values(self) -> dict[str, str]:
+        """Return as the base class; a device that is to be homed also says why it is not yet."""
+        values, refusal = super().heartbeat_values(), self._home_refusal
+        said = '' if self.driver is None else self.driver.not_ready()
+        if self._homing and said and refusal and refusal not in said:
+            values['not_ready'] += f'; homing at the start waits: {refusal}'
+        return values
+
     def values(self) -> dict[str, str]:
         """Return why the node holds, its command counts and its measurement rate."""
         return {
@@ -268,6 +276,7 @@ class ActuatorNode(DriverNode):
             self._home_refusal = str(error)
             self.get_logger().info(f'homing waits: {error}', throttle_duration_sec=5.0)
             return
+        self._home_refusal = ''
         self._homing = self.starting_up  # a reset on a busy computer may undo it: home again
 
     def _on_home(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:

@@ -254,6 +254,26 @@ def test_home_at_the_start_homes_a_device_that_has_a_zero_once_and_nothing_start
         assert (node.heartbeat_values()['not_ready'], len(homed)) == (said, count)
 
 
+def test_a_device_that_refuses_to_be_homed_at_the_start_says_why(made, monkeypatch):
+    node = made(ActuatorNode, 'servo', home=True, devices_folder='')
+    assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
+    answers = ['no pressures measured yet']
+
+    def home():
+        if answers:
+            raise DriverError(answers.pop())
+
+    monkeypatch.setattr(node.driver, 'not_ready', lambda: 'not homed; call home')
+    monkeypatch.setattr(node.driver, 'home', home)
+    began = time.monotonic()
+    for after_s, said in (
+        (0.0, 'not homed; call home; homing at the start waits: no pressures measured yet'),
+        (1.0, 'not homed; call home'),
+    ):
+        node.tick(began + after_s)
+        assert node.heartbeat_values()['not_ready'] == said
+
+
 def test_motion_before_the_device_could_be_homed_at_the_start_ends_that_homing(made, monkeypatch):
     node = made(ActuatorNode, 'servo', home=True, devices_folder='')
     assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
