@@ -107,17 +107,22 @@ class ActuatorNode(DriverNode):
         """Return why no command can be followed, or '': the sender may not know this node yet."""
         if self._homing and not self.starting_up:
             return '; '.join(filter(None, ['homing at the start waits', self._home_refusal]))
-        if time.monotonic() - self._refusing_since_s > REFUSED_S:
+        if self._refuses():
             return f'commands are refused: {self._held}'
         return self._gate.not_ready()
 
     def heartbeat_values(self) -> dict[str, str]:
         """Return as the base class; a device that is to be homed also says why it is not yet."""
         values, refusal = super().heartbeat_values(), self._home_refusal
+        if self._refuses():
+            values['outside'] = 'true'  # it gets its commands
         said = '' if self.driver is None else self.driver.not_ready()
         if self._homing and said and refusal and refusal not in said:
             values['not_ready'] += f'; homing at the start waits: {refusal}'
         return values
+
+    def _refuses(self) -> bool:
+        return time.monotonic() - self._refusing_since_s > REFUSED_S
 
     def values(self) -> dict[str, str]:
         """Return why the node holds, its command counts and its measurement rate."""

@@ -390,7 +390,7 @@ class SupervisorNode(SelfPaced, Node):
         failed = {
             name
             for name, health in self._healths.items()
-            if health.level == ERROR and health.values.get('outside') != 'false'
+            if health.values.get('outside', str(health.level == ERROR).lower()) == 'true'
         }
         return bool(off & required or failed & (required - self._sensors))
 

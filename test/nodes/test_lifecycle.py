@@ -143,6 +143,7 @@ def test_a_driver_that_goes_on_refusing_is_not_ready_until_it_is_held(moving, mo
         assert time.monotonic() < end
         command()
     assert not_ready == 'commands are refused: jammed'
+    assert node.heartbeat_values()['outside'] == 'true'  # whatever the computer was doing
     node.on_permit(False)
     node.tick(time.monotonic())
     assert node.heartbeat_values()['not_ready'] == ''  # else no reset could succeed

@@ -455,6 +455,7 @@ def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(context
         (('tracker', 0, 'tracking', {'ready': 'true'}), True),
         (('steppers', 2, 'watchdog: no message', {'ready': 'false', 'outside': 'false'}), True),
         (('steppers', 2, 'link: lost: no port', {'ready': 'false', 'outside': 'true'}), False),
+        (('steppers', 1, 'held: jammed', {'ready': 'false', 'outside': 'true'}), False),
         (('steppers', 2, 'driver X returned None', {'ready': 'false'}), False),
         (('natnet', 2, 'no frames come', {}), True),
         (('tracker', 0, 'tracking', {'ready': 'false', 'not_ready': 'cannot go on: x'}), False),
