@@ -73,16 +73,37 @@ def image_files(where: str) -> list[Path]:
         found = [Path(p) for p in glob.glob(where)]  # noqa: PTH207 - may be absolute
     if not found:
         raise CameraError(f'{where}: no image files ({", ".join(SUFFIXES)})')
-    return sorted(found, key=_in_order)
+    return sorted(found, key=lambda path: _in_order(str(path)))
 
 
 def matched_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Path, ...]]]:
     """
     Yield a name and the files of each image, one file per camera, matched by number.
 
-    The number is that at the end of the file name. Without numbers, files of the same name match;
-    if there are none, equally many files match in their order, and the pair's name shows both.
-    Incomplete pairs are omitted (`files_alone`).
+    Incomplete pairs are omitted (`files_alone`); names and errors are those of `aligned_files`.
+    """
+    for name, paths in aligned_files(places):
+        complete = tuple(path for path in paths if path is not None)
+        if len(complete) == len(paths):
+            yield name, complete
+
+
+def files_alone(places: Sequence[str]) -> tuple[tuple[Path, ...], ...]:
+    """Return the files of each camera that `matched_files` omits; its errors are the same."""
+    alone = [paths for _, paths in aligned_files(places) if None in paths]
+    return tuple(
+        tuple(path for paths in alone if (path := paths[k]) is not None)
+        for k in range(len(places))
+    )
+
+
+def aligned_files(places: Sequence[str]) -> list[tuple[str, tuple[Path | None, ...]]]:
+    """
+    Return a name and the files of each image, in order: one file per camera, None if it has none.
+
+    The number at the end of the file name tells which files belong together. Without numbers,
+    files of the same name match; if there are none, equally many files match in their order, and
+    the pair's name shows both.
 
     Raises
     ------
@@ -92,30 +113,17 @@ def matched_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Path, ...]
     """
     files = [image_files(place) for place in places]
     if len(places) == 1:
-        yield from zip(_names(files[0]), ((path,) for path in files[0]))
-        return
+        return [(name, (path,)) for name, path in zip(_names(files[0]), files[0])]
     each = [_all_numbered(place, own) for place, own in zip(places, files)]
     numbered = all(each)
     keyed = [_keyed(place, own, numbered) for place, own in zip(places, files)]
-    common = set(keyed[0]).intersection(*keyed[1:])
-    if common:
-        for key in sorted(common, key=lambda key: (len(key), key) if numbered else (0, key)):
-            yield key, tuple(own[key] for own in keyed)
-    elif not numbered and len(files[0]) == len(files[1]):
-        for paths in zip(*files):
-            yield ' with '.join(path.stem for path in paths), paths
-    else:
-        alike = 'number' if numbered else 'name, and not all names end in a number'
-        raise CameraError(f'{" and ".join(places)}: no files of the same {alike}')
-
-
-def files_alone(places: Sequence[str]) -> tuple[tuple[Path, ...], ...]:
-    """Return the files of each camera that `matched_files` omits; its errors are the same."""
-    matched = [paths for _, paths in matched_files(places)]
-    return tuple(
-        tuple(path for path in image_files(place) if path not in used)
-        for place, used in zip(places, map(set, zip(*matched)))
-    )
+    if set(keyed[0]).intersection(*keyed[1:]):
+        keys = sorted(set().union(*keyed), key=_in_order)
+        return [(key, tuple(own.get(key) for own in keyed)) for key in keys]
+    if not numbered and len(files[0]) == len(files[1]):
+        return [(' with '.join(path.stem for path in paths), paths) for paths in zip(*files)]
+    alike = 'number' if numbered else 'name, and not all names end in a number'
+    raise CameraError(f'{" and ".join(places)}: no files of the same {alike}')
 
 
 def _keyed(place: str, files: Sequence[Path], numbered: bool) -> dict[str, Path]:
@@ -213,8 +221,8 @@ def worth_keeping(
                 return
 
 
-def _in_order(path: Path) -> list[str | int]:
-    parts = re.split('([0-9]+)', str(path))
+def _in_order(text: str) -> list[str | int]:
+    parts = re.split('([0-9]+)', text)
     return [int(part) if k % 2 else part for k, part in enumerate(parts)]
 
 

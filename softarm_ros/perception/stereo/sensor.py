@@ -91,11 +91,9 @@ class StereoCameraSensor:
             self._tracker = MarkerTracker(self.config, self._cameras, self._predict)
             colour = self.config.markers.kind == 'colour'
             named = {'left': self.config.left, 'right': self.config.right}
-            for side in SIDES:
-                source = (
-                    self._given[side]
-                    if side in self._given
-                    else open_source(named[side], self.config.rate_hz, colour=colour)
+            for side, other in zip(SIDES, reversed(SIDES)):
+                source = self._given.get(side) or open_source(
+                    named[side], self.config.rate_hz, colour=colour, beside=named[other]
                 )
                 source.open()
                 self._sources[side] = source

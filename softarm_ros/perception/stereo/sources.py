@@ -6,11 +6,12 @@ import re
 import time
 from collections import deque
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.perception.stereo.camera import CameraError
-from softarm_ros.perception.stereo.collect import image_files
+from softarm_ros.perception.stereo.collect import aligned_files
 from softarm_ros.perception.stereo.config import ROS
 from softarm_ros.perception.stereo.frame_source import (
     KEPT,
@@ -29,20 +30,24 @@ class FileFrames:
     """
     Images of a folder or pattern, in order; index and rate give their time stamps.
 
-    A file that is missing or not an image is skipped; later files keep their time stamps.
+    A file that is missing or not an image is skipped; later files keep their time stamps. Files
+    that belong together with files `beside`, those of the other camera, have the stamps of these.
     """
 
-    def __init__(self, where: str, rate_hz: float, start_ns: int = 0) -> None:
+    def __init__(
+        self, where: str, rate_hz: float, start_ns: int = 0, beside: str | None = None
+    ) -> None:
         self.name = where
+        self._places = (where,) if beside is None else (where, beside)
         self._period_ns = round(1e9 / rate_hz)
         self._start_ns = start_ns
-        self._left: deque[Any] = deque()
+        self._left: deque[tuple[str, Path | None]] = deque()
         self._count = 0
         self._unread = ''
 
     def open(self) -> None:
         """See `FrameSource`."""
-        self._left = deque(image_files(self.name))
+        self._left = deque((name, paths[0]) for name, paths in aligned_files(self._places))
         self._count = 0
         self._unread = ''
 
@@ -50,9 +55,11 @@ class FileFrames:
         """See `FrameSource`; never waits."""
         if not self._left:
             return None
-        path = self._left.popleft()
+        name, path = self._left.popleft()
         self._count += 1
         try:
+            if path is None:
+                raise CameraError(f'{self.name} has no file {name}')
             image = read_image(path)
         except (CameraError, OSError) as error:
             self._unread = self._unread or f'; left out: {error}'
@@ -133,12 +140,15 @@ class OpenCvFrames(ThreadedFrames):
         return now_ns - round(1e9 * age_s) if 0.0 <= age_s < _DRIVER_STAMP_AGE_S else now_ns
 
 
-def open_source(text: str, rate_hz: float = 30.0, *, colour: bool = False) -> FrameSource:
+def open_source(
+    text: str, rate_hz: float = 30.0, *, colour: bool = False, beside: str | None = None
+) -> FrameSource:
     """
     Return the source named by a text, not opened yet.
 
     `0`, `/dev/video0`: V4L2; `a ! b ! appsink`: GStreamer; `http://...`: a network camera;
-    `rtsp://...` and files of a video: OpenCV; a folder or pattern: image files at `rate_hz`.
+    `rtsp://...` and files of a video: OpenCV; a folder or pattern: image files at `rate_hz`,
+    matched to those of the source `beside`, if this has files as well.
 
     Raises
     ------
@@ -155,7 +165,8 @@ def open_source(text: str, rate_hz: float = 30.0, *, colour: bool = False) -> Fr
     if re.search(r'\.(mp4|avi|mkv|mov|webm|mjpe?g)$', text, re.IGNORECASE):
         return OpenCvFrames(text, video_start_ns=0)
     if text.strip():
-        return FileFrames(text, rate_hz)
+        both = beside is not None and not beside.startswith(ROS) and not is_live(beside)
+        return FileFrames(text, rate_hz, beside=beside if both else None)
     raise CameraError(
         'source is empty: expected a device, pipeline, URL, video, folder or pattern'
     )

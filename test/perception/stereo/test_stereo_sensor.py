@@ -29,7 +29,11 @@ from manual_clock import ManualClock
 from softarm_ros.cli.sensor_checks import save_view
 from softarm_ros.emulation.emulated_arm import EmulationError
 from softarm_ros.emulation.stereo_camera_process import CameraProcess
-from softarm_ros.emulation.stereo_camera_server import calibration_of, cameras_around
+from softarm_ros.emulation.stereo_camera_server import (
+    StereoCameraServer,
+    calibration_of,
+    cameras_around,
+)
 from softarm_ros.geometry.rotations import angle_between
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.perception.stereo.calibration_file import write_calibration
@@ -451,6 +455,43 @@ def test_missing_or_invalid_image_files_are_left_out_and_later_stamps_kept(tmp_p
     frames = [source.read(0.0) for _ in range(4)]
     assert [frame and frame.stamp_ns for frame in frames] == [0, None, None, 150_000_000]
     assert re.fullmatch(r'all files are read; left out: .*image_1.png: not an.*', source.problem())
+
+
+def test_image_files_are_paired_by_number_where_one_is_missing(tmp_path):
+    """Pairs of left n and right n+1 would show a moving arm at a wrong place."""
+    import cv2
+
+    config = a_config(
+        left=str(tmp_path / 'left_*.png'),
+        right=str(tmp_path / 'right_*.png'),
+        base_calibration=str(tmp_path / 'cameras.yaml'),
+    )
+    cameras = cameras_around(0.3)
+    write_calibration(tmp_path / 'cameras.yaml', calibration_of(cameras))
+    server = StereoCameraServer(config, SECTIONS, 1, cameras)
+    missing = {'left': {7}, 'right': {3, 4}}
+    tips = [bent((0.3 + 0.02 * k, -0.2)) for k in range(12)]
+    for k in range(12):
+        for side, image in server.draw(tips[k], centreline(tips[k])).items():
+            if k not in missing[side]:
+                cv2.imwrite(str(tmp_path / f'{side}_{k}.png'), image)
+    sensor = StereoCameraSensor(config, 'base', ManualClock())
+    exposure = 0
+    sensor.expect_by(lambda: model_of(tips[exposure], config))
+    sensor.open()
+    seen = {}
+    for _ in range(12):
+        for sighting in sensor.read(0.0):
+            exposure = round(1e-9 * sighting.stamp_ns * config.rate_hz)
+            seen[exposure] = sighting
+    assert set(seen) == set(range(12)) - {3, 4, 7}
+    for k, sighting in seen.items():
+        truth = server.markers(tips[k])
+        for point in sighting.points:
+            assert np.linalg.norm(point.position - truth[point.name]) < 1e-3
+    assert len(seen[11].points) == 4
+    assert sensor.health().values['unpaired left'] == '2'
+    sensor.close()
 
 
 def answer_once(status, kind, body):
