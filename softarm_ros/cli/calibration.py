@@ -124,8 +124,10 @@ class Images:
                 raise CameraError(
                     f'{" and ".join(places)}: no pair shows the board to both cameras'
                 )
+            dark = next((f' ({why})' for why in found.dark if why), '')
             raise CameraError(
                 f'{" and ".join(blind or places)}: no board found: expected {board.described}'
+                f'{dark}'
             )
         return found if live[0] else replace(found, alone=files_alone(places))
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from softarm_ros.perception.stereo.boards import Board, BoardView
 from softarm_ros.perception.stereo.camera import CameraError
-from softarm_ros.perception.stereo.images import Image, read_image
+from softarm_ros.perception.stereo.images import Image, read_image, why_dark
 
 SUFFIXES = ('.png', '.jpg', '.jpeg', '.tif', '.tiff', '.bmp', '.pgm', '.ppm', '.webp')
 # A live view counts as new if the board has moved by this share of the image's width.
@@ -37,6 +37,8 @@ class Collected:
         For each camera, the names of its images without a board.
     alone : tuple of tuple of Path
         For each camera, its files without a file of the other camera.
+    dark : tuple of str
+        For each camera, `why_dark` of its first image, if all its images are nearly black.
 
     """
 
@@ -44,6 +46,7 @@ class Collected:
     views: tuple[tuple[BoardView, ...], ...]
     without_board: tuple[tuple[str, ...], ...]
     alone: tuple[tuple[Path, ...], ...] = ()
+    dark: tuple[str, ...] = ()
 
 
 def image_files(where: str) -> list[Path]:
@@ -161,10 +164,12 @@ def collect(board: Board, images: Iterable[tuple[str, Sequence[Image]]]) -> Coll
     Raises
     ------
     CameraError
-        If images of one camera have different sizes.
+        If images of one camera have different sizes, or a nearly black image shows the board: its
+        corners would be inexact.
 
     """
     sizes: list[tuple[int, int]] = []
+    darkness: list[list[str]] = []
     views = []
     without: list[list[str]] = []
     for name, shown in images:
@@ -173,6 +178,10 @@ def collect(board: Board, images: Iterable[tuple[str, Sequence[Image]]]) -> Coll
         if each != sizes:
             raise CameraError(f'{name}: size {each}: the images before have {sizes}')
         found = tuple(board.find(image, name) for image in shown)
+        darkness.append([why_dark(image) for image in shown])
+        for view, why in zip(found, darkness[-1]):
+            if view is not None and why:
+                raise CameraError(f'{name}: too dark: {why}')
         complete = tuple(view for view in found if view is not None)
         if len(complete) == len(found):
             views.append(complete)
@@ -180,7 +189,8 @@ def collect(board: Board, images: Iterable[tuple[str, Sequence[Image]]]) -> Coll
         for names, view in zip(without, found):
             if view is None:
                 names.append(name)
-    return Collected(tuple(sizes), tuple(views), tuple(map(tuple, without)))
+    dark = tuple(own[0] if all(own) else '' for own in zip(*darkness))
+    return Collected(tuple(sizes), tuple(views), tuple(map(tuple, without)), dark=dark)
 
 
 def from_files(places: Sequence[str]) -> Iterator[tuple[str, tuple[Image, ...]]]:

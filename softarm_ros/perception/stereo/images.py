@@ -13,6 +13,8 @@ from softarm_ros.requirements import SENSING
 
 Image = NDArray[np.uint8]  # (rows, columns) grey, or (rows, columns, 3) blue, green, red
 
+_DARK = 16  # grey level that 12 bits in the lower part of 16 do not reach
+
 
 def opencv() -> Any:
     """
@@ -69,6 +71,21 @@ def as_8_bit(image: NDArray[Any], what: str) -> Image:
     if image.ndim == 3:
         image = image[..., 0] if image.shape[2] == 1 else image[..., :3]
     return np.ascontiguousarray(image, dtype=np.uint8)
+
+
+def why_dark(image: Image) -> str:
+    """
+    Return that an image is nearly black, or ''.
+
+    The usual cause is a camera of 10 or 12 bits whose driver stores them in the lower bits of 16.
+    """
+    brightest = int(image.max(initial=0))
+    if brightest >= _DARK:
+        return ''
+    return (
+        f'no pixel is brighter than {brightest} of 255; of an image of 16 bits the upper 8 are '
+        'used: values of 10 or 12 bits must be shifted up to 16'
+    )
 
 
 def grey(image: Image) -> Image:

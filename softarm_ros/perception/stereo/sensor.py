@@ -20,7 +20,7 @@ from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.config import ROS, StereoCamerasConfig
 from softarm_ros.perception.stereo.frame_source import FrameSource, PushedFrames
-from softarm_ros.perception.stereo.images import Image
+from softarm_ros.perception.stereo.images import Image, why_dark
 from softarm_ros.perception.stereo.pairing import Pair, PairByStamp
 from softarm_ros.perception.stereo.picture import marked
 from softarm_ros.perception.stereo.sources import open_source
@@ -298,7 +298,7 @@ class StereoCameraSensor:
         began = time.thread_time()
         seen = self._tracker.see(pair.stamp_ns, pair.left, pair.right)
         self._newest = (pair, seen)
-        self._judge(seen)
+        self._judge(pair, seen)
         self._seeing_s += 0.05 * (time.thread_time() - began - self._seeing_s)
         names = seen.names
         with self._lock:
@@ -317,7 +317,7 @@ class StereoCameraSensor:
             }
         return Sighting(pair.stamp_ns, self._frame_id, seen.bodies, seen.points)
 
-    def _judge(self, seen: Seen) -> None:
+    def _judge(self, pair: Pair[Image], seen: Seen) -> None:
         """Report the problems of an exposure."""
         assert self._tracker is not None
         now_s = self._clock.now_s()
@@ -340,7 +340,7 @@ class StereoCameraSensor:
                 ),
             )
             return
-        for side, marks in zip(SIDES, seen.marks):
+        for side, image, marks in zip(SIDES, (pair.left, pair.right), seen.marks):
             if seen.searched and len(marks.pixels) == 0:
                 self._problems.report(
                     now_s,
@@ -349,7 +349,11 @@ class StereoCameraSensor:
                         'no-marker',
                         f'{side} camera',
                         'shows no marker: '
-                        + ('; '.join(marks.rejected[:2]) or 'nothing stands out'),
+                        + (
+                            why_dark(image)
+                            or '; '.join(marks.rejected[:2])
+                            or 'nothing stands out'
+                        ),
                         'check light, exposure, lens cap, and markers.threshold',
                     ),
                 )

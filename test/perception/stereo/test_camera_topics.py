@@ -23,6 +23,7 @@ from softarm_ros.nodes.camera_topics import (
 )
 from softarm_ros.perception.stereo.calibration_file import write_calibration
 from softarm_ros.perception.stereo.camera import CameraError
+from softarm_ros.perception.stereo.frame_source import PushedFrames
 from softarm_ros.perception.stereo.images import read_image
 from softarm_ros.perception.stereo.sensor import StereoCameraSensor
 
@@ -188,6 +189,30 @@ def cameras(tmp_path):
 
     yield pair.left, stated
     sensor.close()
+
+
+def test_images_in_the_lower_bits_of_mono16_are_reported_as_too_dark(tmp_path):
+    """Only their upper 8 bits are used: of a camera of 10 bits, white becomes 3 of 255."""
+    pair = cameras_around(0.3)
+    write_calibration(tmp_path / 'cameras.yaml', calibration_of(pair))
+    config = a_config(base_calibration=str(tmp_path / 'cameras.yaml'))
+    sources = {side: PushedFrames(side) for side in ('left', 'right')}
+    sensor = StereoCameraSensor(config, 'base', sources=sources)
+    sensor.open()
+    width, height = pair.left.size
+    picture = np.full((height, width), 80, dtype=np.uint16)
+    picture[100:112, 200:212] = 1023
+    sent = messages.Image(
+        height=height, width=width, encoding='mono16', step=2 * width, data=picture.tobytes()
+    )
+    sent.header.stamp.sec = 12
+    for source in sources.values():
+        source.push(frame_of_image(sent))
+    sensor.read(0.0)
+    told = [p.text for p in sensor.health().problems if p.code == 'no-marker']
+    sensor.close()
+    assert len(told) == 2
+    assert all('no pixel is brighter than 3 of 255; of an image of 16 bits' in t for t in told)
 
 
 def binned(camera):

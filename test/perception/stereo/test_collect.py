@@ -10,6 +10,7 @@ from softarm_ros.perception.stereo.camera import CameraError
 from softarm_ros.perception.stereo.collect import (
     collect,
     files_alone,
+    from_files,
     image_files,
     matched_files,
 )
@@ -90,3 +91,31 @@ def test_images_without_a_board_are_told_by_camera():
     found = collect(CHESSBOARD, zip('abcd', shown))
     assert found.without_board == (('b', 'd'), ('c', 'd'))
     assert [view[0].name for view in found.views] == ['a']
+
+
+@pytest.mark.parametrize('bits', [10, 12])
+def test_boards_in_the_lower_bits_of_16_are_refused(tmp_path, bits):
+    """Their corners were found in 4 or 16 grey levels, with up to twice the error."""
+    import cv2
+
+    for k, pair in enumerate(pairs_of_images(2)):
+        for side, image in zip(('left', 'right'), pair):
+            stored = image.astype(np.uint16) << (bits - 8)
+            cv2.imwrite(str(tmp_path / f'{side}_{k}.png'), stored)
+    places = [str(tmp_path / f'{side}_*.png') for side in ('left', 'right')]
+    with pytest.raises(CameraError, match=r'000: too dark: no pixel is brighter than \d+ of 255'):
+        collect(CHESSBOARD, from_files(places))
+
+
+def test_black_images_are_reported_as_such():
+    black = np.full((48, 64), 3, dtype=np.uint8)
+    found = collect(CHESSBOARD, [('a', (black,)), ('b', (black,))])
+    assert found.dark[0].startswith('no pixel is brighter than 3 of 255')
+
+
+def test_a_black_image_among_good_ones_is_left_out():
+    """The lens cap was on."""
+    good = pairs_of_images(1)[0][0]
+    found = collect(CHESSBOARD, [('a', (np.zeros_like(good),)), ('b', (good,))])
+    assert found.without_board == (('a',),)
+    assert found.dark == ('',)
