@@ -54,7 +54,7 @@ def check_sensor(
         yield Finding(False, name, '', str(error))
         return
     try:
-        health = _look(sensor, listener)
+        health, at = _look(sensor, listener)
         if image is not None:
             yield save_view(sensor, name, image)
     finally:
@@ -76,7 +76,7 @@ def check_sensor(
         if seen.name in wrong:
             yield Finding(False, name, seen.name, str(wrong[seen.name]))
         elif seen.name == base or seen.name in health.seen:
-            yield Finding(True, name, seen.name, f'seen, at {seen.section}')
+            yield Finding(True, name, seen.name, f'seen, at {seen.section}{at.get(seen.name, "")}')
         else:
             yield Finding(False, name, seen.name, 'not seen; check its markers and its name')
 
@@ -123,11 +123,24 @@ def _listener(rig: Rig, sensor: PoseSensor) -> GraphListener | None:
     return listener
 
 
-def _look(sensor: PoseSensor, listener: GraphListener | None) -> SensorHealth:
+def _look(
+    sensor: PoseSensor, listener: GraphListener | None
+) -> tuple[SensorHealth, dict[str, str]]:
+    """Return the health of a sensor, and the newest place of each body or point as text."""
+    at: dict[str, str] = {}
+
     def read(duration_s: float) -> bool:
         if listener is not None:
             listener.spin(duration_s)
-        return bool(sensor.read(0.01 if listener is not None else duration_s))
+        sightings = sensor.read(0.01 if listener is not None else duration_s)
+        for sighting in sightings:
+            age_ms = 1e-6 * (time.time_ns() - sighting.stamp_ns)
+            places = {body.name: body.pose[:3, 3] for body in sighting.bodies}
+            places |= {point.name: point.position for point in sighting.points}
+            for name, place in places.items():
+                x, y, z = 1e3 * place
+                at[name] = f': x {x:.1f}, y {y:.1f}, z {z:.1f} mm in base, {age_ms:.0f} ms old'
+        return bool(sightings)
 
     # Count reads instead of time, and read once more before judging: if this process was stopped
     # for seconds, the device must not seem late.
@@ -141,4 +154,4 @@ def _look(sensor: PoseSensor, listener: GraphListener | None) -> SensorHealth:
     while time.monotonic() < end:
         read(0.05)
     read(WAIT_S)
-    return sensor.health()
+    return sensor.health(), at

@@ -1,5 +1,6 @@
 """`softarm ports RIG` reports the pose server, and whether it sees each body of the rig file."""
 
+import re
 import threading
 from contextlib import contextmanager
 
@@ -67,9 +68,27 @@ def test_bodies_are_listed_and_a_hidden_body_fails(rig, server, tmp_path):
         findings
     )
     assert 'its bodies: base, tip' in findings[0].text
+    assert findings[1].text == 'seen, at base'
     server.inject('hide')
     findings = list(check_sensor(rig, 'natnet', tmp_path))
     assert [(f.ok, f.part) for f in findings] == [(True, ''), (True, 'base'), (False, 'tip')]
+
+
+@pytest.mark.parametrize(('unit', 'scale'), [('m', 1.0), ('mm', 1e-3)])
+def test_the_place_of_a_body_shows_a_wrong_unit(rig, server, tmp_path, unit, scale):
+    natnet = rig.sensors.devices()['natnet'].model_copy(update={'unit': unit})
+    sensors = Sensors.model_construct(natnet=natnet)
+    *_, tip = check_sensor(rig.model_copy(update={'sensors': sensors}), 'natnet', tmp_path)
+    number = r'(-?\d+\.\d)'
+    shown = re.fullmatch(
+        rf'seen, at distal: x {number}, y {number}, z {number} mm in base, (\d+) ms old', tip.text
+    )
+    assert shown, tip.text
+    rest = build_plant(rig, 0).true_section_tips()[-1, :3, 3]
+    assert [float(mm) for mm in shown.groups()[:3]] == pytest.approx(
+        1e3 * scale * rest, abs=max(5.0 * scale, 0.2)
+    )
+    assert float(shown[4]) < 1000.0
 
 
 def test_a_missing_natnet_server_is_reported_with_its_address(rig):
