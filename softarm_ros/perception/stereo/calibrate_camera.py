@@ -71,10 +71,15 @@ class CameraFit:
         return [fit_quality.tilt_deg(X[:3, :3]) for X in self.poses]
 
     @property
+    def turn_deg(self) -> float:
+        """Largest angle between the boards of two images."""
+        return fit_quality.turn_deg(self.poses[:, :3, :3])
+
+    @property
     def warnings(self) -> list[str]:
         """Shortcomings of the images."""
         return fit_quality.warnings(
-            self.camera.name, len(self.views), self.coverage, self.tilts_deg
+            self.camera.name, len(self.views), self.coverage, self.tilts_deg, self.turn_deg
         )
 
 
@@ -86,6 +91,7 @@ def calibrate_camera(
     *,
     rational: bool = False,
     drop_outliers: bool = False,
+    lens_known: bool = False,
 ) -> CameraFit:
     """
     Fit a camera to images of a board.
@@ -104,12 +110,14 @@ def calibrate_camera(
         Whether to fit k4 to k6, for wide lenses; needs corners all over the image.
     drop_outliers : bool
         Whether to drop outlier images and fit again, until there are none.
+    lens_known : bool
+        Whether this lens is not used, because it is known; the boards may then be parallel.
 
     Raises
     ------
     CameraError
-        If there are fewer than three images, they show the board at fewer than three places, or
-        no camera fits them.
+        If there are fewer than three images, they show the board at fewer than three places, all
+        boards are parallel, or no camera fits them.
 
     """
     kept = list(views)
@@ -120,6 +128,12 @@ def calibrate_camera(
             break
         dropped += fit.outliers
         kept = [view for view in kept if view.name not in fit.outliers]
+    if not lens_known and fit.turn_deg < fit_quality.LEAST_TURN_DEG:
+        raise CameraError(
+            f'{name}: all boards are parallel to within {fit.turn_deg:.1f} deg: expected at least '
+            f'{fit_quality.LEAST_TURN_DEG:g} deg between two, otherwise focal length and distance '
+            'cannot be separated; tilt the board by 20 to 40 deg, each way'
+        )
     return CameraFit(
         fit.camera,
         fit.views,

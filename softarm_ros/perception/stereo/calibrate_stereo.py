@@ -170,7 +170,7 @@ def _fitted(
         )
     views = [[pair[index] for pair in pairs] for index in range(2)]
     fits = [
-        calibrate_camera(board, each, size, side, rational=rational)
+        calibrate_camera(board, each, size, side, rational=rational, lens_known=lenses is not None)
         for each, size, side in zip(views, sizes, SIDES)
     ]
     first = [fit.camera for fit in fits] if lenses is None else list(lenses)

@@ -14,6 +14,10 @@ GRID = (8, 6)  # cells of the image, across and down
 FEWEST_IMAGES = 10
 LEAST_COVERAGE = 0.6
 LEAST_TILT_DEG = 20.0
+# Between two boards. Below the first, the focal length is often wrong by several percent, and by
+# tens of percent if all boards are parallel, whatever their common tilt; residuals do not show it.
+LEAST_TURN_DEG = 5.0
+GOOD_TURN_DEG = 20.0
 # An image is an outlier if its error exceeds this multiple of the median and this many pixels.
 OUTLIER_OF_MEDIAN = 3.0
 OUTLIER_PX = 0.3
@@ -53,13 +57,21 @@ def tilt_deg(rotation: Array) -> float:
     return float(np.degrees(np.arccos(np.clip(abs(rotation[2, 2]), 0.0, 1.0))))
 
 
+def turn_deg(rotations: Array) -> float:
+    """Return the largest angle between the normals of two boards with rotations (n, 3, 3)."""
+    normals = rotations[:, :, 2] * np.where(rotations[:, 2, 2] < 0.0, -1.0, 1.0)[:, None]
+    return float(np.degrees(np.arccos(np.clip(normals @ normals.T, -1.0, 1.0).min())))
+
+
 def outliers(errors_px: Array) -> Mask:
     """Return which images (n,) are outliers by their root-mean-square error (n,)."""
     limit = max(OUTLIER_OF_MEDIAN * float(np.median(errors_px)), OUTLIER_PX)
     return np.asarray(errors_px > limit)
 
 
-def warnings(camera: str, images: int, seen: Mask, tilts_deg: Sequence[float]) -> list[str]:
+def warnings(
+    camera: str, images: int, seen: Mask, tilts_deg: Sequence[float], turn_deg: float
+) -> list[str]:
     """Return the shortcomings of the images of a camera, each with a remedy."""
     found = []
     if images < FEWEST_IMAGES:
@@ -74,5 +86,11 @@ def warnings(camera: str, images: int, seen: Mask, tilts_deg: Sequence[float]) -
         found.append(
             f'{camera}: largest tilt {max(tilts_deg):.0f} deg: expected {LEAST_TILT_DEG:.0f}; '
             'tilt the board, otherwise focal length and distance cannot be separated'
+        )
+    elif turn_deg < GOOD_TURN_DEG:
+        found.append(
+            f'{camera}: the boards are parallel to within {turn_deg:.0f} deg: expected '
+            f'{GOOD_TURN_DEG:.0f}; tilt the board each way, otherwise focal length and distance '
+            'cannot be separated'
         )
     return found

@@ -173,7 +173,8 @@ def test_pairs_that_fit_no_two_cameras_are_refused_with_the_cause():
 
 def test_few_flat_images_in_the_middle_cause_warnings():
     X = [
-        board_pose((0.075, 0.0, z), (0.02, 0.03, 0.1 * n)) for n, z in enumerate((0.5, 0.55, 0.6))
+        board_pose((0.075, 0.0, z), (0.07 * n, 0.03, 0.1 * n))
+        for n, z in enumerate((0.5, 0.55, 0.6))
     ]
     ids, cameras = np.arange(CHESSBOARD.corners), small_pair()
     rng = np.random.default_rng(0)
@@ -392,3 +393,34 @@ def test_live_images_are_kept_when_the_board_is_held_still_at_a_new_place():
     # On the base of an arm the board stays at one place.
     still = list(worth_keeping(CHESSBOARD, iter([images[1]] * 5), 3, one_place=True))
     assert [name for name, _ in still] == ['live_001', 'live_002', 'live_003']
+
+
+def all_tilted(turns):
+    """Return a board's poses all over both images, tilted by rotation vectors [rad]."""
+    places = np.random.default_rng(5).uniform(-1.0, 1.0, (len(turns), 3))
+    return [
+        board_pose((0.075 + 0.04 * x, 0.05 * y, 0.5 + 0.05 * z), turn)
+        for (x, y, z), turn in zip(places, turns)
+    ]
+
+
+@pytest.mark.parametrize('tilt_deg', [0.0, 40.0])
+def test_parallel_boards_are_refused_unless_the_lens_is_known(tilt_deg):
+    """Their tilt against the view is large, and their residuals are small all the same."""
+    boards = all_tilted([(np.radians(tilt_deg), 0.0, 0.0)] * 12)
+    pairs = list(exact_pairs(12, 0.04, boards=boards))
+    with pytest.raises(CameraError, match=r'left: all boards are parallel to within .* deg'):
+        calibrate_camera(CHESSBOARD, [left for left, _ in pairs], SMALL, 'left')
+    with pytest.raises(CameraError, match='expected at least 5 deg between two'):
+        calibrate_stereo(CHESSBOARD, pairs, (SMALL, SMALL))
+    cameras = small_pair()
+    fit = calibrate_stereo(CHESSBOARD, pairs, (SMALL, SMALL), lenses=(cameras.left, cameras.right))
+    assert fit.cameras.baseline_m == pytest.approx(cameras.baseline_m, abs=1e-3)
+
+
+@pytest.mark.parametrize(('apart_deg', 'warned'), [(12.0, True), (30.0, False)])
+def test_boards_that_are_tilted_nearly_alike_are_warned_about(apart_deg, warned):
+    tilts = np.radians(np.linspace(40.0 - apart_deg, 40.0, 12))
+    pairs = exact_pairs(12, 0.02, boards=all_tilted([(tilt, 0.0, 0.0) for tilt in tilts]))
+    fit = calibrate_camera(CHESSBOARD, [left for left, _ in pairs], SMALL, 'left')
+    assert any('the boards are parallel to within 12 deg' in w for w in fit.warnings) == warned
