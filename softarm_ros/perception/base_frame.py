@@ -16,6 +16,9 @@ WINDOW_S = 2.0
 MOVED_S = 0.5  # a base that stays elsewhere for this long has been moved
 MOVED_M = 0.01
 MOVED_RAD = np.radians(10.0)
+# Points that miss the known ones by more than this share of their distance from the middle, and
+# by more than this length, are others or in another order or unit.
+_MISFIT, _MISFIT_M = 0.1, 5.0e-3
 
 
 class BaseFollower:
@@ -151,7 +154,8 @@ def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:
     Raises
     ------
     ValueError
-        If there are too few points, or they lie on a line.
+        If there are too few points, they lie on a line, or they are not the known ones: another
+        unit or order.
 
     """
     seen, known = np.asarray(seen, dtype=float), np.asarray(known, dtype=float)
@@ -180,6 +184,17 @@ def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:
         jacobian[3 * k : 3 * k + 3, 3:] = [[0, z, -y], [-z, 0, x], [y, -x, 0]]
     covariance = np.asarray(variance * np.linalg.inv(jacobian.T @ jacobian), dtype=float)
     rms = float(np.sqrt(np.mean(np.sum(residuals**2, axis=1))))
+    apart_seen, apart = (
+        float(np.sqrt(np.mean(np.sum((points - points.mean(axis=0)) ** 2, axis=1))))
+        for points in (seen, known)
+    )
+    limit = max(_MISFIT * apart, _MISFIT_M)
+    if rms > limit:
+        raise ValueError(
+            f'seen: {rms:.3g} m (rms) from the known points (limit {limit:.2g} m), and '
+            f'{apart_seen:.3g} m from their middle, where the known ones are {apart:.3g} m from '
+            'theirs: expected both in metres, in the same order, and right-handed'
+        )
     return BaseCalibration(base, covariance, rms)
 
 

@@ -91,6 +91,17 @@ def test_points_that_define_no_frame_are_refused(seen: np.ndarray, what: str) ->
         base_from_points(seen, seen)
 
 
+@pytest.mark.parametrize(
+    ('unit', 'order'), [(1000.0, [0, 1, 2, 3]), (1e-3, [0, 1, 2, 3]), (1.0, [1, 0, 2, 3])]
+)
+def test_points_in_another_unit_or_order_are_refused(unit: float, order: list[int]) -> None:
+    """Millimetres fitted to metres gave a base at a thousand times its distance."""
+    known = np.array([[0.05, 0, 0], [0, 0.03, 0], [-0.06, 0, 0], [0, -0.05, 0.01]])
+    seen = (known @ X_SB[:3, :3].T + X_SB[:3, 3])[order]
+    with pytest.raises(ValueError, match=r'seen: .* from the known points \(limit .* in metres'):
+        base_from_points(unit * seen, known)
+
+
 def test_pose_is_moved_along_the_axes_of_the_sensor() -> None:
     off = moved(X_SB, [0.1, 0, 0, 0, 0, 0.2])
     np.testing.assert_allclose(off[:3, 3] - X_SB[:3, 3], [0.1, 0, 0], atol=1e-15)
