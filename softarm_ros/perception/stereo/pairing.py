@@ -31,6 +31,8 @@ class PairByStamp(Generic[T]):
     ----------
     unpaired : dict
         Number of images of each camera without a partner.
+    stuck : dict
+        Stamp [ns] of each camera whose last image was refused because its stamp did not advance.
 
     """
 
@@ -39,6 +41,7 @@ class PairByStamp(Generic[T]):
         self._waiting: dict[Side, deque[tuple[int, T]]] = {s: deque() for s in SIDES}
         self._newest: dict[Side, int] = {}
         self.unpaired: dict[Side, int] = dict.fromkeys(SIDES, 0)
+        self.stuck: dict[Side, int] = {}
 
     def push(self, side: Side, stamp_ns: int, image: T) -> Pair[T] | None:
         """
@@ -55,7 +58,9 @@ class PairByStamp(Generic[T]):
                 self.unpaired[each] += len(self._waiting[each])
                 self._waiting[each].clear()
         elif stamp_ns <= newest:
+            self.stuck[side] = stamp_ns
             return None
+        self.stuck.pop(side, None)
         self._newest[side] = stamp_ns
         other: Side = 'right' if side == 'left' else 'left'
         candidates = self._waiting[other]

@@ -166,7 +166,9 @@ class StereoCameraSensor:
         # Images that are rejected before pairing, such as frozen ones, have their own problem.
         compared = all(now_s - offered[side] <= self.config.timeout_s for side in SIDES)
         if not gone and not connected and compared:
-            gone = [self._never_together(alone_s)]
+            stuck = dict(self._pairing.stuck)
+            gone = [self._unstamped(side, stamp_ns) for side, stamp_ns in stuck.items()]
+            gone = gone or [self._never_together(alone_s)]
         newest = stamps[-1] if stamps else None
         recent = [s for s in stamps if newest is not None and newest - s < _RATE_OVER_NS]
         slow = connected and now_s - flowing_s > _SLOW_AFTER_S
@@ -420,6 +422,14 @@ class StereoCameraSensor:
             f'{1e3 * self.config.max_skew_s:.1f} ms of each other',
             'trigger both by one signal, set their computers to one clock (chrony), or raise '
             'max_skew_s as far as the arm is slow',
+        )
+
+    def _unstamped(self, side: Side, stamp_ns: int) -> SensorProblem:
+        return SensorProblem(
+            'no-stamp',
+            f'{side} camera',
+            f'images are not used: their time stamp, {1e-9 * stamp_ns:.3f} s, does not advance',
+            'let its driver stamp each image with the time of exposure',
         )
 
     def _slow(self, pairs: int) -> SensorProblem:

@@ -244,6 +244,30 @@ def test_grey_images_of_coloured_markers_are_reported_and_left_out(tmp_path):
     sensor.close()
 
 
+@pytest.mark.parametrize('stuck', [('left',), ('left', 'right')])
+def test_images_without_time_stamps_are_reported_by_camera(tmp_path, stuck):
+    """Many a ROS driver leaves the stamp 0: advice on triggers does not help."""
+    cameras = cameras_around(0.3)
+    write_calibration(tmp_path / 'cameras.yaml', calibration_of(cameras))
+    sources = {side: PushedFrames(side) for side in ('left', 'right')}
+    clock = ManualClock()
+    config = a_config(base_calibration=str(tmp_path / 'cameras.yaml'), timeout_s=1.0)
+    sensor = StereoCameraSensor(config, 'base', clock, sources)
+    sensor.open()
+    width, height = cameras.left.size
+    rng = np.random.default_rng(0)
+    for k in range(1, 20):
+        for side, source in sources.items():
+            noise = rng.integers(0, 9, (height, width), dtype=np.uint8)
+            source.push(Frame(0 if side in stuck else k * 100_000_000, noise))
+        sensor.read(0.0)
+        clock.sleep(0.1)
+    told = [(p.code, p.subject) for p in sensor.health().problems[: len(stuck)]]
+    assert told == [('no-stamp', f'{side} camera') for side in stuck]
+    assert 'time stamp, 0.000 s, does not advance' in sensor.health().problems[0].text
+    sensor.close()
+
+
 @pytest.mark.parametrize('level', [0, 255])
 def test_black_or_white_images_are_not_reported_as_frozen(tmp_path, level):
     cameras = cameras_around(0.3)
