@@ -79,7 +79,12 @@ class CameraFit:
     def warnings(self) -> list[str]:
         """Shortcomings of the images."""
         return fit_quality.warnings(
-            self.camera.name, len(self.views), self.coverage, self.tilts_deg, self.turn_deg
+            self.camera.name,
+            len(self.views),
+            fit_quality.places(self.views, self.camera.size[0]),
+            self.coverage,
+            self.tilts_deg,
+            self.turn_deg,
         )
 
 

@@ -11,7 +11,7 @@ from softarm_ros.perception.stereo.boards import BoardView
 from softarm_ros.perception.stereo.camera import Mask
 
 GRID = (8, 6)  # cells of the image, across and down
-FEWEST_IMAGES = 10
+FEWEST_IMAGES = 10  # with the board at different places
 LEAST_COVERAGE = 0.6
 LEAST_TILT_DEG = 20.0
 # Between two boards. Below the first, the focal length is often wrong by several percent, and by
@@ -70,12 +70,22 @@ def outliers(errors_px: Array) -> Mask:
 
 
 def warnings(
-    camera: str, images: int, seen: Mask, tilts_deg: Sequence[float], turn_deg: float
+    camera: str,
+    images: int,
+    places: int,
+    seen: Mask,
+    tilts_deg: Sequence[float],
+    turn_deg: float,
 ) -> list[str]:
     """Return the shortcomings of the images of a camera, each with a remedy."""
     found = []
     if images < FEWEST_IMAGES:
         found.append(f'{camera}: {images} images: expected at least {FEWEST_IMAGES}; take more')
+    elif places < FEWEST_IMAGES:
+        found.append(
+            f'{camera}: the board lies at {places} places in {images} images: expected at least '
+            f'{FEWEST_IMAGES}; move it between images'
+        )
     if seen.mean() < LEAST_COVERAGE:
         cells = f'{int(seen.sum())} of {seen.size}'
         found.append(

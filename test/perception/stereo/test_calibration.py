@@ -424,3 +424,11 @@ def test_boards_that_are_tilted_nearly_alike_are_warned_about(apart_deg, warned)
     pairs = exact_pairs(12, 0.02, boards=all_tilted([(tilt, 0.0, 0.0) for tilt in tilts]))
     fit = calibrate_camera(CHESSBOARD, [left for left, _ in pairs], SMALL, 'left')
     assert any('the boards are parallel to within 12 deg' in w for w in fit.warnings) == warned
+
+
+def test_images_of_the_board_at_few_places_are_warned_about():
+    """Frames of a video, or copies: they add no information, and make all errors look smaller."""
+    views = [left for left, _ in exact_pairs(5, 0.05)]
+    again = [replace(view, name=f'{view.name}_{n}') for n in range(3) for view in views]
+    found = calibrate_camera(CHESSBOARD, again, SMALL, 'left').warnings
+    assert any('the board lies at 5 places in 15 images: expected at least 10' in w for w in found)
