@@ -411,10 +411,13 @@ def _stereo_file(board: Board, fit: StereoFit) -> CalibrationFile:
 def _camera_lines(fit: CameraFit) -> list[str]:
     K = fit.camera.matrix
     name = fit.camera.name
+    focal, centre = (
+        '' if fit.kept else f' +- {sd.max():.1f}' for sd in (fit.focal_sd_px, fit.centre_sd_px)
+    )
     return [
         f'{name}: {fit.rms_px:.3f} px rms alone, {len(fit.views)} images, focal lengths '
-        f'{K[0, 0]:.1f}, {K[1, 1]:.1f} +- {fit.focal_sd_px.max():.1f} px, centre {K[0, 2]:.1f}, '
-        f'{K[1, 2]:.1f} +- {fit.centre_sd_px.max():.1f} px',
+        f'{K[0, 0]:.1f}, {K[1, 1]:.1f}{focal} px, centre {K[0, 2]:.1f}, {K[1, 2]:.1f}{centre} px'
+        + (', kept' if fit.kept else ''),
         f'{name}: worst image {fit.views[int(np.argmax(fit.errors_px))].name} '
         f'{fit.errors_px.max():.3f} px, coverage {fit.coverage.mean():.0%}, tilt up to '
         f'{max(fit.tilts_deg):.0f} deg',

@@ -141,8 +141,12 @@ def test_calibrate_stereo_keeps_the_lenses_of_an_earlier_calibration(folder, tmp
     assert (tmp_path / 'lenses_left.png').exists()
     with pytest.raises(CameraError, match='no pair of cameras'):
         read_calibration(lenses).stereo_cameras()
-    code, _, err = stereo(folder, file, '--calibration', lenses)
+    code, out, err = stereo(folder, file, '--calibration', lenses)
     assert code == 0, err
+    (line,) = (line for line in out.splitlines() if line.startswith('left: ') and 'focal' in line)
+    known = read_calibration(lenses).cameras['left'].matrix
+    assert f'focal lengths {known[0][0]:.1f}, {known[1][1]:.1f} px' in line
+    assert line.endswith('px, kept')
     kept, used = (read_calibration(f).cameras['left'].matrix for f in (lenses, file))
     assert np.abs(np.subtract(kept, used)).max() < 1e-9
 

@@ -38,6 +38,8 @@ class CameraFit:
         Names of the outlier images still in the fit.
     dropped : tuple of str
         Names of the outlier images that were dropped.
+    kept : bool
+        Whether the camera was known before, and only the poses were fitted.
 
     """
 
@@ -49,6 +51,7 @@ class CameraFit:
     centre_sd_px: Array
     outliers: tuple[str, ...]
     dropped: tuple[str, ...] = ()
+    kept: bool = False
 
     @property
     def errors_px(self) -> Array:
@@ -78,14 +81,11 @@ class CameraFit:
     @property
     def warnings(self) -> list[str]:
         """Shortcomings of the images."""
-        return fit_quality.warnings(
-            self.camera.name,
-            len(self.views),
-            fit_quality.places(self.views, self.camera.size[0]),
-            self.coverage,
-            self.tilts_deg,
-            self.turn_deg,
-        )
+        name, places = self.camera.name, fit_quality.places(self.views, self.camera.size[0])
+        found = fit_quality.few_images(name, len(self.views), places)
+        if not self.kept:
+            found += fit_quality.lens_warnings(name, self.coverage, self.tilts_deg, self.turn_deg)
+        return found
 
 
 def calibrate_camera(
@@ -96,7 +96,7 @@ def calibrate_camera(
     *,
     rational: bool = False,
     drop_outliers: bool = False,
-    lens_known: bool = False,
+    lens: Camera | None = None,
 ) -> CameraFit:
     """
     Fit a camera to images of a board.
@@ -115,8 +115,8 @@ def calibrate_camera(
         Whether to fit k4 to k6, for wide lenses; needs corners all over the image.
     drop_outliers : bool
         Whether to drop outlier images and fit again, until there are none.
-    lens_known : bool
-        Whether this lens is not used, because it is known; the boards may then be parallel.
+    lens : Camera, optional
+        The known camera, which is kept: only the poses of the boards are fitted.
 
     Raises
     ------
@@ -128,12 +128,12 @@ def calibrate_camera(
     kept = list(views)
     dropped: list[str] = []
     while True:
-        fit = _fitted(board, kept, size, name, rational)
+        fit = _fitted(board, kept, size, name, rational, lens)
         if not (drop_outliers and fit.outliers) or len(kept) - len(fit.outliers) < FEWEST:
             break
         dropped += fit.outliers
         kept = [view for view in kept if view.name not in fit.outliers]
-    if not lens_known and fit.turn_deg < fit_quality.LEAST_TURN_DEG:
+    if lens is None and fit.turn_deg < fit_quality.LEAST_TURN_DEG:
         raise CameraError(
             f'{name}: all boards are parallel to within {fit.turn_deg:.1f} deg: expected at least '
             f'{fit_quality.LEAST_TURN_DEG:g} deg between two, otherwise focal length and distance '
@@ -148,11 +148,17 @@ def calibrate_camera(
         fit.centre_sd_px,
         fit.outliers,
         tuple(dropped),
+        fit.kept,
     )
 
 
 def _fitted(
-    board: Board, views: Sequence[BoardView], size: tuple[int, int], name: str, rational: bool
+    board: Board,
+    views: Sequence[BoardView],
+    size: tuple[int, int],
+    name: str,
+    rational: bool,
+    known: Camera | None,
 ) -> CameraFit:
     cv2 = opencv()
     if len(views) < FEWEST:
@@ -165,7 +171,13 @@ def _fitted(
             f'{name}: the board lies at {places} places in {len(views)} images: expected at least '
             f'{FEWEST}; move and tilt it between images'
         )
+    if known is not None:
+        rational = known.distortion.size == 8
     flags = cv2.CALIB_RATIONAL_MODEL if rational else 0
+    if known is not None:
+        flags |= sum(getattr(cv2, f'CALIB_FIX_K{k}') for k in range(1, 7))
+        flags |= cv2.CALIB_USE_INTRINSIC_GUESS | cv2.CALIB_FIX_FOCAL_LENGTH
+        flags |= cv2.CALIB_FIX_PRINCIPAL_POINT | cv2.CALIB_FIX_TANGENT_DIST
     no_fit = CameraError(
         f'{name}: no camera fits these corners: has the board {board.described}, and is it at '
         'another place or tilt in each image?'
@@ -176,8 +188,8 @@ def _fitted(
             [board.points(view.ids).astype(np.float32) for view in views],
             [view.pixels.astype(np.float32).reshape(-1, 1, 2) for view in views],
             size,
-            None,
-            None,
+            None if known is None else known.matrix.copy(),
+            None if known is None else known.distortion.copy(),
             flags=flags,
         )
     except cv2.error:
@@ -201,4 +213,5 @@ def _fitted(
         sds[:2].copy(),
         sds[2:4].copy(),
         tuple(view.name for view, bad in zip(views, worst) if bad),
+        kept=known is not None,
     )

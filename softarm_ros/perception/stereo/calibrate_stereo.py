@@ -170,8 +170,8 @@ def _fitted(
         )
     views = [[pair[index] for pair in pairs] for index in range(2)]
     fits = [
-        calibrate_camera(board, each, size, side, rational=rational, lens_known=lenses is not None)
-        for each, size, side in zip(views, sizes, SIDES)
+        calibrate_camera(board, each, size, side, rational=rational, lens=lens)
+        for each, size, side, lens in zip(views, sizes, SIDES, lenses or (None, None))
     ]
     first = [fit.camera for fit in fits] if lenses is None else list(lenses)
     model = cv2.CALIB_RATIONAL_MODEL if any(c.distortion.size == 8 for c in first) else 0

@@ -69,23 +69,23 @@ def outliers(errors_px: Array) -> Mask:
     return np.asarray(errors_px > limit)
 
 
-def warnings(
-    camera: str,
-    images: int,
-    places: int,
-    seen: Mask,
-    tilts_deg: Sequence[float],
-    turn_deg: float,
-) -> list[str]:
-    """Return the shortcomings of the images of a camera, each with a remedy."""
-    found = []
+def few_images(camera: str, images: int, places: int) -> list[str]:
+    """Return a warning if there are too few images, or places of the board in them."""
     if images < FEWEST_IMAGES:
-        found.append(f'{camera}: {images} images: expected at least {FEWEST_IMAGES}; take more')
-    elif places < FEWEST_IMAGES:
-        found.append(
+        return [f'{camera}: {images} images: expected at least {FEWEST_IMAGES}; take more']
+    if places < FEWEST_IMAGES:
+        return [
             f'{camera}: the board lies at {places} places in {images} images: expected at least '
             f'{FEWEST_IMAGES}; move it between images'
-        )
+        ]
+    return []
+
+
+def lens_warnings(
+    camera: str, seen: Mask, tilts_deg: Sequence[float], turn_deg: float
+) -> list[str]:
+    """Return what the images of a camera lack to determine its lens, each with a remedy."""
+    found = []
     if seen.mean() < LEAST_COVERAGE:
         cells = f'{int(seen.sum())} of {seen.size}'
         found.append(

@@ -416,6 +416,9 @@ def test_parallel_boards_are_refused_unless_the_lens_is_known(tilt_deg):
     cameras = small_pair()
     fit = calibrate_stereo(CHESSBOARD, pairs, (SMALL, SMALL), lenses=(cameras.left, cameras.right))
     assert fit.cameras.baseline_m == pytest.approx(cameras.baseline_m, abs=1e-3)
+    assert fit.outliers == ()
+    np.testing.assert_allclose(fit.left.camera.matrix, cameras.left.matrix, rtol=1e-12)
+    assert fit.warnings == []
 
 
 @pytest.mark.parametrize(('apart_deg', 'warned'), [(12.0, True), (30.0, False)])
