@@ -107,6 +107,20 @@ def test_inverse_of_a_pose_returns_to_that_pose(name, model):
             np.testing.assert_allclose(reached[:3, :3], pose[:3, :3], atol=1e-4)
 
 
+@pytest.mark.parametrize('model', rig_of('cable_arm').model_names)
+def test_inverse_from_a_guess_beyond_a_bending_limit_keeps_to_the_limit(model):
+    """The guess reaches the pose exactly, so the search could end where it starts."""
+    limits = [f'arm.sections[{k}].max_bending_angle_deg=60.0' for k in range(2)]
+    arm = load_rig('cable_arm', limits).model(model)
+    guess = arm.actuation_of(np.radians([75.0, 0.0, 0.0, 20.0]))
+    pose = arm.forward(guess).tip
+    for orientation in (pose[:3, :3], None):
+        solution = arm.inverse(pose[:3, 3], orientation, guess)
+        bends = np.linalg.norm(solution.shape.configuration.reshape(-1, 2), axis=1)
+        assert np.all(np.degrees(bends) < 60.0 + 1e-4)
+        assert not (solution.converged and orientation is not None)
+
+
 @pytest.mark.parametrize(('name', 'model'), cases())
 def test_inverse_under_a_load_holds_the_tip_where_the_load_moved_it(name, model):
     arm, force = model_of(name, model), LOAD_N

@@ -95,12 +95,12 @@ class HeldBends(SteppedProblem):
             yield min(ends, key=lambda end: end.residual_m).unknowns
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
-        """Return the `Place` of bends (dof,) [rad]."""
-        rod = self._arm.rod
-        held = rod.settled(np.array(unknowns), self._load, None if near is None else near.state)
+        """Return the `Place` of bends (dof,) [rad], clipped to their limits."""
+        rod, bend = self._arm.rod, self._clipped(unknowns)
+        held = rod.settled(bend, self._load, None if near is None else near.state)
         tip = rod.section_tips(held)[-1]
-        wish = np.zeros(len(unknowns))
-        return Place(unknowns, tip, lambda: rod.tip_twist(held), wish, self._rows(unknowns), held)
+        wish = np.zeros(len(bend))
+        return Place(bend, tip, lambda: rod.tip_twist(held), wish, self._rows(bend), held)
 
     def effort(self, end: End) -> float:
         """Return the sum of the squared bends."""
@@ -129,6 +129,12 @@ class HeldBends(SteppedProblem):
     def limits_met(self, end: End) -> list[str]:
         """Return the sections at their bending limits."""
         return self._arcs.limits_met(end)
+
+    def _clipped(self, bend: Array) -> Array:
+        pairs = bend.reshape(-1, 2)
+        sizes = np.linalg.norm(pairs, axis=1)
+        share = np.minimum(1.0, self._limits / np.maximum(sizes, self._limits))
+        return np.asarray((share[:, None] * pairs).ravel())
 
     def _rows(self, bend: Array) -> Rows:
         """Return the rows that keep the bends within their limits, in shares of the limits."""
