@@ -282,6 +282,29 @@ def test_models_refuse_actuations_beyond_a_limit_by_actuator_name(name, model):
                     asked(actuation)
 
 
+@pytest.mark.parametrize(
+    ('name', 'field'),
+    [
+        ('pneumatic_arm', 'pressure_max_Pa'),
+        ('hydraulic_arm', 'pressure_max_Pa'),
+        ('fishbone_arm', 'tension_max_N'),
+    ],
+)
+def test_models_keep_to_actuator_limits_below_those_of_the_body(name, field):
+    """The body allows twice as much, as a curve that was measured further than a limit."""
+    most = 0.5 * rig_of(name).actuator_limits().position_max
+    lower = [f'arm.actuators[{k}].{field}={value}' for k, value in enumerate(most)]
+    rig = load_rig(name, lower)
+    too_much = 1.6 * most * (np.arange(len(most)) % 3 == 0)
+    for model in rig.model_names:
+        arm = rig.model(model)
+        for asked in (arm.forward, arm.jacobian):
+            with pytest.raises(ValueError, match=rf'{arm.actuator_names[0]}\b.*(outside|allowed)'):
+                asked(too_much)
+        solution = arm.inverse(model_of(name, model).forward(too_much).tip[:3, 3])
+        assert not (solution.converged and np.any(solution.actuation > (1.0 + 1e-8) * most))
+
+
 @pytest.mark.parametrize('name', NAMES)
 def test_limits_refuse_commands_beyond_them_by_actuator_name(name):
     rig = rig_of(name)

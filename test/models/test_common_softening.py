@@ -5,6 +5,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ModelError
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
@@ -82,6 +83,41 @@ def test_inverse_reaches_a_tip_set_by_two_chambers():
     found = ARM.inverse(goal)
     assert found.converged, found.message
     np.testing.assert_allclose(ARM.forward(found.actuation).tip[:3, 3], goal, atol=1e-6)
+
+
+@pytest.mark.parametrize('shares', [(1.0, 1.0, 0.3), (1.0, 0.9, 1.0), (0.0, 1.0, 1.0)])
+def test_inverse_reaches_a_tip_that_chambers_reach_only_together(shares):
+    """Filled together, chambers extend further than each of them alone."""
+    pressures = MOST * np.array(shares)
+    assert np.any(ARM.configuration_of(pressures) > TOGETHER.max_extension_m)
+    pose = ARM.forward(pressures).tip
+    for orientation in (None, pose[:3, :3]):
+        for guess in (None, 0.9 * pressures):
+            found = ARM.inverse(pose[:3, 3], orientation, guess)
+            assert found.converged, found.message
+            assert np.all(found.actuation <= MOST)
+            np.testing.assert_allclose(ARM.forward(found.actuation).tip, pose, atol=1e-5)
+
+
+def test_inverse_of_a_tip_that_needs_too_much_pressure_names_the_chamber():
+    within = ActuationRange(ARM.actuator_names, np.zeros(3), np.full(3, 0.5 * MOST), 'Pa')
+    found = ChamberArm(PneumaticArm([SECTION]), within=within).inverse(
+        ARM.forward(np.array([0.8 * MOST, 0.2 * MOST, 0.0])).tip[:3, 3]
+    )
+    assert not found.converged
+    assert 'module_chamber_1 at 55 kPa' in found.message
+    assert np.all(found.actuation <= 0.5 * MOST)
+
+
+def test_pressure_of_a_single_chamber_with_a_flattening_curve_is_found_again():
+    """With such curves a chamber extends furthest alone."""
+    flat = PressureCurveConfig(pressure_Pa=(0.0, 4e4, MOST), extension_m=(0.0, 8e-3, 12e-3))
+    arm = ChamberArm(PneumaticArm([SECTION.model_copy(update={'curves': (flat,)})]))
+    pressures = np.array([0.0, MOST, 0.0])
+    again = arm.actuation_of(arm.configuration_of(pressures))
+    np.testing.assert_allclose(again, pressures, atol=1e-6 * MOST)
+    found = arm.inverse(arm.forward(pressures).tip[:3, 3])
+    assert found.converged, found.message
 
 
 def test_values_outside_the_measured_range_are_refused():

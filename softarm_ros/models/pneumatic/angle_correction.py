@@ -74,6 +74,7 @@ class PneumaticArm:
         self.name = 'angle_correction' if self.gives else 'constant_curvature_chambers'
         self.mount = mount
         self.curves = [curves_of(section) for section in self.sections]
+        self._largest_m = [c.largest_extensions(c.max_pressure_Pa) for c in self.curves]
 
     # Names and sizes.
 
@@ -106,7 +107,7 @@ class PneumaticArm:
             For a pressure outside the identified curve; the message names the chamber.
 
         """
-        pressures = self._checked_pressures(actuation)
+        pressures = self.checked_pressures(actuation)
         configuration = np.empty(pressures.size)
         for k, (section, curve) in enumerate(zip(self.sections, self.curves)):
             three = slice(3 * k, 3 * k + 3)
@@ -131,7 +132,7 @@ class PneumaticArm:
         pressures = np.empty(values.size)
         for k, curve in enumerate(self.curves):
             extensions = self.extensions(k, values)
-            largest = curve.largest_extension_m
+            largest = self._largest_m[k]
             for j, (extension, most) in enumerate(zip(extensions.tolist(), largest.tolist())):
                 if not -1e-9 <= extension <= most + 1e-9:
                     name = self.actuator_names[3 * k + j]
@@ -230,7 +231,7 @@ class PneumaticArm:
 
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per pressure (6, 3 sections), base frame, linear rows first."""
-        pressures = self._checked_pressures(actuation)
+        pressures = self.checked_pressures(actuation)
         configuration = self.configuration_of(pressures)
         twists = self.tip_twists(configuration, tip_force)
         jacobian = np.empty((6, pressures.size))
@@ -266,7 +267,8 @@ class PneumaticArm:
             partial(self._chain.centerline, state),
         )
 
-    def _checked_pressures(self, actuation: Array) -> Array:
+    def checked_pressures(self, actuation: Array) -> Array:
+        """Return pressures (m,) [Pa] as an array; ValueError for a wrong shape or value."""
         pressures = real_array(actuation, 'actuation')
         names = self.actuator_names
         if pressures.shape != (len(names),):

@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, all_finite, finite_array, real_array
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, Posture, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
@@ -72,8 +73,8 @@ class ChamberArm:
     A `PneumaticArm` whose configuration is the extension of every chamber [m].
 
     Implements `ArmModel` and `SetByBends`. Actuation: gauge pressure of each chamber [Pa], three
-    per section. Each coordinate belongs to one chamber and has its own range (0 to the end of the
-    identified curve). Bends and lengths are linear in the coordinates, so nothing has a kink.
+    per section. Each coordinate belongs to one chamber and starts at 0. Bends and lengths are
+    linear in the coordinates, so nothing has a kink.
 
     The paper (Gong et al. 2018, eq. 10) fills at most two chambers of a section. Then the tip
     reaches only a thin shell, with a fold where the sections bend alike and a crease where the
@@ -86,19 +87,33 @@ class ChamberArm:
         The mechanics: curves, mounts, weights.
     name
         Name of the model.
+    within
+        Range of the pressures that `forward`, `jacobian` and `inverse` keep to; up to the ends of
+        the identified curves if None.
 
     Attributes
     ----------
+    max_pressure_Pa : (m,)
+        End of that range.
     max_extension_m : (dof,)
-        Extension at the end of each chamber's curve.
+        Largest extension of each chamber within that range.
 
     """
 
-    def __init__(self, arm: PneumaticArm, name: str | None = None) -> None:
-        self.arm = arm
+    def __init__(
+        self, arm: PneumaticArm, name: str | None = None, within: ActuationRange | None = None
+    ) -> None:
+        self.arm, self.within = arm, within
         self.name = name or arm.name
         self._sections = len(arm.sections)
-        self.max_extension_m = np.concatenate([curve.max_extension_m for curve in arm.curves])
+        ends = np.concatenate([curve.max_pressure_Pa for curve in arm.curves])
+        self.max_pressure_Pa = ends if within is None else np.minimum(within.high, ends)
+        self.max_extension_m = np.concatenate(
+            [
+                curve.largest_extensions(most)
+                for curve, most in zip(arm.curves, self.max_pressure_Pa.reshape(-1, 3))
+            ]
+        )
         rest, to_bends = np.zeros(3 * self._sections), np.zeros((3 * self._sections,) * 2)
         for k, section in enumerate(arm.sections):
             three = slice(3 * k, 3 * k + 3)
@@ -250,15 +265,21 @@ class ChamberArm:
         Raises
         ------
         ModelError
-            As `PneumaticArm.forward`.
+            As `PneumaticArm.forward`, and for a pressure out of range (names the chamber).
 
         """
-        shape = self.arm.forward(actuation, tip_force, tip_moment)
+        shape = self.arm.forward(self._commanded(actuation), tip_force, tip_moment)
         return replace(shape, configuration=self.extensions_of(shape.configuration))
 
     def jacobian(self, actuation: Array) -> Array:
         """Return the tip twist per pressure (6, m), base frame, linear rows first."""
-        return self.arm.jacobian(actuation)
+        return self.arm.jacobian(self._commanded(actuation))
+
+    def _commanded(self, actuation: Array) -> Array:
+        values = self.arm.checked_pressures(actuation)
+        if self.within is not None:
+            self.within.check(values)
+        return values
 
     def inverse(
         self,
@@ -278,4 +299,5 @@ class ChamberArm:
         target = pose_target(position, orientation, self.rest_length_m)
         start = None if guess is None else self.configuration_of(guess)
         force = finite_array(tip_force, (3,), 'tip_force')
-        return find_pose(ExtensionProblem(self, force, target.with_orientation), target, start)
+        problem = ExtensionProblem(self, force, target.with_orientation)
+        return find_pose(problem, target, start, self.within)

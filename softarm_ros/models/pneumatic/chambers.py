@@ -69,10 +69,9 @@ class MeasuredCurves(ABC):
         self.max_pressure_Pa = np.array([curve.x[-1] for curve in self.curves])
         self.max_extension_m = np.array([curve.y_limits[1] for curve in self.curves])
 
-    @property
-    def largest_extension_m(self) -> Array:
-        """Extension (3,) [m] of each chamber with all three filled; alone `max_extension_m`."""
-        return self.max_extension_m
+    @abstractmethod
+    def largest_extensions(self, most: Array) -> Array:
+        """Return the largest extension (3,) [m] of each chamber, with pressures up to `most`."""
 
     @abstractmethod
     def extensions(self, pressures: Array) -> Array:
@@ -104,6 +103,10 @@ class ChamberCurves(MeasuredCurves):
         if self._alike:
             return self.curves[0](pressures)
         return np.array([c.at(p)[0] for c, p in zip(self.curves, pressures.tolist())])
+
+    def largest_extensions(self, most: Array) -> Array:
+        """Return the largest extension (3,) [m] of each chamber, with pressures up to `most`."""
+        return self.extensions(most)
 
     def slopes(self, pressures: Array) -> Array:
         """Return d extension / d pressure (3,) [m/Pa]."""

@@ -22,15 +22,22 @@ from softarm_ros.models.pneumatic.config import ChamberSectionConfig
 
 _TINY = 1e-9  # of the measured pressures: below it, curves are taken as straight lines
 _ROUNDING = 1e-9
+_FLAT = 1e-12
+_FAR = 10.0  # times the measured pressures: as far as a search may look beyond them
 
 
 class CommonSoftening(MeasuredCurves):
     """Extension [m] over pressure [Pa] of three chambers that soften their section together."""
 
-    @property
-    def largest_extension_m(self) -> Array:
-        """Extension (3,) [m] of each chamber with all three filled."""
-        return self.extensions(self.max_pressure_Pa)
+    def largest_extensions(self, most: Array) -> Array:
+        """
+        Return the largest extension (3,) [m] of each chamber, with pressures up to `most` (3,).
+
+        A chamber extends furthest alone or with all three filled; not all combinations of these
+        extensions are possible.
+        """
+        alone = np.array([float(c(p)) for c, p in zip(self.curves, most.tolist())])
+        return np.maximum(alone, self.extensions(most))
 
     def extensions(self, pressures: Array) -> Array:
         """
@@ -56,13 +63,33 @@ class CommonSoftening(MeasuredCurves):
             For extensions that need a pressure beyond the measured range.
 
         """
+        return self._measured(self._needed(extensions, float(self.max_pressure_Pa.sum())))
+
+    def needed(self, extensions: Array) -> tuple[Array, Array]:
+        """
+        Return the pressures (3,) [Pa] for extensions (3,) [m] and their slope (3, 3) [Pa/m].
+
+        Unlike those of `pressures`, they may exceed the measured range.
+
+        Raises
+        ------
+        ModelError
+            For extensions far beyond those of the measured pressures.
+
+        """
+        values = self._needed(extensions, _FAR * float(self.max_pressure_Pa.sum()))
+        # At the flat end of a curve, extensions do not depend on all pressures.
+        return values, np.asarray(np.linalg.pinv(self._slopes_at(values)), dtype=float)
+
+    def _needed(self, extensions: Array, most: float) -> Array:
+        """Return the pressures (3,) [Pa] for extensions (3,) [m]; their sum is at most `most`."""
         from scipy.optimize import brentq  # late: importing it delays every start by 0.5 s
 
         values = np.asarray(extensions, dtype=float)
-        most = float(self.max_pressure_Pa.sum())
 
         def beyond(total: float) -> float:
-            return float(np.sum(values / self._alone(total)[0])) - 1.0
+            # The margin chooses the least pressures where a curve is flat at its end.
+            return float(np.sum(values / self._alone(total)[0])) - (1.0 + _FLAT)
 
         if beyond(self._least) <= 0.0:
             total = self._least
@@ -73,7 +100,7 @@ class CommonSoftening(MeasuredCurves):
             )
         else:
             total = brentq(beyond, self._least, most, xtol=1e-12 * most, rtol=1e-14)
-        return self._measured(total * values / self._alone(total)[0])
+        return np.asarray(total * values / self._alone(total)[0])
 
     def pressures_by(self, pressures: Array, extensions_by: Array) -> Array:
         """Convert a derivative of the extensions (3, k) to that of the pressures (3, k)."""
@@ -89,7 +116,9 @@ class CommonSoftening(MeasuredCurves):
 
     def _slopes(self, pressures: Array) -> Array:
         """Return d extension / d pressure (3, 3) [m/Pa]."""
-        values = self._measured(pressures)
+        return self._slopes_at(self._measured(pressures))
+
+    def _slopes_at(self, values: Array) -> Array:
         total = max(float(values.sum()), self._least)
         alone, slope = self._alone(total)
         gain = (slope * total - alone) * values / total**2

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.parts import CosseratSettings, NoSettings
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 
@@ -18,7 +19,7 @@ class AirChambers:
     Sections of three chambers in series from base to tip, each on a mount that sags.
 
     `tip_mass_kg` is a mass at `tip_offset_m` beyond the tip, minus the mass of the fluid that it
-    displaces. Gravity is in the base frame.
+    displaces. Gravity is in the base frame. Models refuse pressures outside the range `within`.
     """
 
     sections: tuple[ChamberSectionConfig, ...]
@@ -27,6 +28,7 @@ class AirChambers:
     fluid_density_kg_m3: float = 0.0
     tip_mass_kg: float = 0.0
     tip_offset_m: float = 0.0
+    within: ActuationRange | None = None
 
 
 def angle_correction(_: NoSettings, mechanics: AirChambers) -> ArmModel:
@@ -42,7 +44,7 @@ def angle_correction(_: NoSettings, mechanics: AirChambers) -> ArmModel:
         tip_mass_kg=mechanics.tip_mass_kg,
         tip_offset_m=mechanics.tip_offset_m,
     )
-    return ChamberArm(arm, 'angle_correction')
+    return ChamberArm(arm, 'angle_correction', mechanics.within)
 
 
 def constant_curvature(_: NoSettings, mechanics: AirChambers) -> ArmModel:
@@ -51,7 +53,7 @@ def constant_curvature(_: NoSettings, mechanics: AirChambers) -> ArmModel:
     from softarm_ros.models.pneumatic.chamber_arm import ChamberArm
 
     rigid = [s.model_copy(update={'bend_per_moment_rad_N_m': 0.0}) for s in mechanics.sections]
-    return ChamberArm(PneumaticArm(rigid), 'constant_curvature')
+    return ChamberArm(PneumaticArm(rigid), 'constant_curvature', mechanics.within)
 
 
 def cosserat(settings: CosseratSettings, mechanics: AirChambers) -> ArmModel:
@@ -67,4 +69,4 @@ def cosserat(settings: CosseratSettings, mechanics: AirChambers) -> ArmModel:
         mechanics.tip_offset_m,
         settings.steps,
     )
-    return RodByExtensions(arm)
+    return RodByExtensions(arm, mechanics.within)

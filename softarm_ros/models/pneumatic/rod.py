@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, partial
 
 from softarm_ros.geometry.arrays import Array, finite_array, real_array
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ZERO3, Posture, Shape, Vector3
 from softarm_ros.models.pneumatic.angle_correction import PneumaticArm
 from softarm_ros.models.pneumatic.chamber_arm import ChamberArm, ExtensionPosture
@@ -108,8 +109,8 @@ class RodOfChambers(PneumaticArm):
 class RodByExtensions(ChamberArm):
     """A `ChamberArm` with a rod's shape; a similar posture shortens the search for it."""
 
-    def __init__(self, arm: RodOfChambers) -> None:
-        super().__init__(arm, 'cosserat')
+    def __init__(self, arm: RodOfChambers, within: ActuationRange | None = None) -> None:
+        super().__init__(arm, 'cosserat', within)
         self.rod_arm = arm
 
     def posture_of(self, configuration: Array, near: Posture | None = None) -> Posture:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import numpy as np
@@ -13,6 +14,7 @@ from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.drivers.play_compensation import PlayCompensationConfig
 from softarm_ros.geometry.configs import PressureRate, WatchedPressure
 from softarm_ros.geometry.parts import Part
+from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.pneumatic.config import ChamberSectionConfig, MountConfig
 from softarm_ros.models.pneumatic.mechanics import AirChambers
 from softarm_ros.plant.config import PlantBase
@@ -72,6 +74,12 @@ class PneumaticArm(ArmBase):
             tip_offset_m=gripper.centre_m,
         )
 
+    def commanded(self, around: Surrounded) -> AirChambers:
+        """Return `mechanics` with the range of the pressures."""
+        limits = self.actuator_limits()
+        within = ActuationRange(limits.names, limits.position_min, limits.position_max, 'Pa')
+        return replace(self.mechanics(around), within=within)
+
     def actuator_limits(self) -> ActuatorLimits:
         """Return the limits of all chambers, arrays (m,) in Pa, Pa/s, Pa/s^2."""
         return ActuatorLimits(
@@ -89,7 +97,7 @@ class PneumaticArm(ArmBase):
         from softarm_ros.models.pneumatic.common_softening import curves_of
 
         most = np.array([actuator.pressure_max_Pa for actuator in self.actuators]).reshape(-1, 3)
-        upper = [curves_of(s).extensions(three) for s, three in zip(self.sections, most)]
+        upper = [curves_of(s).largest_extensions(three) for s, three in zip(self.sections, most)]
         return ConfigurationLimits.of_range(np.zeros(most.size), np.concatenate(upper))
 
     def strands(self) -> tuple[Strand, ...]:
