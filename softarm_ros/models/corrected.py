@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import replace
 from functools import partial
 from typing import Any
@@ -9,12 +10,54 @@ from typing import Any
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.models.actuation_range import bounds_of
 from softarm_ros.models.arm_model import ZERO3, ArmModel, InverseSolution, Shape, Vector3
+from softarm_ros.models.inverse import End, Outcome, PoseTarget, find_pose, pose_target
 from softarm_ros.models.posture import PlainPostures
 from softarm_ros.models.residual import Residual, corrected
+from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 _ROUNDS = 20
+_SMALL_TURN_RAD = 1e-5
 _REACHED = 1e-7  # of the arm's length
+
+
+class _TurnedTip(SteppedProblem):
+    """Search for the actuation (m,) that brings the corrected tip to a pose."""
+
+    def __init__(self, model: CorrectedModel, orientation: Array, tip_force: Vector3) -> None:
+        self._model, self._orientation, self._force = model, orientation, tip_force
+        physics = model.physics
+        rest = physics.actuation_of(physics.rest_configuration)
+        gain = float(np.linalg.norm(physics.jacobian(rest)[:3], 2))
+        self.scale = np.full(len(rest), physics.rest_length_m / gain)
+        self.max_step = 0.25 * self.scale
+        self.ranges = (bounds_of(getattr(physics, 'within', None), len(rest)),)
+
+    def starts(self, target: PoseTarget) -> Iterable[Array]:
+        """Return where the physics model comes nearest to the pose, and to the position alone."""
+        for turn in (self._orientation, None):
+            yield self._model.physics.inverse(
+                target.position, turn, tip_force=self._force
+            ).actuation
+
+    def look(self, unknowns: Array, near: Place | None) -> Place:
+        """Return the place at an actuation (m,)."""
+        tip = self._model.forward(unknowns, self._force).tip
+        return Place(unknowns, tip, lambda: self._model.jacobian(unknowns))
+
+    def effort(self, end: End) -> float:
+        """Return 0: the first start that leads to the pose is used."""
+        return 0.0
+
+    def outcome(self, end: End) -> Outcome:
+        """Return the actuation and the shape of an end."""
+        return Outcome(end.unknowns, self._model.forward(end.unknowns, self._force))
+
+    def limits_met(self, end: End) -> list[str]:
+        """Return nothing: the physics model states its limits."""
+        return []
 
 
 class CorrectedModel(PlainPostures):
@@ -83,8 +126,12 @@ class CorrectedModel(PlainPostures):
         return np.asarray(slope @ self.physics.actuation_jacobian(configuration))
 
     def jacobian(self, actuation: Array) -> Array:
-        """Return the tip twist per actuation (6, m), for small rotations by the correction."""
-        return self.physics.jacobian(actuation) + self.residual.settled_slope(actuation)[-1]
+        """Return the tip twist per actuation (6, m)."""
+        twist = self.physics.jacobian(actuation)
+        slope = self.residual.settled_slope(actuation)[-1]
+        turn = self.residual.settled(actuation)[-1, 3:]
+        angular = exp_so3(turn) @ twist[3:] + _turning(turn) @ slope[3:]
+        return np.vstack([twist[:3] + slope[:3], angular])
 
     def inverse(
         self,
@@ -94,13 +141,16 @@ class CorrectedModel(PlainPostures):
         tip_force: Vector3 = ZERO3,
     ) -> InverseSolution:
         """
-        Return the actuation that brings the corrected tip to a position (3,) [m].
+        Return the actuation that brings the corrected tip to a position and an orientation.
 
-        The search of the physics model is repeated, each time with the goal that a Newton step of
-        the corrected tip leads to: the physics model may reach it even if it cannot reach the
-        position. `converged` only if the corrected tip reaches the position; otherwise the nearest
+        For a position (3,) [m], the search of the physics model is repeated, each time with the
+        goal that a Newton step of the corrected tip leads to: the physics model may reach it even
+        if it cannot reach the position. With an orientation (3, 3), the corrected model itself is
+        searched. `converged` only if the corrected tip reaches the target; otherwise the nearest
         of the solutions is returned.
         """
+        if orientation is not None:
+            return self._inverse_of_pose(position, orientation, guess, tip_force)
         goal = np.asarray(position, dtype=float)
         aim, limit = goal, _REACHED * self.physics.rest_length_m
         nearest: InverseSolution | None = None
@@ -130,6 +180,26 @@ class CorrectedModel(PlainPostures):
         assert nearest is not None
         return nearest
 
+    def _inverse_of_pose(
+        self, position: Vector3, orientation: Array, guess: Array | None, tip_force: Vector3
+    ) -> InverseSolution:
+        """Return the actuation for a pose of the corrected tip, within the physics' limits."""
+        target = pose_target(position, orientation, self.physics.rest_length_m)
+        problem = _TurnedTip(self, orientation, tip_force)
+        start = None
+        if guess is not None:
+            self.physics.configuration_of(guess)  # refuses what is not an actuation
+            start = np.asarray(guess, dtype=float)
+        found = find_pose(problem, target, start)
+        # The physics model checks its limits, which the search does not know.
+        tip = self.physics.forward(found.actuation, tip_force).tip
+        checked = self.physics.inverse(tip[:3, 3], tip[:3, :3], found.actuation, tip_force)
+        shape = self._moved(checked.shape, checked.actuation)
+        left = float(np.linalg.norm(target.miss_of(shape.tip)))
+        there = checked.converged and left <= target.tolerance_m
+        message = '' if there else '; '.join(filter(None, [found.message, checked.message]))
+        return InverseSolution(checked.actuation, shape, left, there, message)
+
     def _moved(self, shape: Shape, actuation: Array) -> Shape:
         """Return the shape with corrected section tips and a centreline that moves with them."""
         errors = self.residual.settled(actuation)
@@ -139,6 +209,15 @@ class CorrectedModel(PlainPostures):
         tip = corrected(shape.tip[None], errors[-1:])[0]
         sample = partial(_moved_centerline, shape, knots, moves)
         return Shape(tip, tips, shape.configuration, sample)
+
+
+def _turning(turn: Array) -> Array:
+    """Return the angular velocity per rate of a rotation vector (3, 3): left Jacobian of SO(3)."""
+    angle, hat = float(np.linalg.norm(turn)), np.cross(np.eye(3), turn)
+    if angle < _SMALL_TURN_RAD:
+        return np.asarray(np.eye(3) + 0.5 * hat)
+    first, second = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
+    return np.asarray(np.eye(3) + first * hat + second * hat @ hat)
 
 
 def _moved_centerline(shape: Shape, knots: Array, moves: Array, n: int) -> Array:

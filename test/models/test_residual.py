@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from pair_cases import cables, sections, some_bends
 
+from softarm_ros.geometry.poses import displacement
 from softarm_ros.models.cable_driven.paired_cables import PairedCablesArm
 from softarm_ros.models.command_features import (
     command_features,
@@ -198,6 +199,34 @@ def test_rotation_corrections_act_about_the_base_frame():
     np.testing.assert_array_equal(moved[0], np.eye(4))
     np.testing.assert_allclose(moved[1, :3, 0], [0.0, 1.0, 0.0], atol=1e-12)
     assert moved[1, 0, 3] == 0.1
+
+
+def turning():
+    """Return a residual that also turns the tips, by about 3 degrees."""
+    weights = residual().weights.copy()
+    weights.reshape(-1, TIPS, 6)[:, :, 3:] *= 100.0
+    return replace(residual(), weights=weights)
+
+
+def test_twist_of_a_turned_tip_matches_differences():
+    model, command = CorrectedModel(ARM, turning()), np.linspace(-3e-3, 4e-3, COUNT)
+    J, step = model.jacobian(command), 1e-6
+    for k, one in enumerate(step * np.eye(COUNT)):
+        ahead, behind = model.forward(command + one).tip, model.forward(command - one).tip
+        np.testing.assert_allclose(J[:, k], displacement(behind, ahead) / (2 * step), atol=1e-5)
+
+
+def test_inverse_of_a_pose_reaches_the_turned_tip():
+    model, rng = CorrectedModel(ARM, turning()), np.random.default_rng(1)
+    for _ in range(5):
+        command = rng.uniform(-3e-3, 3e-3, COUNT)
+        pose = model.forward(command).tip
+        solution = model.inverse(pose[:3, 3], pose[:3, :3], command)
+        assert solution.converged, solution.message
+        np.testing.assert_allclose(model.forward(solution.actuation).tip, pose, atol=1e-5)
+    for bad in (command[:2], np.full(COUNT, np.nan)):
+        with pytest.raises(ValueError, match=r'shape|finite|nan'):
+            model.inverse(pose[:3, 3], pose[:3, :3], bad)
 
 
 def test_actuators_of_one_section_are_one_group():
