@@ -210,13 +210,17 @@ def device_parts(arm: Part, gripper: Part, value: Mapping[str, Any]) -> DevicePa
     Raises
     ------
     ValidationError
-        If no device drives the actuators of this arm; the message lists those that could.
+        If no device drives the actuators of this arm, or several do; the message lists those that
+        could.
 
     """
     registered = [name for name in value if name in kinds_of('drives')]
     found = [_found('drives', name, (name,)) for name in registered]
     beside = {name for part in found for name in (*part.needs, *part.takes)}
     driving = [part for part in found if part.kind not in beside and _fits(part, arm)]
+    for part in driving[1:]:
+        message = f'another drive beside drives.{driving[0].kind}; expected one for all actuators'
+        raise wrong_part((part.kind,), value[part.kind], message)
     if driving:
         takes = dict(driving[0].takes)
         if GRIPPER in takes and GRIPPER in value:

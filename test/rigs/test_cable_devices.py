@@ -1,5 +1,7 @@
 """The devices block of cable-driven arms, and its consistency with the rest of the rig."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -65,6 +67,19 @@ def test_microstep_of_the_motors_equals_that_of_the_plant():
 def test_inconsistent_cable_devices_are_refused_with_the_field(setting, text):
     with pytest.raises(RigError, match=text):
         load_rig('cable_arm', [setting])
+
+
+def test_two_drives_of_all_actuators_are_refused_with_both_names():
+    steppers = load_rig('cable_arm').devices.steppers.model_dump(mode='json')
+    dynamixel = load_rig('trunk').devices.dynamixel.model_dump(mode='json')
+    for motor, servo in zip(steppers['motors'], dynamixel['servos']):
+        servo['name'] = motor['name']
+    for first, second in (('steppers', 'dynamixel'), ('dynamixel', 'steppers')):
+        blocks = {'steppers': steppers, 'dynamixel': dynamixel}
+        both = json.dumps({first: blocks[first], second: blocks[second]})
+        message = rf'drives\.{second}: another drive beside drives\.{first}; expected one for all'
+        with pytest.raises(RigError, match=message):
+            load_rig('cable_arm', [f'drives={both}'])
 
 
 def test_arm_without_devices_refuses_the_hardware_backend():
