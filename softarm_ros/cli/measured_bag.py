@@ -8,6 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.cli.measured_excitation import AROUND
 from softarm_ros.cli.measured_run import (
@@ -36,8 +37,11 @@ from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_pretension
 
+Stamps = NDArray[np.int64]
+
 _TURN = slice(3, 7)
 _LATE_S = 1.0  # no arm uses poses this old: the clocks differ
+_GAP = 10.0  # times the median time between messages; and no arm moves on without poses
 
 
 def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
@@ -47,8 +51,9 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     Commands are from `actuators/command`, each in effect until the next. Measurements are the
     poses of the sections, or of the tip alone if there are none. Times are those of the
     measurements, from the first on. A pose stamped by another clock than the recorder's is paired
-    with the command in effect when the pose was received. Rows with non-finite numbers and poses
-    in another frame than the base frame are left out. Tip weight, gravity and pretension are those
+    with the command in effect when the pose was received. Rows with non-finite numbers, poses
+    in another frame than the base frame, and poses between a gap in the recording and the next
+    command are left out. Tip weight, gravity and pretension are those
     of the rig that the bag was recorded with.
 
     Raises
@@ -122,6 +127,14 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
     at = np.array([when[stamp] for stamp in stamps], dtype=np.int64)
     in_effect = np.searchsorted(given, at, side='right') - 1
     told = np.array([command for _, command in commands])[in_effect]
+    known, gap_s = _known(rig, given, np.array([*received.values()]), given[in_effect], at)
+    known |= np.array([late_s[stamp] > _LATE_S for stamp in stamps])
+    unsaid = int(np.count_nonzero(~known))
+    if unsaid == len(stamps):
+        raise MeasurementError(
+            f'{bag}: no command was received between a gap of {gap_s:.3g} s and the poses after it'
+        )
+    stamps, rows, told = stamps[known], rows[known], told[known]
     complete = np.isfinite(told).all(axis=1) & np.isfinite(rows).all(axis=(1, 2))
     gone = int(np.count_nonzero(~complete))
     if gone == len(stamps):
@@ -145,6 +158,14 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
             *([f'left out: {again} poses with the stamp of a later one'] if again else []),
             *([f'left out: {part} poses of only some sections'] if part else []),
             *([f'left out: {gone} incomplete rows'] if gone else []),
+            *(
+                [
+                    f'left out: {unsaid} poses after gaps of up to {gap_s:.3g} s in the '
+                    'recording, before the next command'
+                ]
+                if unsaid
+                else []
+            ),
             *foreign,
             *without,
             *([unknown] if unknown else []),
@@ -163,6 +184,23 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
         around={} if recorded is None else values_of(recorded, AROUND),
     )
     return replace(run, notes=(*run.notes, *other_lengths(rig, run, 'in m')))
+
+
+def _known(
+    rig: Rig, given: Stamps, received: Stamps, last: Stamps, at: Stamps
+) -> tuple[NDArray[np.bool_], float]:
+    """
+    Return for each pose (n,) whether its command is recorded, and the longest pause [s].
+
+    It is not if there is a gap in the recording, without commands (received at `given`) and poses
+    (at `received`), between the `last` command and the time `at` of the pose. All times in ns.
+    """
+    heard = np.sort(np.concatenate([given, received]))
+    pauses = np.diff(heard)
+    least = max(1e9 * rig.supervisor.feedback_timeout_s, _GAP * float(np.median(pauses)))
+    begins = heard[:-1][pauses > least]
+    newest = np.append(np.iinfo(np.int64).min, begins)[np.searchsorted(begins, at)]
+    return last > newest, 1e-9 * float(pauses.max())
 
 
 def _recorded(about: Mapping[str, str], rig: Rig) -> tuple[Rig | None, str]:

@@ -461,7 +461,14 @@ def test_the_pretension_of_a_bag_is_the_recorded_one(rig, tmp_path):
 
 
 def write_bag(
-    rig, folder, commands, change=lambda i, message: None, about=None, clock=lambda at: at
+    rig,
+    folder,
+    commands,
+    change=lambda i, message: None,
+    about=None,
+    clock=lambda at: at,
+    stamp=lambda at: at,
+    lost=lambda topic, i: False,
 ):
     """Write a bag of commands [m] with the pretension on them, and the poses they lead to."""
     from rosbags.typesys import Stores, get_typestore
@@ -479,18 +486,20 @@ def write_bag(
     empty = np.zeros(0)
     for i, command in enumerate(commands):
         at = 1_000_000_000 + 10_000_000 * i
-        stamp = header(stamp=time(sec=at // 10**9, nanosec=at % 10**9), frame_id=rig.base_frame)
+        seconds, nanoseconds = divmod(stamp(at), 10**9)
+        head = header(stamp=time(sec=seconds, nanosec=nanoseconds), frame_id=rig.base_frame)
         values = command + rig.tracker.pretension_m
-        message = types[joints](stamp, list(rig.actuator_names), values, empty, empty)
+        message = types[joints](head, list(rig.actuator_names), values, empty, empty)
         change(i, message)
         data = bytes(store.serialize_cdr(message, joints))
-        bag.write(f'/{rig.name}/actuators/command', clock(at), data)
+        if not lost('actuators/command', i):
+            bag.write(f'/{rig.name}/actuators/command', clock(at), data)
         seen = []
         for tip in rig.model().forward(command).section_tips:
             point = types['geometry_msgs/msg/Point'](*tip[:3, 3])
             turn = types['geometry_msgs/msg/Quaternion'](*quaternion(tip[:3, :3]))
             seen.append(types['geometry_msgs/msg/Pose'](point, turn))
-        message = types[poses](stamp, seen)
+        message = types[poses](head, seen)
         change(i, message)
         data = bytes(store.serialize_cdr(message, poses))
         bag.write(f'/{rig.name}/sections/poses', clock(at + 1000), data)
@@ -523,6 +532,24 @@ def test_a_late_bag_pose_is_matched_to_the_last_command_received_before_it(rig, 
     expected[1] = commands[5]
     np.testing.assert_allclose(run.commands, expected, atol=1e-12)
     assert run.notes[0].startswith('1 of 6 poses were received up to 2 s off their stamps, ')
+
+
+def test_bag_poses_between_a_gap_and_the_next_command_are_left_out_and_noted(rig, tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    commands = commands_of(rig, 8)
+
+    def lost(topic, i):  # beside all messages of the gap, the first command after it
+        return i == 4 and topic == 'actuators/command'
+
+    def later(at):
+        return at + 4 * 10**9 * (at >= 1_040_000_000)
+
+    bag = write_bag(rig, tmp_path / 'bag', commands, clock=later, stamp=later, lost=lost)
+    run = read_run(rig, bag)
+    np.testing.assert_allclose(run.commands, np.delete(commands, 4, axis=0), atol=1e-12)
+    assert run.notes[0] == (
+        'left out: 1 poses after gaps of up to 4.01 s in the recording, before the next command'
+    )
 
 
 @pytest.mark.filterwarnings('error')
