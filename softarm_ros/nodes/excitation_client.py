@@ -10,6 +10,7 @@ from sensor_msgs.msg import JointState
 
 from softarm_ros.control.excitation import Excitation
 from softarm_ros.control.excited_rows import READ_S, ExcitationError, ExcitedRows, RowCollector
+from softarm_ros.control.goals.goal import GoalState
 from softarm_ros.control.supervisor import SafetyState
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import transforms_from_rows
@@ -90,7 +91,7 @@ class ExcitationClient(GoalClient):
 
     def _go(self, place: Array, least_s: float, at_rest: bool, stopped: Callable[[], bool]) -> str:
         """Lead the arm to a place, again after a hold; return why it is not there, or ''."""
-        held = f'goal: {HELD}'
+        held = f'goal {GoalState.CANCELLED.value}: {HELD}'
         for _ in range(_MOST_HOLDS):
             why = self._approach(place, least_s, at_rest, stopped)
             if why != held:
@@ -107,14 +108,15 @@ class ExcitationClient(GoalClient):
             reports = self.of_stamp(stamp)
             if reports and reports[-1].values.get('final') == 'true':
                 last = reports[-1]
-                if last.values['state'] == 'reached':
+                if last.values['state'] == GoalState.REACHED.value:
                     # Another client may have sent a goal within the same look.
                     self._told = self.reports.index(last) + 1
                     return ''
                 self.spin(_REASON_S)
                 while self._is_held() and not self._why_not(stopped):
                     self._look(at_rest)
-                return self._why_not(stopped) or f'goal: {last.message}'
+                ending = f'goal {last.values["state"]}: {last.message}'
+                return self._why_not(stopped) or ending
             why = self._why_not(stopped)
             if not why and not reports and waited > _ANSWER_S:
                 why = f'no answer within {_ANSWER_S:g} s'

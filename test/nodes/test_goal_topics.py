@@ -527,8 +527,18 @@ def test_excitation_gives_a_place_up_if_the_arm_is_held_again_and_again(played):
     played.answer = lambda stamp: played.report(
         'configuration', 'cancelled', stamp, 'the arm is held', final='true'
     )
-    assert played.excite() == 'goal: the arm is held, 5 times on the way to one place'
+    assert played.excite() == 'goal cancelled: the arm is held, 5 times on the way to one place'
     assert len(played.asked) == 5
+
+
+@pytest.mark.parametrize(
+    ('state', 'message'), [('preempted', 'by goal 2'), ('cancelled', 'on request')]
+)
+def test_excitation_says_what_became_of_a_goal_that_another_client_ended(played, state, message):
+    played.answer = lambda stamp: played.report(
+        'configuration', state, stamp, message, final='true'
+    )
+    assert played.excite() == f'goal {state}: {message}'
 
 
 def test_excitation_leaves_out_incomplete_poses_and_names_the_fault(context, rig):
