@@ -19,7 +19,7 @@ from softarm_ros.cli.measured_run import (
 )
 from softarm_ros.cli.recorded_rig import recorded_rig
 from softarm_ros.cli.recording_warnings import other_lengths
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, IntArray
 from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_messages import (
     JOINTS,
@@ -36,8 +36,6 @@ from softarm_ros.rigs.field_values import values_of
 from softarm_ros.rigs.recording import MarkerConfig
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_pretension
-
-Stamps = NDArray[np.int64]
 
 _TURN = slice(3, 7)
 _LATE_S = 1.0  # no arm uses poses this old: the clocks differ
@@ -187,7 +185,7 @@ def read_bag_run(rig: Rig, bag: Path) -> MeasuredRun:
 
 
 def _known(
-    rig: Rig, given: Stamps, received: Stamps, last: Stamps, at: Stamps
+    rig: Rig, given: IntArray, received: IntArray, last: IntArray, at: IntArray
 ) -> tuple[NDArray[np.bool_], float]:
     """
     Return for each pose (n,) whether its command is recorded, and the longest pause [s].

@@ -21,9 +21,8 @@ CALM_S = 0.2
 # A node's report that messages do not reach it stops a moving arm only if it lasts this long: a
 # short one may refer to the time before the start, or to a pause of the node itself.
 UNHEARD_S = 0.2
-_VALUES = frozenset(
-    {'feedback', 'command', 'actuator state'}
-)  # kinds whose values are checked here
+# Kinds of messages whose values are checked here.
+_VALUES = frozenset({'feedback', 'command', 'actuator state'})
 
 
 class SafetyState(str, Enum):

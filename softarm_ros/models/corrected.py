@@ -10,7 +10,8 @@ from typing import Any
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.geometry.rotation_kernels import stumpff
+from softarm_ros.geometry.rotations import exp_so3, hat
 from softarm_ros.models.actuation_range import bounds_of
 from softarm_ros.models.arm_model import ZERO3, ArmModel, InverseSolution, Shape, Vector3
 from softarm_ros.models.inverse import End, Outcome, PoseTarget, find_pose, pose_target
@@ -19,7 +20,6 @@ from softarm_ros.models.residual import Residual, corrected
 from softarm_ros.models.stepped_search import Place, SteppedProblem
 
 _ROUNDS = 20
-_SMALL_TURN_RAD = 1e-5
 _REACHED = 1e-7  # of the arm's length
 
 
@@ -213,11 +213,9 @@ class CorrectedModel(PlainPostures):
 
 def _turning(turn: Array) -> Array:
     """Return the angular velocity per rate of a rotation vector (3, 3): left Jacobian of SO(3)."""
-    angle, hat = float(np.linalg.norm(turn)), np.cross(np.eye(3), turn)
-    if angle < _SMALL_TURN_RAD:
-        return np.asarray(np.eye(3) + 0.5 * hat)
-    first, second = (1.0 - np.cos(angle)) / angle**2, (angle - np.sin(angle)) / angle**3
-    return np.asarray(np.eye(3) + first * hat + second * hat @ hat)
+    _, c2, c3, _ = stumpff(float(turn @ turn))
+    spin = hat(turn)
+    return np.asarray(np.eye(3) + c2 * spin + c3 * spin @ spin)
 
 
 def _moved_centerline(shape: Shape, knots: Array, moves: Array, n: int) -> Array:

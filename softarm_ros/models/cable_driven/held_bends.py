@@ -10,6 +10,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError, Shape
+from softarm_ros.models.bending_limits import clipped_bends
 from softarm_ros.models.bounded_least_squares import Rows
 from softarm_ros.models.cable_driven.inverse import BendProblem
 from softarm_ros.models.config import SectionConfig
@@ -96,7 +97,8 @@ class HeldBends(SteppedProblem):
 
     def look(self, unknowns: Array, near: Place | None) -> Place:
         """Return the `Place` of bends (dof,) [rad], clipped to their limits."""
-        rod, bend = self._arm.rod, self._clipped(unknowns)
+        rod = self._arm.rod
+        bend = clipped_bends(unknowns.reshape(-1, 2), self._limits).ravel()
         held = rod.settled(bend, self._load, None if near is None else near.state)
         tip = rod.section_tips(held)[-1]
         wish = np.zeros(len(bend))
@@ -129,12 +131,6 @@ class HeldBends(SteppedProblem):
     def limits_met(self, end: End) -> list[str]:
         """Return the sections at their bending limits."""
         return self._arcs.limits_met(end)
-
-    def _clipped(self, bend: Array) -> Array:
-        pairs = bend.reshape(-1, 2)
-        sizes = np.linalg.norm(pairs, axis=1)
-        share = np.minimum(1.0, self._limits / np.maximum(sizes, self._limits))
-        return np.asarray((share[:, None] * pairs).ravel())
 
     def _rows(self, bend: Array) -> Rows:
         """Return the rows that keep the bends within their limits, in shares of the limits."""

@@ -9,6 +9,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError, Vector3
+from softarm_ros.models.bending_limits import clipped_bends
 from softarm_ros.models.bounded_least_squares import Rows
 from softarm_ros.models.inverse import TOLERANCE, End, Outcome, PoseTarget, values_at_limits
 from softarm_ros.models.stepped_search import Place, SteppedProblem
@@ -71,7 +72,9 @@ class HeldShapeProblem(SteppedProblem):
     def look(self, unknowns: Array, near: Place | None) -> Place:
         """Return the place at a configuration (3 s,), with the bends clipped to their limits."""
         model = self._model
-        q = self._clipped(unknowns)
+        q = unknowns.copy()
+        bends = q.reshape(-1, 3)[:, :2]
+        bends[:] = clipped_bends(bends, self._max_bend)
         held = model.balance(q, self._tip_force, None if near is None else near.state)
         wish = None
         if not self._alone:
@@ -148,11 +151,3 @@ class HeldShapeProblem(SteppedProblem):
                 low.append(np.array([-np.inf]))
                 high.append(np.array([max(most - size, 0.0)]))
         return Rows(np.vstack(sides), np.concatenate(low), np.concatenate(high))
-
-    def _clipped(self, configuration: Array) -> Array:
-        out = configuration.copy()
-        for k, limit in enumerate(self._max_bend):
-            size = float(np.linalg.norm(out[3 * k : 3 * k + 2]))
-            if size > limit:
-                out[3 * k : 3 * k + 2] *= limit / size
-        return out
