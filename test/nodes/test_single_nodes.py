@@ -432,21 +432,36 @@ def test_restarted_supervisor_does_not_autostart_an_arm_that_a_driver_reports_to
         node.destroy_node()
 
 
-def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(context):
+@pytest.fixture
+def supervisor_of(context):
+    """Return a function that makes a supervisor of `cable_arm` that requires these nodes."""
     from rclpy.parameter import Parameter
 
     from softarm_ros.nodes.supervisor_node import SupervisorNode
 
-    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0}
-    overrides = [Parameter(name, value=value) for name, value in wants.items()]
-    supervisor = SupervisorNode(
-        context=context, namespace='/foreign_tracker', parameter_overrides=overrides
-    )
+    made = []
+
+    def make(namespace, *required):
+        wants = {'rig': 'cable_arm', 'twin_check_s': 0.0}
+        if required:
+            wants['required_nodes'] = list(required)
+        overrides = [Parameter(name, value=value) for name, value in wants.items()]
+        made.append(
+            SupervisorNode(context=context, namespace=namespace, parameter_overrides=overrides)
+        )
+        return made[-1]
+
+    yield make
+    for node in made:
+        node.destroy_node()
+
+
+def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(supervisor_of):
+    supervisor = supervisor_of('/foreign_tracker')
     odd = [{'phase': 'track'}, {'phase': 'track', 'error_mm': 'small'}, {'late_ms': 'never'}]
     for values in (*odd, {'cycles': 'nan', 'missed': '?'}):
         supervisor._on_heartbeat(conversions.Health('tracker', 0, '', values))
         assert supervisor._slowness() == '' or '0 of 0 cycles' in supervisor._slowness()
-    supervisor.destroy_node()
 
 
 @pytest.mark.parametrize(
@@ -466,91 +481,50 @@ def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(context
         (('natnet', 1, 'measuring tip', {'ready': 'false', 'not_ready': 'no tip seen'}), True),
     ],
 )
-def test_a_late_computer_is_not_blamed_if_a_part_has_failed_or_is_off(context, health, blames):
-    from rclpy.parameter import Parameter
-
-    from softarm_ros.nodes.supervisor_node import SupervisorNode
-
-    required = ['tracker', 'steppers', 'natnet']
-    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': required}
-    overrides = [Parameter(name, value=value) for name, value in wants.items()]
-    supervisor = SupervisorNode(
-        context=context, namespace='/late_arm', parameter_overrides=overrides
-    )
+def test_a_late_computer_is_not_blamed_if_a_part_has_failed_or_is_off(
+    supervisor_of, health, blames
+):
+    supervisor = supervisor_of('/late_arm', 'tracker', 'steppers', 'natnet')
     name, level, message, values = health
     supervisor._on_heartbeat(conversions.Health('tracker', 0, '', {'late_ms': '90'}))
     supervisor._on_heartbeat(conversions.Health(name, level, message, {**values, 'late_ms': '90'}))
     assert ('the computer is too slow: tracker was late' in supervisor._slowness()) == blames
-    supervisor.destroy_node()
 
 
-def test_a_late_computer_is_not_blamed_for_values_that_are_not_finite(context):
-    from rclpy.parameter import Parameter
-
-    from softarm_ros.nodes.supervisor_node import SupervisorNode
+def test_a_late_computer_is_not_blamed_for_values_that_are_not_finite(supervisor_of):
     from softarm_ros.nodes.wire import JointValues
 
-    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['tracker']}
-    overrides = [Parameter(name, value=value) for name, value in wants.items()]
-    supervisor = SupervisorNode(
-        context=context, namespace='/not_finite', parameter_overrides=overrides
-    )
+    supervisor = supervisor_of('/not_finite', 'tracker')
     supervisor._on_heartbeat(conversions.Health('tracker', 0, '', {'late_ms': '90'}))
     for value, blames in ((0.0, True), (np.nan, False), (0.0, True)):
         supervisor._on_state(JointValues(0, (), np.full(6, value), np.empty(0), np.empty(0)))
         assert ('the computer is too slow: tracker was late' in supervisor._slowness()) == blames
-    supervisor.destroy_node()
 
 
-def test_a_fault_names_an_emulator_that_is_switched_off(context):
-    from rclpy.parameter import Parameter
-
+def test_a_fault_names_an_emulator_that_is_switched_off(supervisor_of):
     from softarm_ros.control.supervisor import SafetyState, SupervisorStatus
-    from softarm_ros.nodes.supervisor_node import SupervisorNode
 
-    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['tracker', 'natnet']}
-    overrides = [Parameter(name, value=value) for name, value in wants.items()]
-    supervisor = SupervisorNode(
-        context=context, namespace='/emulator_off', parameter_overrides=overrides
-    )
+    supervisor = supervisor_of('/emulator_off', 'tracker', 'natnet')
     fault = SupervisorStatus(SafetyState.FAULT, 'no feedback for 0.2 s', False)
     for off, named in (('inactive', True), ('', False)):
         values = {'ready': str(not off).lower(), 'not_ready': off}
         health = conversions.Health('emulator', 1 if off else 0, off or 'running', values)
         supervisor._on_heartbeat(health)
         assert ('emulator: inactive' in supervisor._message(fault)) == named
-    supervisor.destroy_node()
 
 
-def test_a_late_computer_is_not_blamed_for_poses_in_a_wrong_frame(context):
-    from rclpy.parameter import Parameter
-
-    from softarm_ros.nodes.supervisor_node import SupervisorNode
-
-    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['tracker']}
-    overrides = [Parameter(name, value=value) for name, value in wants.items()]
-    supervisor = SupervisorNode(
-        context=context, namespace='/foreign_poses', parameter_overrides=overrides
-    )
+def test_a_late_computer_is_not_blamed_for_poses_in_a_wrong_frame(supervisor_of):
+    supervisor = supervisor_of('/foreign_poses', 'tracker')
     supervisor._on_heartbeat(conversions.Health('tracker', 0, '', {'late_ms': '90'}))
     for frame, blames in (('base', True), ('world', False), ('base', True)):
         now = 1e-9 * supervisor.get_clock().now().nanoseconds
         supervisor._watch.admit(now, now, frame, np.array([0.0, 0.0, 0.2 + 1e-4 * blames]))
         assert ('the computer is too slow: tracker was late' in supervisor._slowness()) == blames
-    supervisor.destroy_node()
 
 
 @pytest.mark.parametrize('latched', [True, False])
-def test_a_wait_for_a_latched_problem_names_the_reset(context, latched):
-    from rclpy.parameter import Parameter
-
-    from softarm_ros.nodes.supervisor_node import SupervisorNode
-
-    wants = {'rig': 'cable_arm', 'twin_check_s': 0.0, 'required_nodes': ['steppers']}
-    overrides = [Parameter(name, value=value) for name, value in wants.items()]
-    supervisor = SupervisorNode(
-        context=context, namespace='/latched_arm', parameter_overrides=overrides
-    )
+def test_a_wait_for_a_latched_problem_names_the_reset(supervisor_of, latched):
+    supervisor = supervisor_of('/latched_arm', 'steppers')
     lost = 'link: lost: no state for 250 ms'
     values = {'ready': 'false', 'not_ready': lost, 'latched': str(latched).lower()}
     supervisor._on_heartbeat(
@@ -562,7 +536,6 @@ def test_a_wait_for_a_latched_problem_names_the_reset(context, latched):
     advice = '; when the device is in order again, call steppers/reset'
     assert said.endswith(advice) == latched and ('reset' in said) == latched
     assert supervisor._values()['reason'] == said  # which softarm run shows
-    supervisor.destroy_node()
 
 
 def test_fault_names_all_publishers_of_the_tip_and_a_later_sensor_error(context):
