@@ -359,9 +359,17 @@ def test_supervisor_does_not_autostart_after_an_emergency_stop_and_a_reset():
 
         def ask(name):
             alone.until(clients[name].service_is_ready)
-            future = clients[name].call_async(Trigger.Request())
-            alone.until(future.done)
-            return future.result().success
+            # A node that has just started may not have found this client's reader of answers yet;
+            # Fast DDS then drops the answer after 100 ms ("client will not receive response").
+            asked = []
+
+            def answered():
+                if not asked or time.monotonic() - asked[-1][0] > 2.0:
+                    asked.append((time.monotonic(), clients[name].call_async(Trigger.Request())))
+                return any(future.done() for _, future in asked)
+
+            alone.until(answered)
+            return next(future for _, future in asked if future.done()).result().success
 
         def command():
             now, names = alone.node.get_clock().now().to_msg(), rig.actuator_names
