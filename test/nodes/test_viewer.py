@@ -1,5 +1,6 @@
 """The viewer beside a running arm, in a real browser that shows and stops the arm."""
 
+import contextlib
 import time
 
 import pytest
@@ -104,3 +105,15 @@ def test_closed_tab_does_not_disturb_the_loop(bench, browser, address):
     assert time.monotonic() - since < 5.0
     assert bench.state == 'running'
     until_shown(bench, browser, 'running')
+
+
+def test_page_of_an_ended_viewer_states_that_it_ended_and_the_last_state(bench):
+    bench.run()
+    with contextlib.ExitStack() as after, contextlib.ExitStack() as viewer:
+        browser = after.enter_context(opened(viewer.enter_context(viewer_of('cable_arm'))))
+        until_shown(bench, browser, 'cable_arm: running')
+        bench.call('supervisor/estop')
+        bench.until(lambda: bench.state == 'fault', 5.0, 'emergency stop')
+        viewer.close()
+        until_shown(bench, browser, 'The viewer has ended')
+        assert 'cable_arm: fault' in text(browser)

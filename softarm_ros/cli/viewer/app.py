@@ -30,6 +30,7 @@ HOST = '127.0.0.1'
 PORT = 8080
 FRAME_S = 1.0 / 30.0
 _PLOT_S = 0.25
+_LAST_S = 0.1  # in which the server's thread sends the last messages to the browsers
 
 
 class Viewer:
@@ -89,6 +90,9 @@ class Viewer:
         return self
 
     def __exit__(self, *reason: object) -> None:
+        self.panel.end()
+        self._server.flush()
+        time.sleep(_LAST_S)
         self._server.stop()
 
     def look_from(self, where: Standpoint) -> None:
@@ -187,6 +191,9 @@ def view_graph(
                 begun.update(bool(state.state))
             viewer.show(state, state.time_s)
             goals.show(feed.takes_goals, feed.goal, state.reference, feed.commanded)
+        feed.spin(FRAME_S)  # the page that stays must not show a state before a stop
+        state = feed.state()
+        viewer.show(state, state.time_s)
 
 
 def in_order(asked: list[str]) -> list[str]:

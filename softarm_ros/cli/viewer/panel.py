@@ -145,6 +145,13 @@ class Panel:
         if nodes != self._nodes_html:
             self._nodes.content = self._nodes_html = nodes
 
+    def end(self) -> None:
+        """State that the viewer has ended: the page stays in the browser."""
+        self._state.content = (
+            '<div style="padding:4px 12px"><b>The viewer has ended. This page shows the last it '
+            f'heard, and its buttons do nothing.</b></div>{self._html}'
+        )
+
     def plot(self, history: History) -> None:
         """Redraw the plots."""
         times, error, latency, command, measured, effort, configuration = history.columns()

@@ -40,6 +40,14 @@ def test_no_address_without_the_token_is_printed(rig, capfd):
         assert 'http://' not in capfd.readouterr().out
 
 
+def test_page_of_an_ended_viewer_keeps_the_last_state_and_states_that_it_ended(rig):
+    with Viewer(rig, 0, None) as viewer:
+        viewer.show(ViewState(state='fault', reason='emergency stop'), 0.0)
+    words = viewer.panel._state.content
+    assert 'has ended' in words
+    assert 'cable_arm: fault' in words
+
+
 def test_body_follows_the_configuration(viewer, rig):
     model = rig.model()
     configuration = model.rest_configuration + 0.4
