@@ -227,7 +227,10 @@ def _columns(
             ease = 1.0 / (1.0 + common / numbers[0])
             yield ease, names
             yield ease[:, np.searchsorted(names, own)] * inflation, own
-            yield ease * _highest(common, time_s), names
+            highest = _highest(common, time_s)
+            if time_s is not None:
+                highest = np.maximum(highest, _means(0.5 * (rest[None] + 1.0), own))
+            yield ease * highest, names
 
 
 def _means(u: Array, own: NDArray[np.int64]) -> Array:

@@ -32,7 +32,7 @@ def operator(weights=(0.1, 0.2, 0.15), lag=0.2):
 def test_stepped_features_equal_those_of_the_whole_recording(features, seed):
     rng = np.random.default_rng(seed)
     time, u = wandering(rng, 200)
-    rest = u[0]
+    rest = rng.uniform(-1.0, 1.0, len(GROUPS))  # the first command is above or below it
     at_once = command_features(features, u, time, rest, GROUPS)
     memory = begun(features, rest, GROUPS)
     for row, command, elapsed in zip(at_once, u, np.diff(time, prepend=time[0])):
