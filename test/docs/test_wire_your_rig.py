@@ -4,10 +4,12 @@ docs/wire_your_rig.md: options, services, fields and messages exist; tables matc
 test_every_page.py checks its commands and links.
 """
 
+import math
 import re
 from functools import cache
 from pathlib import Path
 
+import numpy as np
 import pytest
 import typer
 from pydantic import BaseModel
@@ -182,6 +184,34 @@ def test_pressure_sensor_table_matches_the_hydraulic_arm():
     inputs = load_rig('hydraulic_arm').devices.daq.inputs
     rows = table(section('hydraulic_arm'), 'sensor of')
     assert rows == [[part.name, part.channel, part.terminal] for part in inputs]
+
+
+def tip_direction_deg(rig, changes):
+    """Return the direction in which changes of actuators from rest move the tip, around z."""
+    model = rig.model()
+    at_rest = model.actuation_of(model.rest_configuration)
+    tip = model.forward(at_rest + changes).tip[:2, 3] - model.forward(at_rest).tip[:2, 3]
+    return math.degrees(math.atan2(tip[1], tip[0])) % 360.0
+
+
+def test_angles_of_chambers_match_the_model_of_the_pneumatic_arm():
+    rig = load_rig('pneumatic_arm')
+    for number, angle, towards in table(section('pneumatic_arm'), 'chamber'):
+        for name in ('proximal', 'distal'):
+            filled = [2e4 * (n == f'{name}_chamber_{number}') for n in rig.actuator_names]
+            moved = tip_direction_deg(rig, np.array(filled))
+            assert moved == pytest.approx(float(towards.removesuffix(' deg')), abs=0.1)
+            assert (moved + 180.0) % 360.0 == pytest.approx(float(angle.split()[0]), abs=0.1)
+
+
+def test_angles_of_muscles_match_the_model_of_the_pam_arm():
+    rig = load_rig('pam_arm')
+    for number, *angles in table(section('pam_arm'), 'muscle'):
+        for module in range(1, 5):
+            of = f'module_{module}_muscle_{number}'
+            emptied = [-1e-3 * (n == of) for n in rig.actuator_names]
+            angle = float(angles[(module - 1) % 2].removesuffix(' deg'))
+            assert tip_direction_deg(rig, np.array(emptied)) == pytest.approx(angle, abs=1.0)
 
 
 def test_regulator_table_matches_the_pneumatic_arm():

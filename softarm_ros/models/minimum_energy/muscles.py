@@ -38,8 +38,8 @@ def muscle_anchors(config: ParallelModulesConfig) -> Array:
     """
     Return the anchors (modules, 3, 3) [m] in the frames of both disks of a module.
 
-    Module t = 1, 2, ... has its muscles at 120 i + 30 degrees for odd t and 120 i - 30 degrees for
-    even t (eq. 1).
+    Module t = 1, 2, ... has muscle i = 1, 2, 3 at 120 i + 30 degrees for odd t and 120 i - 30
+    degrees for even t (eq. 1), around z from x.
     """
     t = np.arange(1, config.modules + 1)[:, None]
     i = np.arange(1, 4)[None, :]
