@@ -38,6 +38,7 @@ _MAX_SHORTENINGS = 12
 _JUST_UNDER = 1.0 - 1e-6
 _ROUNDING = 1e-6  # rounding error of velocities
 _DRAWN_IN = 1e-5  # margin, as a share of an actuator's speed, for the solver's tolerance
+_BRAKES_WITH = 0.95  # share of the largest acceleration; curvature may need the rest
 _HELD_BACK = 0.02  # a limit is reported if it removes more than this share of the wanted velocity
 _FOLLOWS = 0.2  # share of the wanted velocity that may be missing while the arm still follows
 
@@ -137,6 +138,27 @@ class Tracker:
         self._remember(period_s)
         self._winding.advance(period_s)
 
+    def brake(self, period_s: float) -> bool:
+        """Slow the command for one period, within the accelerations; return whether it stands."""
+        room = self._present_room
+        most = _BRAKES_WITH * room.max_acceleration * period_s
+        share = float(np.max(1.0 - most / np.maximum(np.abs(self._rate), most)))
+        velocity = share * self._velocity
+        posture = self._at(self._posture.configuration + period_s * velocity, self._posture)
+        if share <= 0.0 or not room.hold(posture.actuation):
+            self.stand(period_s)
+            return True
+        self._go_to(posture, period_s)
+        return False
+
+    def _go_to(self, posture: Posture, period_s: float) -> None:
+        """Make a posture the command, one period after the last one."""
+        before, self._posture = self._posture, posture
+        self._velocity = (posture.configuration - before.configuration) / period_s
+        self._rate = (posture.actuation - before.actuation) / period_s
+        self._remember(period_s, before)
+        self._winding.advance(period_s)
+
     def _remember(self, period_s: float, before: Posture | None = None) -> None:
         """Step the memory with the command; set the drift of the motion from `before`."""
         if self.memory is None or period_s <= 0.0:
@@ -160,6 +182,7 @@ class Tracker:
 
     def _forget_rate(self) -> None:
         self._rate = np.zeros(len(self.limits.names))
+        self._velocity = np.zeros(len(self._scale))
 
     def tip(self) -> Array:
         """Return the tip position (3,) [m] that the model gives for the commands so far."""
@@ -222,7 +245,7 @@ class Tracker:
             If the controller or the model returns an array that is not finite or of wrong shape.
 
         """
-        room = self.room if self._winding.done else self._winding_room
+        room = self._present_room
         state = ControlState(self._posture, self._jacobian(measured), self._scale)
         bounds = self._bounds(room, period_s)
         reference = TipReference(velocity, error)
@@ -238,11 +261,13 @@ class Tracker:
         limited = motion.bounded or self._differ(done, q_rate)
         limited = limited and shortfall > _HELD_BACK * wanted
         self.controller.on_outcome(Outcome(shortfall, limited, shortfall <= _FOLLOWS * wanted))
-        self._rate = (posture.actuation - self._posture.actuation) / period_s
-        before, self._posture = self._posture, posture
-        self._remember(period_s, before)
-        self._winding.advance(period_s)
+        self._go_to(posture, period_s)
         return TrackerStep(self.configuration, self.actuation, shortfall, limited)
+
+    @property
+    def _present_room(self) -> ActuatorLimits:
+        """Limits of the model's actuation, less what the winding of the pretension uses."""
+        return self.room if self._winding.done else self._winding_room
 
     def _taken_out(self, velocity: Array) -> Array:
         """

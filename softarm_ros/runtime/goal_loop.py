@@ -80,6 +80,7 @@ class GoalLoop(Loop):
         self._offset = SmoothedMotion(np.zeros(3), windows)
         self._tip_mode = False  # feedback leads the tip; else the model the configuration
         self._waiting = False
+        self._braked = False  # the command stands, for a configuration goal after feedback
         self._posture: Posture = tracker.settled  # of the reference
         self.under_way = UnderWay()
         self._streamed_s = self._unread_s = -np.inf  # of a stream's newest target
@@ -272,7 +273,7 @@ class GoalLoop(Loop):
             return
         tip_mode = plan.goal.kind is not GoalKind.CONFIGURATION
         if tip_mode != self._tip_mode or self.phase is Phase.WAIT:
-            if not self._at_rest():
+            if not self._at_rest() or (self._tip_mode and not self._braked):
                 return
             self._engage(tip_mode)
         self.under_way.next, self.under_way.plan = None, plan
@@ -297,6 +298,12 @@ class GoalLoop(Loop):
     def _at_rest(self) -> bool:
         return self._motion.resting and self._offset.resting
 
+    @property
+    def _leaves_feedback(self) -> bool:
+        """Whether a configuration goal waits for the command, whose reference is at rest."""
+        plan = self.under_way.next
+        return plan is not None and plan.goal.kind is GoalKind.CONFIGURATION and self._at_rest()
+
     def _stand(self) -> None:
         self._motion.reset(self.tracker.configuration)
         self._offset.reset(np.zeros(3))
@@ -318,10 +325,13 @@ class GoalLoop(Loop):
         try:
             if not self._motion.resting or not np.array_equal(place, self._posture.configuration):
                 self._posture = self.model.posture_of(place, self._posture)
-            if self._tip_mode:
-                self._lead_tip(period, rate, matched)
-            else:
+            if not self._tip_mode:
                 self._lead_configuration(period, place)
+            elif self._leaves_feedback:
+                self._braked = self.tracker.brake(period)
+            else:
+                self._braked = False
+                self._lead_tip(period, rate, matched)
         except ValueError as error:
             self.cancel(f'the arm cannot follow: {error}')
             self.tracker.halt()

@@ -75,6 +75,7 @@ class TaskLoop(Loop):
         self._move: ConfigurationMove | None = None
         self._line: Trajectory | None = None
         self._held_at: Array | None = None  # position that feedback holds between motions
+        self._braking = False  # the command comes to rest before a motion to an attitude
         self._gripper: float | None = None
 
     @property
@@ -133,7 +134,7 @@ class TaskLoop(Loop):
     # -- stages ---------------------------------------------------------------------------
 
     def _begin(self, index: int) -> None:
-        self._index, self._phase_time = index, 0.0
+        self._index, self._phase_time, self._braking = index, 0.0, False
         self._move = self._line = None
         if index == len(self.stages):
             self.phase = Phase.DONE
@@ -179,6 +180,10 @@ class TaskLoop(Loop):
             if self._phase_time >= self._move.duration_s:
                 self._begin(self._index + 1)
             return
+        if self._braking:
+            if self.tracker.brake(period):
+                self._begin(self._index + 1)
+            return
         velocity = np.zeros(3)
         if self._line is not None:
             velocity = self._line.sample(self._phase_time).velocity
@@ -187,7 +192,11 @@ class TaskLoop(Loop):
             error = self._error(age)
             self.tracker.step(self.pace * velocity, self.pace * error, period, self._measured())
         if self._finished(error):
-            self._begin(self._index + 1)
+            following = self.stages[self._index + 1 : self._index + 2]
+            to_attitude = any(stage.configuration is not None for stage in following)
+            self._braking = to_attitude and self._held_at is not None
+            if not self._braking:
+                self._begin(self._index + 1)
 
     def _finished(self, error: Array) -> bool:
         if self.stage.position is None:

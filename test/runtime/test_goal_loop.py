@@ -511,3 +511,30 @@ def test_same_goals_at_the_same_times_give_bit_identical_commands():
         arm.run(1.0)
         runs.append(np.array(arm.commands))
     np.testing.assert_array_equal(*runs)
+
+
+def test_command_brakes_before_a_configuration_goal_follows_feedback():
+    rig = load_rig('cable_arm', HALF_RATES)
+    loop, limits = build_goal_loop(rig, open_loop=True), rig.actuator_limits()
+    names, bent = loop.model.configuration_names, (-0.089, -1.193, 0.574, 0.229)
+    commands, reports = [], []
+    now = 0.0
+
+    def run(cycles):
+        nonlocal now
+        for _ in range(cycles):
+            now += loop.period_s
+            commands.append(loop.cycle(now, None).actuation)
+            reports.extend((report.number, report.state) for report in loop.take_reports())
+
+    loop.start(now)
+    loop.submit(configuration_goal(1, names, (8.0,), (bent,), expected=names))
+    run(500)
+    # The tip hardly moves, but the sections straighten quickly: the reference rests before them.
+    loop.submit(point_goal(2, loop.tracker.tip() - (0.0, 0.0, 1e-4)))
+    run(10)
+    loop.submit(configuration_goal(3, names, (8.0,), (bent,), expected=names))
+    run(600)
+    assert (3, GoalState.REACHED) in reports
+    change = np.abs(np.diff(commands, 2, axis=0)) / loop.period_s**2
+    assert np.all(change <= 1.001 * limits.max_acceleration)

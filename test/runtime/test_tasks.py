@@ -7,9 +7,10 @@ from softarm_ros.cli.cli_errors import is_user_error
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.task_file import load_task
-from softarm_ros.runtime.assembly import build_task_loop
+from softarm_ros.runtime.assembly import build_task_loop, build_tracker
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import Phase
+from softarm_ros.runtime.task_loop import Stage, TaskLoop
 from softarm_ros.runtime.task_plan import TaskError, attitude_configuration
 
 TASK = """\
@@ -70,6 +71,27 @@ def test_task_commands_respect_the_speed_limits_of_the_actuators(rig, write):
     command = run_direct(rig, task=write(TASK)).samples.command
     speed = np.abs(np.diff(command, axis=0)) * rig.tracker.rate_hz
     assert np.all(speed <= limits.max_speed * (1.0 + 1e-6))
+
+
+def test_command_brakes_between_a_position_and_an_attitude(rig):
+    bent = np.array([-0.089, -1.193, 0.574, 0.229])
+    tracker = build_tracker(rig, rig.model(), open_loop=True)
+    # The tip hardly moves, but the sections straighten quickly while it does.
+    position = tracker.model.tips_of(bent[None])[0] - (0.0, 0.0, 3e-3)
+    stages = (
+        Stage('attitude', 2.0, configuration=bent),
+        Stage('position', position=position, speed=0.03),
+        Stage('attitude', 2.0, configuration=bent),
+    )
+    loop, limits = TaskLoop(tracker, stages, rig.tracker, open_loop=True), rig.actuator_limits()
+    loop.start(0.0)
+    commands = []
+    while loop.phase is not Phase.DONE:
+        commands.append(loop.cycle((len(commands) + 1) * loop.period_s, None).actuation)
+        assert len(commands) < 3000
+    change = np.abs(np.diff(commands, 2, axis=0)) / loop.period_s**2
+    assert np.all(change <= 1.001 * limits.max_acceleration)
+    np.testing.assert_allclose(tracker.configuration, bent, atol=1e-9)
 
 
 def test_task_holds_its_command_and_resumes_without_a_jump(rig, write):
