@@ -143,9 +143,12 @@ class Tracker:
         room = self._present_room
         most = _BRAKES_WITH * room.max_acceleration * period_s
         share = float(np.max(1.0 - most / np.maximum(np.abs(self._rate), most)))
+        if share <= 0.0:
+            self.stand(period_s)
+            return True
         velocity = share * self._velocity
         posture = self._at(self._posture.configuration + period_s * velocity, self._posture)
-        if share <= 0.0 or not room.hold(posture.actuation):
+        if not room.hold(posture.actuation):
             self.stand(period_s)
             return True
         self._go_to(posture, period_s)

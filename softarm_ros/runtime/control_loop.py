@@ -86,6 +86,8 @@ class ControlLoop(Loop):
             self._update_settle(error, period)
         elif self.phase is Phase.TRACK:
             self._update_track(error, period)
+        elif self.phase is Phase.DONE:
+            self.tracker.brake(period)  # feedback may still have moved the command
         sample = self._sample(self._trajectory_time())
         reference = (
             self.tracker.tip() if self.phase in (Phase.IDLE, Phase.APPROACH) else sample.position

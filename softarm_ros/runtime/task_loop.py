@@ -115,6 +115,8 @@ class TaskLoop(Loop):
         age = 0.0 if self._pose is None else max(now_s - self._pose.stamp_s, 0.0)
         if self.phase is Phase.TRACK:
             self._update(period, age)
+        elif self.phase is Phase.DONE:
+            self.tracker.brake(period)  # feedback may still have moved the command
         matched = self._reference(self._phase_time - age)
         done = self.phase is Phase.DONE
         return CycleOutput(

@@ -4,10 +4,14 @@ import numpy as np
 import pytest
 
 from softarm_ros.cli.cli_errors import is_user_error
+from softarm_ros.control.reach import Reach
+from softarm_ros.control.trajectory import Trajectory
+from softarm_ros.control.trajectory_config import LineConfig
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.task_file import load_task
 from softarm_ros.runtime.assembly import build_task_loop, build_tracker
+from softarm_ros.runtime.control_loop import ControlLoop
 from softarm_ros.runtime.direct import run_direct
 from softarm_ros.runtime.loop import Phase
 from softarm_ros.runtime.task_loop import Stage, TaskLoop
@@ -73,25 +77,47 @@ def test_task_commands_respect_the_speed_limits_of_the_actuators(rig, write):
     assert np.all(speed <= limits.max_speed * (1.0 + 1e-6))
 
 
-def test_command_brakes_between_a_position_and_an_attitude(rig):
-    bent = np.array([-0.089, -1.193, 0.574, 0.229])
-    tracker = build_tracker(rig, rig.model(), open_loop=True)
-    # The tip hardly moves, but the sections straighten quickly while it does.
-    position = tracker.model.tips_of(bent[None])[0] - (0.0, 0.0, 3e-3)
-    stages = (
-        Stage('attitude', 2.0, configuration=bent),
-        Stage('position', position=position, speed=0.03),
-        Stage('attitude', 2.0, configuration=bent),
-    )
-    loop, limits = TaskLoop(tracker, stages, rig.tracker, open_loop=True), rig.actuator_limits()
+def accelerations(loop, limits):
+    """Run a loop, and 0.5 s more; return commanded accelerations as shares of their limits."""
     loop.start(0.0)
-    commands = []
-    while loop.phase is not Phase.DONE:
+    commands, left = [], round(0.5 / loop.period_s)
+    while left:
         commands.append(loop.cycle((len(commands) + 1) * loop.period_s, None).actuation)
+        left -= loop.phase is Phase.DONE
         assert len(commands) < 3000
-    change = np.abs(np.diff(commands, 2, axis=0)) / loop.period_s**2
-    assert np.all(change <= 1.001 * limits.max_acceleration)
-    np.testing.assert_allclose(tracker.configuration, bent, atol=1e-9)
+    return np.abs(np.diff(commands, 2, axis=0)) / loop.period_s**2 / limits.max_acceleration
+
+
+# A line of a few millimetres, on which the sections of this arm straighten quickly.
+BENT, WAY = np.array([-0.089, -1.193, 0.574, 0.229]), np.array([0.0, 0.0, -3e-3])
+
+
+@pytest.mark.parametrize('ends', ['attitude', 'position'])
+def test_command_brakes_after_a_position(rig, ends):
+    tracker = build_tracker(rig, rig.model(), open_loop=True)
+    tip = tracker.model.tips_of(BENT[None])[0]
+    stages = [
+        Stage('attitude', 2.0, configuration=BENT),
+        Stage('position', position=tip + WAY, speed=0.03),
+        Stage('attitude', 2.0, configuration=BENT),
+    ]
+    used = tuple(stages if ends == 'attitude' else stages[:2])
+    loop = TaskLoop(tracker, used, rig.tracker, open_loop=True)
+    assert np.all(accelerations(loop, rig.actuator_limits()) <= 1.001)
+    if ends == 'attitude':
+        np.testing.assert_allclose(tracker.configuration, BENT, atol=1e-9)
+
+
+def test_command_brakes_at_the_end_of_a_trajectory(rig):
+    tracker = build_tracker(rig, rig.model(), open_loop=True)
+    tip, config = tracker.model.tips_of(BENT[None])[0], rig.tracker
+    line = LineConfig(type='line', start=tuple(tip), end=tuple(tip + WAY), speed=0.03)
+    trajectory = Trajectory(
+        line, max_acceleration=config.max_acceleration_m_s2, max_jerk=config.max_jerk_m_s3
+    )
+    reach = Reach(tip[None], np.zeros(1), tip[None], BENT)
+    loop = ControlLoop(tracker, trajectory, reach, config, open_loop=True)
+    assert np.all(accelerations(loop, rig.actuator_limits()) <= 1.001)
 
 
 def test_task_holds_its_command_and_resumes_without_a_jump(rig, write):
