@@ -11,6 +11,7 @@ from control_msgs.action import FollowJointTrajectory
 from rclpy.action import ActionServer, CancelResponse
 from rclpy.node import Node
 from rclpy.serialization import serialize_message
+from rclpy.task import Task
 from trajectory_msgs.msg import JointTrajectoryPoint
 
 from softarm_ros.control.goals.course import Course
@@ -179,7 +180,10 @@ class _EndedFromOutside(ActionServer):
                 error_code=int(result.code), error_string=result.text
             )
 
-        self.notify_execute(goal_handle, finish)
+        if self._node.executor is None:  # the node ends: nothing runs a scheduled task any more
+            Task(self._execute_goal, (finish, goal_handle))()
+        else:
+            self.notify_execute(goal_handle, finish)
 
 
 def _unused(handle: Any) -> Any:

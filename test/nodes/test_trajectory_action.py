@@ -1,5 +1,7 @@
 """The action FollowJointTrajectory on a running arm, with an ordinary action client."""
 
+import os
+import signal
 import subprocess
 import sys
 
@@ -264,3 +266,14 @@ def test_internal_topics_of_the_action_are_not_recorded(arm, tmp_path):
         topics = {c.topic for c in reader.connections}
     assert '/cable_arm/configuration/command' in topics
     assert not [topic for topic in topics if '/_action/' in topic]
+
+
+def test_ending_tracker_sends_the_result_of_the_active_goal(arm, bench):
+    """Ctrl-C in `ros2 launch` ends all nodes at once, without a stop of the supervisor before."""
+    _, future, _ = arm.send(arm.goal((10.0, BENT)))
+    arm.until('active')
+    nodes = bench.together('tracker')
+    os.kill(bench.processes.pid('tracker'), signal.SIGTERM)
+    assert arm.end(future, 10.0) == (ABORTED, -1, 'cancelled: the tracker has ended')
+    client_until(arm.client, bench.processes.ended, 20.0, 'the end of the process')
+    bench.restart(nodes)
