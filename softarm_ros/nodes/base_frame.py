@@ -24,8 +24,8 @@ class BaseFrame:
 
     If tf2_ros is installed, listening to TF starts with `listen` or the first foreign frame. A
     pose stays in its foreign frame, and its reader refuses it, if TF does not know the frame
-    (yet), or if the transform is older than `MAX_AGE_S` or more than `max_ahead_s` in the future.
-    A static transform has no age.
+    (yet), or if the transform is older than `MAX_AGE_S` or more than `max_ahead_s` in the future,
+    or not static and without a stamp. A static transform has no age.
 
     Parameters
     ----------
@@ -97,7 +97,7 @@ class BaseFrame:
                 found = self._buffer.lookup_transform(name, frame, Time())
             except self._errors:
                 continue
-            self.unused = self._wrong_time(frame, nanoseconds_of(found.header.stamp))
+            self.unused = self._wrong_time(name, frame, nanoseconds_of(found.header.stamp))
             if self.unused:
                 self._node.get_logger().warning(self.unused, throttle_duration_sec=5.0)
                 return None
@@ -105,14 +105,20 @@ class BaseFrame:
             return pose(matrix_from_quaternion([q.x, q.y, q.z, q.w]), [p.x, p.y, p.z])
         return None
 
-    def _wrong_time(self, frame: str, stamp_ns: int) -> str:
-        """Return what is wrong with the stamp of a transform, or ''; stamp 0 means static."""
-        age_s = 1e-9 * (self._node.get_clock().now().nanoseconds - stamp_ns)
-        if stamp_ns == 0 or -self._max_ahead_s <= age_s <= MAX_AGE_S:
+    def _wrong_time(self, name: str, frame: str, stamp_ns: int) -> str:
+        """Return what is wrong with the stamp of a transform to the base frame `name`, or ''."""
+        now = self._node.get_clock().now()
+        if stamp_ns == 0:
+            # Only static transforms, which get the stamp 0, are valid now as well.
+            if self._buffer.can_transform(name, frame, now):
+                return ''
+            return f'TF of frame {frame!r} has no stamp (0): expected the time of its measurement'
+        age_s = 1e-9 * (now.nanoseconds - stamp_ns)
+        if -self._max_ahead_s <= age_s <= MAX_AGE_S:
             return ''
         if age_s < 0.0:
             return (
                 f'TF of frame {frame!r} lies {-age_s:.6g} s in the future; expected at most '
                 f'{self._max_ahead_s:g} s: the clocks of both computers must agree'
             )
-        return f'TF of frame {frame!r} is {age_s:.3g} s old; expected at most {MAX_AGE_S:g} s'
+        return f'TF of frame {frame!r} is {age_s:.6g} s old; expected at most {MAX_AGE_S:g} s'
