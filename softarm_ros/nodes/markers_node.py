@@ -8,6 +8,7 @@ from collections import deque
 from typing import Any
 
 import numpy as np
+from builtin_interfaces.msg import Time
 from geometry_msgs.msg import PoseStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
@@ -16,6 +17,7 @@ from rclpy.timer import Timer
 from sensor_msgs.msg import JointState
 from visualization_msgs.msg import Marker, MarkerArray
 
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.led_to_tip import configuration_at_tip
 from softarm_ros.nodes import conversions
@@ -41,6 +43,9 @@ class MarkersNode(Node):
     It draws the measured configuration. If sensors measure the tip only, it draws the commanded
     configuration, adjusted so that its tip is the measured one. While the drawing has no
     subscriber, this node subscribes to no input and draws nothing.
+
+    Joint states and transforms have the stamp of the configuration, and stop with it: a new stamp
+    would present an old configuration as the present one.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -62,6 +67,8 @@ class MarkersNode(Node):
         self._drawing = drawing_of(self.rig)
         self._joint_positions = joint_map(self.rig, DEFAULT_LINKS_PER_SECTION)
         self._configuration = model.rest_configuration
+        self._stamp: Time | None = None  # of the configuration; None: none has arrived
+        self._sent: Time | None = None  # stamp of the last joint states
         self._failure = FailureWords()
         self._measured = False
         self._trail: deque[np.ndarray] = deque(maxlen=trail)
@@ -114,7 +121,7 @@ class MarkersNode(Node):
             self.destroy_subscription(subscription)
         self._inputs = []
         self._trail.clear()
-        self._tip = None
+        self._tip = self._sent = None
 
     def _on_state(self, message: JointState) -> None:
         try:
@@ -123,7 +130,7 @@ class MarkersNode(Node):
             self._heartbeat.warn(f'configuration not drawn: {error}')
             return
         if np.all(np.isfinite(configuration)):
-            self._configuration = configuration
+            self._configuration, self._stamp = configuration, message.header.stamp
             self._measured = True
 
     def _on_command(self, message: JointState) -> None:
@@ -132,7 +139,7 @@ class MarkersNode(Node):
         with contextlib.suppress(ValueError):  # the inverse kinematics reports invalid commands
             configuration = conversions.positions_of(message, self._names)
             if np.all(np.isfinite(configuration)):
-                self._configuration = configuration
+                self._configuration, self._stamp = configuration, message.header.stamp
 
     def _on_pose(self, message: PoseStamped) -> None:
         position = conversions.position_of(message)
@@ -187,11 +194,17 @@ class MarkersNode(Node):
         self._markers.publish(drawing)
         if self._travelled.get_subscription_count() > 0:
             self._travelled.publish(conversions.path_message(trail, stamp, self.rig.base_frame))
+        self._publish_joints(configuration, stamp if self._stamp is None else self._stamp)
+        self._drawn += 1
+
+    def _publish_joints(self, configuration: Array, stamp: Time) -> None:
+        if stamp == self._sent:
+            return
+        self._sent = stamp
         names, values = self._joint_positions(configuration)
         self._joints.publish(conversions.joint_message(names, values, stamp))
         if self._links is not None:
             self._links.publish(names, values, stamp)
-        self._drawn += 1
 
     def _values(self) -> dict[str, str]:
         return {'drawn': str(self._drawn)}

@@ -715,7 +715,8 @@ def test_transforms_of_links_place_the_tip_as_the_model_does(markers):
 
         def apart():
             """Return the distance of the tip from that of the model."""
-            states.publish(JointState(name=names, position=bent.tolist()))
+            stamp = alone.node.get_clock().now().to_msg()
+            states.publish(conversions.joint_message(names, bent, stamp))
             seen = transforms_of(t for message in alone.received for t in message.transforms)
             links = {transform.child: transform.link() for transform in seen}
             chain = chain_to('cable_arm/base', 'cable_arm/tip', links)
@@ -724,6 +725,32 @@ def test_transforms_of_links_place_the_tip_as_the_model_does(markers):
             return np.linalg.norm(chain.pose[:3, 3] - model.shape_of(bent).tip[:3, 3])
 
         alone.until(lambda: apart() < 1e-4)
+
+
+def test_joint_states_have_the_stamp_of_the_configuration_and_end_with_it(markers):
+    from sensor_msgs.msg import JointState
+
+    from softarm_ros.nodes.qos import MEASUREMENT, VISUAL
+
+    names = load_rig('cable_arm').model().configuration_names
+    with Alone('markers', markers) as alone:
+        states = alone.node.create_publisher(JointState, 'configuration/state', MEASUREMENT)
+        alone.listen(JointState, 'joint_states', VISUAL)
+        alone.until(lambda: states.get_subscription_count() > 0)
+        sent = []
+
+        def drawn():
+            sent.append(alone.node.get_clock().now().to_msg())
+            states.publish(conversions.joint_message(names, [0.1, 0.2, 0.3, 0.4], sent[-1]))
+            return sum(message.header.stamp in sent for message in alone.received) > 3
+
+        alone.until(drawn)
+        number = int(alone.health.values['drawn'])
+        alone.until(lambda: int(alone.health.values['drawn']) > number + 5)  # without a state
+        alone.received.clear()
+        number = int(alone.health.values['drawn'])
+        alone.until(lambda: int(alone.health.values['drawn']) > number + 5)
+        assert alone.received == []
 
 
 def test_markers_node_publishes_the_path_of_the_tip(markers):
