@@ -130,7 +130,7 @@ class MarkersNode(Node):
             self._heartbeat.warn(f'configuration not drawn: {error}')
             return
         if np.all(np.isfinite(configuration)):
-            self._configuration, self._stamp = configuration, message.header.stamp
+            self._configuration, self._stamp = configuration, self._stamp_of(message)
             self._measured = True
 
     def _on_command(self, message: JointState) -> None:
@@ -139,7 +139,12 @@ class MarkersNode(Node):
         with contextlib.suppress(ValueError):  # the inverse kinematics reports invalid commands
             configuration = conversions.positions_of(message, self._names)
             if np.all(np.isfinite(configuration)):
-                self._configuration, self._stamp = configuration, message.header.stamp
+                self._configuration, self._stamp = configuration, self._stamp_of(message)
+
+    def _stamp_of(self, message: JointState) -> Time:
+        """Return the stamp of a message; for one without a stamp (0), the present time."""
+        stamp: Time = message.header.stamp
+        return stamp if stamp.sec or stamp.nanosec else self.get_clock().now().to_msg()
 
     def _on_pose(self, message: PoseStamped) -> None:
         position = conversions.position_of(message)

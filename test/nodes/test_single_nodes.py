@@ -715,8 +715,7 @@ def test_transforms_of_links_place_the_tip_as_the_model_does(markers):
 
         def apart():
             """Return the distance of the tip from that of the model."""
-            stamp = alone.node.get_clock().now().to_msg()
-            states.publish(conversions.joint_message(names, bent, stamp))
+            states.publish(JointState(name=names, position=bent.tolist()))
             seen = transforms_of(t for message in alone.received for t in message.transforms)
             links = {transform.child: transform.link() for transform in seen}
             chain = chain_to('cable_arm/base', 'cable_arm/tip', links)
