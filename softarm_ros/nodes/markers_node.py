@@ -44,8 +44,8 @@ class MarkersNode(Node):
     configuration, adjusted so that its tip is the measured one. While the drawing has no
     subscriber, this node subscribes to no input and draws nothing.
 
-    Joint states and transforms have the stamp of the configuration, and stop with it: a new stamp
-    would present an old configuration as the present one.
+    Joint states and transforms have the stamp of the configuration (or of the measured tip to
+    which it is adjusted), and stop with it: a new stamp would present an old one as the present.
     """
 
     def __init__(self, **options: Any) -> None:
@@ -139,9 +139,11 @@ class MarkersNode(Node):
         with contextlib.suppress(ValueError):  # the inverse kinematics reports invalid commands
             configuration = conversions.positions_of(message, self._names)
             if np.all(np.isfinite(configuration)):
-                self._configuration, self._stamp = configuration, self._stamp_of(message)
+                self._configuration = configuration
+                if self._tip is None:
+                    self._stamp = self._stamp_of(message)
 
-    def _stamp_of(self, message: JointState) -> Time:
+    def _stamp_of(self, message: JointState | PoseStamped) -> Time:
         """Return the stamp of a message; for one without a stamp (0), the present time."""
         stamp: Time = message.header.stamp
         return stamp if stamp.sec or stamp.nanosec else self.get_clock().now().to_msg()
@@ -150,6 +152,8 @@ class MarkersNode(Node):
         position = conversions.position_of(message)
         if np.all(np.isfinite(position)) and message.header.frame_id in self.rig.base_frames:
             self._tip = position
+            if not self._measured:
+                self._stamp = self._stamp_of(message)
 
     def _on_path(self, message: Path) -> None:
         points = conversions.path_points(message)

@@ -726,6 +726,19 @@ def test_transforms_of_links_place_the_tip_as_the_model_does(markers):
         alone.until(lambda: apart() < 1e-4)
 
 
+def draws_without_joint_states(alone, meanwhile=lambda: None):
+    """Return whether no joint state arrives during six drawings."""
+    alone.received.clear()
+    number = int(alone.health.values['drawn'])
+
+    def drawn():
+        meanwhile()
+        return int(alone.health.values['drawn']) > number + 5
+
+    alone.until(drawn)
+    return alone.received == []
+
+
 def test_joint_states_have_the_stamp_of_the_configuration_and_end_with_it(markers):
     from sensor_msgs.msg import JointState
 
@@ -744,12 +757,43 @@ def test_joint_states_have_the_stamp_of_the_configuration_and_end_with_it(marker
             return sum(message.header.stamp in sent for message in alone.received) > 3
 
         alone.until(drawn)
-        number = int(alone.health.values['drawn'])
-        alone.until(lambda: int(alone.health.values['drawn']) > number + 5)  # without a state
-        alone.received.clear()
-        number = int(alone.health.values['drawn'])
-        alone.until(lambda: int(alone.health.values['drawn']) > number + 5)
-        assert alone.received == []
+        alone.until(lambda: draws_without_joint_states(alone))
+
+
+def test_joint_states_of_an_unmeasured_configuration_end_with_the_measured_tip():
+    from geometry_msgs.msg import PoseStamped
+    from sensor_msgs.msg import JointState
+
+    from softarm_ros.nodes.qos import MEASUREMENT, VISUAL, command_qos
+
+    model = load_rig('cable_arm').model()
+    tip = model.shape_of(model.rest_configuration).tip[:3, 3]
+    with Alone('markers') as alone:
+        commands = alone.node.create_publisher(
+            JointState, 'configuration/command', command_qos(0.1)
+        )
+        tips = alone.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
+        alone.listen(JointState, 'joint_states', VISUAL)
+        alone.until(lambda: tips.get_subscription_count() > 0)
+
+        def command():
+            stamp = alone.node.get_clock().now().to_msg()
+            commands.publish(
+                conversions.joint_message(
+                    model.configuration_names, model.rest_configuration, stamp
+                )
+            )
+            return stamp
+
+        sent = []
+
+        def drawn():
+            sent.append(command())
+            tips.publish(conversions.position_message(tip, sent[-1], 'cable_arm/base'))
+            return sum(message.header.stamp in sent for message in alone.received) > 3
+
+        alone.until(drawn)
+        alone.until(lambda: draws_without_joint_states(alone, command))
 
 
 def test_markers_node_publishes_the_path_of_the_tip(markers):
