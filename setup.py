@@ -91,7 +91,7 @@ setup(
         ],
         'learning': ['scikit-learn>=1.3'],  # ridge regression of what an identified model leaves
         'bag': [
-            'rosbags>=0.10.9',  # rosbag2 MCAP files
+            'rosbags>=0.11.6',  # rosbag2 MCAP files
             'mcap>=1.2',  # files without an index, after a kill
         ],
         'video': ['imageio-ffmpeg>=0.5'],  # brings ffmpeg: MP4 of `softarm render`
@@ -100,7 +100,7 @@ setup(
             'pytest>=7.4',
             'pytest-timeout>=2.2',
             'pytest-xdist>=3.7',  # tests on all cores, but for those that time a running arm
-            'hypothesis>=6.90',
+            'hypothesis>=6.140',
             'dynamixel-sdk>=4.0',  # the maker's library, whose packets ours must equal
             'import-linter>=2.15',  # the last that runs on Python 3.10
             'motioncapture>=1.1',  # the VRPN project's client, to try the emulated server with

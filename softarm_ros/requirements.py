@@ -32,7 +32,7 @@ SENSING = {
     'qtm_rt': 'qtm-rt>=3.1,<4',
     'sksurgerynditracker': 'scikit-surgerynditracker>=1.0,<2',
 }
-BAG = {'rosbags': 'rosbags>=0.10.9', 'mcap': 'mcap>=1.2'}
+BAG = {'rosbags': 'rosbags>=0.11.6', 'mcap': 'mcap>=1.2'}
 
 
 def install_line() -> str:

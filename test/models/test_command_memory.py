@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import trapezoid
 
 from softarm_ros.models.command_features import begun, command_features, stepped
 from softarm_ros.models.hysteresis import Hysteresis
@@ -53,7 +54,7 @@ def test_hysteresis_loops_close_with_their_closed_form_area_and_the_lag_settles(
     time = 0.01 * np.arange(len(swing))
     out = swing - h.lacking(h.remembered(swing, time))
     np.testing.assert_allclose(out[-1], out[499], atol=1e-9)
-    area = np.trapezoid(out[499:], swing[499:], axis=0)
+    area = trapezoid(out[499:], swing[499:], axis=0)
     # Closed form of the loop area: 4 w r (A - r) for each play that is crossed.
     r, w = np.array(h.widths), h.weights[:3, 0]
     expected = 4.0 * np.sum(w * r * (0.9 - r)) * h.half**2

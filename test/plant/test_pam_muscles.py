@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad, solve_ivp
+from scipy.integrate import quad, solve_ivp, trapezoid
 
 from softarm_ros.models.minimum_energy.gas_springs import GasSprings
 from softarm_ros.plant.hysteresis import HysteresisConfig, PrandtlIshlinskii
@@ -97,7 +97,7 @@ def test_stretching_work_equals_the_energy_of_gas_and_skeleton():
     # A closed path in the steps of the simulation loses nothing.
     way = short + 0.5 * (long - short) * (1.0 - np.cos(np.linspace(0.0, 2.0 * np.pi, 2001)))
     pulls = np.array([pull(gas, length)[0] for length in way])
-    assert abs(np.trapezoid(pulls, way)) < 1e-9
+    assert abs(trapezoid(pulls, way)) < 1e-9
 
 
 def test_plant_and_model_have_the_same_muscle_law():

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from plant_cases import EI, LENGTH, RADIUS, plant_config, soft_arm
+from scipy.integrate import trapezoid
 
 from softarm_ros.plant.body_kernels import load_bodies, place_bodies
 from softarm_ros.plant.cable_kernels import measure_cables
@@ -148,7 +149,7 @@ def loop(arm, low, high, cycles, ramp_s=6.0, count=60):
 
 
 def work_of(cycle):
-    return float(np.trapezoid(cycle[:, 1], cycle[:, 0]))
+    return float(trapezoid(cycle[:, 1], cycle[:, 0]))
 
 
 def test_hysteresis_loops_close_and_their_loss_grows_with_friction():
@@ -157,7 +158,7 @@ def test_hysteresis_loops_close_and_their_loss_grows_with_friction():
         cycles = loop(soft_arm(ONE, cable_friction_coefficient=mu), 0.004, 0.016, 3)
         work.append(work_of(cycles[2]))
         assert np.allclose(cycles[1], cycles[2], atol=2e-3 * np.max(cycles, axis=(0, 1)))
-    stored = float(np.trapezoid(cycles[2][:61, 1], cycles[2][:61, 0]))
+    stored = float(trapezoid(cycles[2][:61, 1], cycles[2][:61, 0]))
     assert 0.0 < work[0] < 2e-2 * stored  # loss of the silicone, wound at 2 mm/s
     assert 0.05 * stored < work[1] - work[0] < work[2] - work[0]
     assert work[2] - work[0] == pytest.approx(2.0 * (work[1] - work[0]), rel=0.15)

