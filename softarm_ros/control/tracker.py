@@ -142,17 +142,16 @@ class Tracker:
         """Slow the command for one period, within the accelerations; return whether it stands."""
         room = self._present_room
         most = _BRAKES_WITH * room.max_acceleration * period_s
-        share = float(np.max(1.0 - most / np.maximum(np.abs(self._rate), most)))
-        if share <= 0.0:
-            self.stand(period_s)
-            return True
-        velocity = share * self._velocity
-        posture = self._at(self._posture.configuration + period_s * velocity, self._posture)
-        if not room.hold(posture.actuation):
-            self.stand(period_s)
-            return True
-        self._go_to(posture, period_s)
-        return False
+        rate = np.abs(self._rate)
+        fast = rate > most
+        if fast.any():
+            velocity = np.max(1.0 - most[fast] / rate[fast]) * self._velocity
+            posture = self._at(self._posture.configuration + period_s * velocity, self._posture)
+            if room.hold(posture.actuation):
+                self._go_to(posture, period_s)
+                return False
+        self.stand(period_s)
+        return True
 
     def _go_to(self, posture: Posture, period_s: float) -> None:
         """Make a posture the command, one period after the last one."""
