@@ -43,6 +43,11 @@ class PairByStamp(Generic[T]):
         self.unpaired: dict[Side, int] = dict.fromkeys(SIDES, 0)
         self.stuck: dict[Side, int] = {}
 
+    @property
+    def behind(self) -> Side:
+        """The camera with the older newest image: the next one is expected from it."""
+        return min(SIDES, key=lambda side: self._newest.get(side, -1))
+
     def push(self, side: Side, stamp_ns: int, image: T) -> Pair[T] | None:
         """
         Take an image; return the pair that it completes, or None.

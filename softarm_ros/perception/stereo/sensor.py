@@ -19,14 +19,14 @@ from softarm_ros.perception.stereo.calibration_file import read_calibration
 from softarm_ros.perception.stereo.camera import Camera, CameraError
 from softarm_ros.perception.stereo.cameras import SIDES, Side, StereoCameras
 from softarm_ros.perception.stereo.config import ROS, StereoCamerasConfig
-from softarm_ros.perception.stereo.frame_source import FrameSource, PushedFrames
+from softarm_ros.perception.stereo.frame_source import Frame, FrameSource, PushedFrames
 from softarm_ros.perception.stereo.images import Image, why_dark
 from softarm_ros.perception.stereo.pairing import Pair, PairByStamp
 from softarm_ros.perception.stereo.picture import marked
 from softarm_ros.perception.stereo.sources import open_source
 from softarm_ros.perception.stereo.tracking import MarkerTracker, Predict, Seen
 
-_TURN_S = 0.02  # wait for one camera before the other one is read
+_TURN_S = 0.02  # wait for one camera before both are looked at again
 _SWAPPED_AFTER = 5  # consecutive exposures that fit only with the cameras exchanged
 _RATE_OVER_NS = 1_000_000_000
 _SLOW_SHARE = 0.8  # share of the expected pairs of images
@@ -129,24 +129,30 @@ class StereoCameraSensor:
         """See `PoseSensor`."""
         end_s = self._clock.now_s() + timeout_s
         seen: list[Sighting] = []
-        while self._sources and not seen:
-            left_s = end_s - self._clock.now_s()
-            for side, source in self._sources.items():
-                frame = source.read(min(max(left_s, 0.0), _TURN_S))
-                if frame is None:
-                    continue
-                self._arrived(side)
-                self._compare_lens(side, source)
-                if self._unusable(side, frame.image) or self._frozen(side, frame.image):
-                    continue
-                with self._lock:
-                    self._offered_s[side] = self._clock.now_s()
-                pair = self._pairing.push(side, frame.stamp_ns, frame.image)
-                if pair is not None:
-                    seen.append(self._sighting(pair))
-            if left_s <= 0.0 or all(source.ended() for source in self._sources.values()):
+        while (sources := self._sources) and not seen:
+            left_s = max(end_s - self._clock.now_s(), 0.0)
+            unread = {side: source.read(0.0) for side, source in sources.items()}
+            if not any(unread.values()):
+                # Never the camera whose image waits for the other's: that would delay every pair.
+                side = self._pairing.behind
+                unread = {side: sources[side].read(min(left_s, _TURN_S))}
+            for side, frame in unread.items():
+                if frame is not None:
+                    seen += self._taken(side, sources[side], frame)
+            if left_s <= 0.0 or all(source.ended() for source in sources.values()):
                 break
         return seen
+
+    def _taken(self, side: Side, source: FrameSource, frame: Frame) -> list[Sighting]:
+        """Take an image; return the sighting of the pair that it completes, if it does."""
+        self._arrived(side)
+        self._compare_lens(side, source)
+        if self._unusable(side, frame.image) or self._frozen(side, frame.image):
+            return []
+        with self._lock:
+            self._offered_s[side] = self._clock.now_s()
+        pair = self._pairing.push(side, frame.stamp_ns, frame.image)
+        return [] if pair is None else [self._sighting(pair)]
 
     def health(self) -> SensorHealth:
         """See `PoseSensor`."""

@@ -244,6 +244,28 @@ def test_grey_images_of_coloured_markers_are_reported_and_left_out(tmp_path):
     sensor.close()
 
 
+@pytest.mark.parametrize('first', ['left', 'right'])
+def test_pair_is_seen_as_soon_as_its_second_image_arrives(tmp_path, first):
+    cameras = cameras_around(0.3)
+    write_calibration(tmp_path / 'cameras.yaml', calibration_of(cameras))
+    config = a_config(base_calibration=str(tmp_path / 'cameras.yaml'))
+    clock = ManualClock()
+    sources = {side: PushedFrames(side, clock) for side in ('left', 'right')}
+    sensor = StereoCameraSensor(config, 'base', clock, sources)
+    sensor.open()
+    width, height = cameras.left.size
+    rng = np.random.default_rng(0)
+    for k in range(1, 4):
+        for side in sorted(sources, key=lambda side: side != first):
+            image = rng.integers(0, 40, (height, width), dtype=np.uint8)
+            sources[side].push(Frame(k * 20_000_000, image))
+            began_s = clock.now_s()
+            seen = sensor.read(0.05)
+            assert bool(seen) == (side != first)
+            assert not seen or clock.now_s() == began_s
+    sensor.close()
+
+
 @pytest.mark.parametrize('stuck', [('left',), ('left', 'right')])
 def test_images_without_time_stamps_are_reported_by_camera(tmp_path, stuck):
     """Many a ROS driver leaves the stamp 0: advice on triggers does not help."""
