@@ -225,7 +225,7 @@ def test_preferred_lengths_depend_only_on_the_tip():
         other = other + np.linalg.pinv(jacobian) @ (tip - now)
     assert np.abs(other - lengths).max() > 2e-4
     preferred = model.preferred_configuration(other)
-    np.testing.assert_allclose(preferred, model.preferred_configuration(lengths), atol=2e-7)
+    np.testing.assert_allclose(preferred, model.preferred_configuration(lengths), atol=1e-8)
     np.testing.assert_allclose(model.forward(preferred).tip[:3, 3], tip, atol=1e-7)
     pulls = [np.abs(model.equilibrium(q).tensions).max() for q in (preferred, other)]
     assert pulls[0] < pulls[1]
