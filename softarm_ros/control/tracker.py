@@ -153,6 +153,11 @@ class Tracker:
         self.stand(period_s)
         return True
 
+    @property
+    def standing(self) -> bool:
+        """Whether the command did not move in the last period."""
+        return not self._rate.any()
+
     def _go_to(self, posture: Posture, period_s: float) -> None:
         """Make a posture the command, one period after the last one."""
         before, self._posture = self._posture, posture

@@ -80,7 +80,6 @@ class GoalLoop(Loop):
         self._offset = SmoothedMotion(np.zeros(3), windows)
         self._tip_mode = False  # feedback leads the tip; else the model the configuration
         self._waiting = False
-        self._braked = False  # the command stands, for a configuration goal after feedback
         self._posture: Posture = tracker.settled  # of the reference
         self.under_way = UnderWay()
         self._streamed_s = self._unread_s = -np.inf  # of a stream's newest target
@@ -273,7 +272,7 @@ class GoalLoop(Loop):
             return
         tip_mode = plan.goal.kind is not GoalKind.CONFIGURATION
         if tip_mode != self._tip_mode or self.phase is Phase.WAIT:
-            if not self._at_rest() or (self._tip_mode and not self._braked):
+            if not self._at_rest() or (self._tip_mode and not self.tracker.standing):
                 return
             self._engage(tip_mode)
         self.under_way.next, self.under_way.plan = None, plan
@@ -328,9 +327,8 @@ class GoalLoop(Loop):
             if not self._tip_mode:
                 self._lead_configuration(period, place)
             elif self._leaves_feedback:
-                self._braked = self.tracker.brake(period)
+                self.tracker.brake(period)
             else:
-                self._braked = False
                 self._lead_tip(period, rate, matched)
         except ValueError as error:
             self.cancel(f'the arm cannot follow: {error}')
