@@ -41,8 +41,8 @@ class MarkersNode(Node):
     Draws the arm's configuration, the trail of the tip and the reference path.
 
     It draws the measured configuration. If sensors measure the tip only, it draws the commanded
-    configuration, adjusted so that its tip is the measured one. While the drawing has no
-    subscriber, this node subscribes to no input and draws nothing.
+    configuration, adjusted so that its tip is the measured one. It computes only the outputs that
+    have a subscriber; while none has one, it subscribes to no input.
 
     Joint states and transforms have the stamp of the configuration (or of the measured tip to
     which it is adjusted), and stop with it: a new stamp would present an old one as the present.
@@ -74,7 +74,7 @@ class MarkersNode(Node):
         self._trail: deque[np.ndarray] = deque(maxlen=trail)
         self._tip: np.ndarray | None = None  # newest measured tip (3,)
         self._path: Marker | None = None
-        self._drawn = 0
+        self._updates = self._drawn = 0
         # Load compiled code now, not at the first drawing.
         self._drawing.cylinders(self._configuration)
         self._drawing.cables(self._configuration)
@@ -190,6 +190,14 @@ class MarkersNode(Node):
             if not self._measured:
                 configuration = configuration_at_tip(self._model, configuration, self._tip)
         trail = np.array(self._trail).reshape(-1, 3)
+        if self._markers.get_subscription_count() > 0:
+            self._publish_markers(configuration, trail, stamp)
+        if self._travelled.get_subscription_count() > 0:
+            self._travelled.publish(conversions.path_message(trail, stamp, self.rig.base_frame))
+        self._publish_joints(configuration, stamp if self._stamp is None else self._stamp)
+        self._updates += 1
+
+    def _publish_markers(self, configuration: Array, trail: Array, stamp: Time) -> None:
         drawing = conversions.arm_markers(
             self._drawing.cylinders(configuration),
             self._drawing.cables(configuration),
@@ -201,9 +209,6 @@ class MarkersNode(Node):
             self._path.header.stamp = stamp
             drawing.markers.append(self._path)
         self._markers.publish(drawing)
-        if self._travelled.get_subscription_count() > 0:
-            self._travelled.publish(conversions.path_message(trail, stamp, self.rig.base_frame))
-        self._publish_joints(configuration, stamp if self._stamp is None else self._stamp)
         self._drawn += 1
 
     def _publish_joints(self, configuration: Array, stamp: Time) -> None:
@@ -216,7 +221,7 @@ class MarkersNode(Node):
             self._links.publish(names, values, stamp)
 
     def _values(self) -> dict[str, str]:
-        return {'drawn': str(self._drawn)}
+        return {'updates': str(self._updates), 'drawn': str(self._drawn)}
 
 
 def main(args: list[str] | None = None) -> int:

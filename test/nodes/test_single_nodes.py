@@ -726,16 +726,16 @@ def test_transforms_of_links_place_the_tip_as_the_model_does(markers):
         alone.until(lambda: apart() < 1e-4)
 
 
-def draws_without_joint_states(alone, meanwhile=lambda: None):
-    """Return whether no joint state arrives during six drawings."""
+def updates_without_joint_states(alone, meanwhile=lambda: None):
+    """Return whether no joint state arrives during six updates."""
     alone.received.clear()
-    number = int(alone.health.values['drawn'])
+    number = int(alone.health.values['updates'])
 
-    def drawn():
+    def updated():
         meanwhile()
-        return int(alone.health.values['drawn']) > number + 5
+        return int(alone.health.values['updates']) > number + 5
 
-    alone.until(drawn)
+    alone.until(updated)
     return alone.received == []
 
 
@@ -757,7 +757,7 @@ def test_joint_states_have_the_stamp_of_the_configuration_and_end_with_it(marker
             return sum(message.header.stamp in sent for message in alone.received) > 3
 
         alone.until(drawn)
-        alone.until(lambda: draws_without_joint_states(alone))
+        alone.until(lambda: updates_without_joint_states(alone))
 
 
 def test_joint_states_of_an_unmeasured_configuration_end_with_the_measured_tip():
@@ -793,7 +793,8 @@ def test_joint_states_of_an_unmeasured_configuration_end_with_the_measured_tip()
             return sum(message.header.stamp in sent for message in alone.received) > 3
 
         alone.until(drawn)
-        alone.until(lambda: draws_without_joint_states(alone, command))
+        alone.until(lambda: updates_without_joint_states(alone, command))
+        assert alone.health.values['drawn'] == '0'  # nobody subscribes to the markers
 
 
 def test_markers_node_publishes_the_path_of_the_tip(markers):
