@@ -25,6 +25,7 @@ from softarm_ros.cli.measured_run import (
 )
 from softarm_ros.cli.recording_warnings import (
     missing_commands,
+    not_at_rest,
     other_commands,
     other_lengths,
     suspicious_values,
@@ -99,7 +100,8 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         *other_lengths(rig, run, f'by recording.length_unit = {config.length_unit}'),
         *other_commands(rig, run, f'by recording.command_unit = {config.command_unit}'),
     )
-    run = replace(run, notes=(*run.notes, *units, *missing_commands(config, run)))
+    told = (*units, *not_at_rest(rig, config, run), *missing_commands(config, run))
+    run = replace(run, notes=(*run.notes, *told))
     stands = _settled(rig, config, run, path)
     if run.time_s is not None:
         every = np.arange(len(run))
@@ -130,8 +132,9 @@ def _measured(
     columns = [config.measured[name] for name in rig.actuator_names if config.measured]
     if not columns:
         return None, ()
-    if not table.has(columns):
-        return None, (f'no {", ".join(columns)}: actuators as commanded',)
+    missing = [column for column in columns if not table.has([column])]
+    if missing:
+        return None, (f'no {", ".join(missing)}: actuators as commanded',)
     return table.columns(columns), (f'actuators as measured: {", ".join(columns)}',)
 
 
@@ -150,9 +153,9 @@ def _force(table: CsvTable, config: RecordingConfig, path: Path) -> Array | None
 
 
 def _without_force(table: CsvTable, config: RecordingConfig) -> Iterator[str]:
-    """Yield a note if a file has only some of the columns of the force on the tip."""
+    """Yield a note if a file lacks columns of the force on the tip."""
     missing = [name for name in config.tip_force or () if not table.has([name])]
-    if missing and len(missing) < len(config.tip_force or ()):
+    if missing:
         yield f'no {", ".join(missing)}: force on the tip not taken into account'
 
 

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 import numpy as np
 
 from softarm_ros.cli.measured_run import ROUNDING_S, MeasuredRun
+from softarm_ros.cli.prediction import BEYOND
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.recording import RecordingConfig
 from softarm_ros.rigs.schema import Rig
@@ -66,6 +67,24 @@ def other_commands(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
     share = float(np.max(np.abs(run.commands) / most, initial=0.0))
     if 0.0 < share < _OTHER_COMMAND or share > _FAR_COMMAND:
         yield f'commands reach {100 * share:.2g} % of what the actuators can {unit}'
+
+
+def not_at_rest(rig: Rig, config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:
+    """Yield a note if commands relative to the first row fall below what actuators can do."""
+    if config.command_zero != 'first_row':
+        return
+    commands = run.commands if run.commanded is None else run.commanded
+    limits = rig.actuator_limits()
+    under = (limits.position_min - commands) / (limits.position_max - limits.position_min)
+    rows = int(np.count_nonzero((under > BEYOND).any(axis=1)))
+    if rows:
+        i, k = np.unravel_index(np.argmax(under), under.shape)
+        yield (
+            f'commands of {rows} rows are below the range after those of the first row are '
+            f'subtracted (recording.command_zero), {limits.names[k]} by '
+            f'{limits.position_min[k] - commands[i, k]:.3g} {limits.unit}: expected a first row '
+            'of the arm at rest; choose later rows by --rows, not by cutting the file'
+        )
 
 
 def missing_commands(config: RecordingConfig, run: MeasuredRun) -> Iterator[str]:

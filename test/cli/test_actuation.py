@@ -9,13 +9,15 @@ import pytest
 from softarm_ros.cli.actuation import joined
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.identification.command import Asked, run
-from softarm_ros.cli.identification.drives import drives_of
+from softarm_ros.cli.identification.drives import describe, drives_of
+from softarm_ros.cli.identification.identified import identified
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.measured_run import mount_of
 from softarm_ros.cli.prediction import predict
 from softarm_ros.cli.read_run import read_run
 from softarm_ros.cli.score import score
 from softarm_ros.rigs.errors import RigError
+from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.recording import RecordingConfig
 
@@ -36,16 +38,17 @@ def trunk():
     return with_encoders(load_rig('trunk'))
 
 
-def write(rig, path, left_out=(), noise_m=0.0):
+def write(rig, path, left_out=(), noise_m=0.0, still=(), delay_s=DELAY_S):
     """Write commands, the angles that follow them (read every third row), and the model's tips."""
     time = PERIOD_S * np.arange(ROWS)
     rng = np.random.default_rng(4)
     speed, phase = rng.uniform(0.5, 2.0, 6), rng.uniform(0.0, 6.0, 6)
 
     def asked(t):
-        return 0.003 * (np.sin(speed * t + phase) + np.sin(2.3 * speed * t + 2.0 * phase))
+        wave = 0.003 * (np.sin(speed * t + phase) + np.sin(2.3 * speed * t + 2.0 * phase))
+        return np.where([name in still for name in rig.actuator_names], 0.0, wave)
 
-    there = SHARES * asked(time[:, None] - DELAY_S)
+    there = SHARES * asked(time[:, None] - delay_s)
     read = there[READ_EVERY * (np.arange(ROWS) // READ_EVERY)]
     mount = mount_of(rig.recording)
     tips = rig.physics().section_tips_of(there)[:, :, :3, 3]
@@ -89,7 +92,7 @@ def test_measured_actuators_are_used_only_if_a_file_has_all_of_them(trunk, tmp_p
     assert all(e.rms < 0.5 for e in errors), errors
     assert measured.commanded is not None and len(measured.rows([3, 4]).commanded) == 2
     one_short = read_run(trunk, write(trunk, tmp_path / 'b.csv', ['at_tip_2']))
-    assert one_short.notes[0].startswith('no at_')
+    assert one_short.notes[0] == 'no at_tip_2: actuators as commanded'
     assert one_short.commanded is None
     off = score(predict(trunk, trunk.physics(), one_short), one_short).errors
     assert off[-1].rms > 3.0
@@ -138,6 +141,28 @@ def test_a_measured_column_that_does_not_follow_its_command_is_refused_by_name(t
     recorded = read_recordings(trunk.model_copy(update={'recording': wrong}), [path], 'later')
     with pytest.raises(UsageError, match=r'tip_. was measured to reach .* of its command'):
         drives_of(trunk, recorded)
+
+
+def test_an_actuator_that_was_not_moved_keeps_its_share(trunk, tmp_path):
+    path = write(trunk, tmp_path / 'a.csv', still=('base_1', 'tip_2'))
+    rig = with_values(trunk, {'recording.reached.base_1': 0.8})
+    after = identified(rig, read_recordings(rig, [path], 'later'), None, 200)
+    shares = [after.rig.recording.reached[name] for name in rig.actuator_names]
+    np.testing.assert_allclose(shares, [0.8, *SHARES[1:5], 1.0], atol=0.006)
+    assert after.drives['recording.delay_s'] == pytest.approx(DELAY_S, abs=0.004)
+    lines = list(describe(rig, after.drives))
+    assert lines[1:] == ['not moved: base_1, tip_2; the share of the rig file is kept']
+    nothing = write(trunk, tmp_path / 'b.csv', still=rig.actuator_names)
+    assert drives_of(trunk, read_recordings(trunk, [nothing], 'later')) == {}
+
+
+def test_a_delay_beyond_those_tried_is_reported(trunk, tmp_path):
+    late = write(trunk, tmp_path / 'a.csv', delay_s=1.2)
+    drives = drives_of(trunk, read_recordings(trunk, [late], 'later'))
+    assert any('no delay above 1 s is tried' in line for line in describe(trunk, drives))
+    near = write(trunk, tmp_path / 'b.csv', delay_s=0.9)
+    drives = drives_of(trunk, read_recordings(trunk, [near], 'later'))
+    assert len(list(describe(trunk, drives))) == 1
 
 
 def test_missing_measured_and_unknown_reached_actuators_are_refused():

@@ -407,6 +407,13 @@ def test_settled_rows_command_unit_and_command_zero_are_applied(tmp_path):
     np.testing.assert_allclose(run.time_s, 0.1 * np.array([*range(5, 20), *range(25, 40)]))
     np.testing.assert_allclose(run.commands[-1], [1e4, 0, 0, 0, 0, 0], atol=1e-6)
     assert run.notes == ('left out: 10 rows not settled',)
+    cut = tmp_path / 'cut.csv'  # the commands of its first row are not those of the arm at rest
+    cut.write_text('\n'.join([lines[0], *lines[35:], '4.0,1.03,1.03,1.03,1.03,1.03,1.03,0,0,0.2']))
+    notes = read_run(rig, cut).notes
+    assert notes[0].startswith(
+        'commands of 1 rows are below the range after those of the first row are subtracted '
+        '(recording.command_zero), proximal_chamber_1 by 1e+04 Pa: expected a first row of the arm'
+    )
     short = tmp_path / 'short.csv'
     short.write_text('\n'.join(lines[:5]))
     with pytest.raises(MeasurementError, match=r'the file lasts 0.3 s, its .* up to 1.03, 1.03'):
@@ -750,7 +757,7 @@ def test_a_tip_force_without_bias_is_refused_and_without_a_column_ignored(rig, t
     with pytest.raises(MeasurementError, match='fx of the first row: empty; expected the bias'):
         of(3)
     assert 'no fz: force on the tip not taken into account' in of(2).notes
-    assert of(0).notes == ()
+    assert of(0).notes == ('no fx, fy, fz: force on the tip not taken into account',)
 
 
 def test_a_tip_load_beside_a_measured_tip_force_is_refused(rig, tmp_path):

@@ -111,7 +111,7 @@ def run(rig: Rig, asked: Asked, show: Show = show_nothing) -> Iterator[str]:
     parameters = asked.wider(chosen(all_parameters(rig), groups)) if poses_tell else None
     after = identified(rig, recorded, parameters, asked.most_rows)
     if after.drives:
-        yield describe_drives(after.drives)
+        yield from describe_drives(rig, after.drives)
     if after.found is not None:
         total = sum(len(r.train) for r in recorded)
         if after.found.rows < total:

@@ -10,7 +10,7 @@ the shares are a linear least-squares fit.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,18 +25,20 @@ from softarm_ros.rigs.schema import Rig
 LONGEST_S = 1.0
 _TRIED = 51  # delays from 0 to the longest; the best is refined between its neighbours
 _LEAST_SHARE = 0.05  # of a command; below it, the column does not belong to the actuator
+_STILL = 0.01  # of the range: an actuator whose commands stay below it does not show its share
 
 
 def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
     """
     Return fields of `recording`: the actuators' shares and their delay; none if not measured.
 
-    The rows `train` are fitted. If no file has times, the delay is not among the fields.
+    The rows `train` are fitted. If no file has times, the delay is not among the fields; neither
+    is the share of an actuator that was not moved.
 
     Raises
     ------
     UsageError
-        If an actuator does not follow its command: its column is wrong, or it did not move.
+        If an actuator does not follow its command: its column is wrong.
 
     """
     used = [one for one in recorded if one.whole.commanded is not None and len(one.train)]
@@ -44,6 +46,12 @@ def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
         return {}
     limits = rig.actuator_limits()
     span = limits.position_max - limits.position_min
+    asked_of = [
+        np.abs(one.whole.commanded[one.train]) for one in used if one.whole.commanded is not None
+    ]
+    moved = np.max(np.concatenate(asked_of), axis=0) >= _STILL * span
+    if not moved.any():
+        return {}
 
     def fitted(delay_s: float) -> tuple[float, Array]:
         """Return the squared error [spans^2] and the shares (m,) for a delay."""
@@ -62,7 +70,7 @@ def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
             there.append(one.whole.commands[rows])
         u, x = np.concatenate(asked), np.concatenate(there)
         shares = np.sum(u * x, axis=0) / np.maximum(np.sum(u * u, axis=0), 1e-12 * span**2)
-        return float(np.sum(((x - shares * u) / span) ** 2)), shares
+        return float(np.sum((((x - shares * u) / span) ** 2)[:, moved])), shares
 
     found, delay_s = {}, 0.0
     if any(one.whole.time_s is not None for one in used):
@@ -72,7 +80,9 @@ def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
         delay_s = float(minimize_scalar(lambda d: fitted(d)[0], bounds=ends, method='bounded').x)
         found['recording.delay_s'] = delay_s
     shares = fitted(delay_s)[1]
-    for name, share in zip(rig.actuator_names, shares):
+    for name, share, is_told in zip(rig.actuator_names, shares, moved):
+        if not is_told:
+            continue
         if share < _LEAST_SHARE:
             raise UsageError(
                 f'{name} was measured to reach {share:.3g} of its command; expected at least '
@@ -96,10 +106,18 @@ def told_by_poses(parameters: Sequence[Parameter], drives: dict[str, float]) -> 
     return [p for p in parameters if not set(p.fields) & set(drives)]
 
 
-def describe(drives: dict[str, float]) -> str:
-    """Return the report's line about shares and delay."""
+def describe(rig: Rig, drives: dict[str, float]) -> Iterator[str]:
+    """Yield the report's lines about shares and delay."""
     prefix = 'recording.reached.'
     shares = [f'{f.removeprefix(prefix)} {v:.3f}' for f, v in drives.items() if prefix in f]
     delay = drives.get('recording.delay_s')
     after = '' if delay is None else f', after {delay:.3f} s'
-    return f'of its command each actuator reaches: {", ".join(shares)}{after}'
+    yield f'of its command each actuator reaches: {", ".join(shares)}{after}'
+    still = [name for name in rig.actuator_names if prefix + name not in drives]
+    if still:
+        yield f'not moved: {", ".join(still)}; the share of the rig file is kept'
+    if delay is not None and delay >= LONGEST_S:
+        yield (
+            f'warning: no delay above {LONGEST_S:g} s is tried; shares and delay are wrong if the '
+            'actuators follow later'
+        )
