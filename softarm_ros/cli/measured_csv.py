@@ -28,6 +28,7 @@ from softarm_ros.cli.recording_warnings import (
     not_at_rest,
     other_commands,
     other_lengths,
+    other_turns,
     suspicious_values,
 )
 from softarm_ros.geometry.arrays import Array
@@ -90,6 +91,7 @@ def read_csv_run(rig: Rig, path: Path) -> MeasuredRun:
         tip_force=_force(table, config, path),
         commanded=None if measured is None else commands,
     )
+    run = replace(run, notes=(*run.notes, *other_turns(config, run, turns)))
     run, lacking = _told(run, config.time)
     as_recorded = run.commands
     run = replace(run, commands=_si_commands(rig, config, run.commands, path))

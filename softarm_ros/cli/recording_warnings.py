@@ -16,6 +16,8 @@ _OTHER_LENGTH = 4.0  # times the length of the arm: beyond it, probably a mistak
 _AT_ORIGIN = 0.01  # of the length of the arm: below it, probably lengths in m read as mm
 _OTHER_COMMAND = 0.0175  # of the range: below it, probably another unit; a radian for a degree
 _FAR_COMMAND = 4.0  # times the range: beyond it, probably another unit
+_OTHER_NORM = 0.1  # from 1: no quaternions, but other columns
+_AWAY_DEG = 120.0  # from the resting arm in the median: probably another order or frame
 _GAP = 10.0  # times the median time between rows
 _SLOW_S = 1.0  # between rows of a moving arm: above it, probably a mistaken unit
 _FAST_S = 2e-4  # between rows: below it, probably a mistaken unit
@@ -58,6 +60,32 @@ def other_lengths(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:
             f'what was measured is at most {1e3 * seen_m:.3g} mm from {place} {unit}; the arm is '
             f'{1e3 * length_m:.3g} mm long'
         )
+
+
+def other_turns(
+    config: RecordingConfig, run: MeasuredRun, turns: Mapping[str, Array]
+) -> Iterator[str]:
+    """Yield notes about quaternions (n, 4) in another order, or in a frame unlike the mount's."""
+    ahead = run.mount.rotation[:, 2]
+    for name, quaternions in turns.items():
+        norm = np.linalg.norm(quaternions, axis=1)
+        norm = norm[np.isfinite(norm) & (norm > 0.0)]
+        axes = run.axes[name][np.isfinite(run.axes[name]).all(axis=1)]
+        if not len(norm) or not len(axes):
+            continue
+        length, columns = float(np.median(norm)), ', '.join(config.section_turns[name])
+        away_deg = float(np.median(np.rad2deg(np.arccos(np.clip(axes @ ahead, -1.0, 1.0)))))
+        if abs(length - 1.0) > _OTHER_NORM:
+            yield (
+                f'{columns} have the length {length:.3g} in the median; a quaternion has the '
+                'length 1'
+            )
+        elif away_deg > _AWAY_DEG:
+            yield (
+                f'the z axis of {name} is turned by {away_deg:.0f} deg from '
+                f'recording.mount.z_axis in the median; are {columns} x, y, z, w, and is '
+                'the mount right?'
+            )
 
 
 def other_commands(rig: Rig, run: MeasuredRun, unit: str) -> Iterator[str]:

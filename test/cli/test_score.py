@@ -423,6 +423,22 @@ def test_settled_rows_command_unit_and_command_zero_are_applied(tmp_path):
         read_run(rig.model_copy(update={'recording': wrong}), path)
 
 
+def test_quaternions_in_another_order_or_of_other_columns_are_reported(rig, tmp_path):
+    path = write(rig, tmp_path / 'a.csv', commands_of(rig, 30))
+
+    def notes(*columns):
+        turns = {'distal': columns}
+        config = mapped(rig).recording.model_copy(update={'section_turns': turns})
+        found = read_run(rig.model_copy(update={'recording': config}), path).notes
+        return [note for note in found if note.startswith(('the z axis of distal', *columns))]
+
+    assert notes('qx', 'qy', 'qz', 'qw') == []
+    (order,) = notes('qz', 'qw', 'qx', 'qy')
+    assert 'from recording.mount.z_axis in the median; are qz, qw, qx, qy x, y, z, w' in order
+    (other,) = notes('x', 'y', 'z', 'qw')
+    assert other.startswith('x, y, z, qw have the length ')
+
+
 def test_a_missing_recording_block_file_or_column_is_refused(rig, tmp_path):
     path = write(rig, tmp_path / 'a.csv', commands_of(rig, 3))
     with pytest.raises(MeasurementError, match=r"'cable_arm' has no block `recording`"):
@@ -864,7 +880,9 @@ def test_implausible_units_are_noted(rig, tmp_path, columns, factor, note):
 
     def other_unit(i, values):
         values = np.array(values)
+        turn = values[13:17].copy()  # has no unit
         values[columns] *= factor
+        values[13:17] = turn
         return values
 
     commands = commands_of(rig, 18)
