@@ -262,7 +262,7 @@ def _settled(rig: Rig, config: RecordingConfig, run: MeasuredRun, path: Path) ->
     begin = run.time_s - config.settled_s
     # Index of the row with the command in effect at `begin`.
     first = np.searchsorted(run.time_s, begin + ROUNDING_S, side='right') - 1
-    commands = run.commands if run.commanded is None else run.commanded
+    commands = run.asked
     stands = [
         bool(start >= 0 and np.all(np.abs(commands[i] - commands[start : i + 1]) <= within))
         for i, start in enumerate(first)

@@ -120,6 +120,11 @@ class MeasuredRun:
     def __len__(self) -> int:
         return len(self.commands)
 
+    @property
+    def asked(self) -> Array:
+        """Return the commands (n, m), also if `commands` holds measured positions."""
+        return self.commands if self.commanded is None else self.commanded
+
     def as_it_was(self, rig: Rig) -> Rig:
         """
         Return the rig with the tip weight and the gravity of this run.

@@ -101,8 +101,7 @@ def not_at_rest(rig: Rig, config: RecordingConfig, run: MeasuredRun) -> Iterator
     """Yield a note if commands relative to the first row fall below what actuators can do."""
     if config.command_zero != 'first_row':
         return
-    commands = run.commands if run.commanded is None else run.commanded
-    limits = rig.actuator_limits()
+    commands, limits = run.asked, rig.actuator_limits()
     under = (limits.position_min - commands) / (limits.position_max - limits.position_min)
     rows = int(np.count_nonzero((under > BEYOND).any(axis=1)))
     if rows:

@@ -156,6 +156,28 @@ def test_an_actuator_that_was_not_moved_keeps_its_share(trunk, tmp_path):
     assert drives_of(trunk, read_recordings(trunk, [nothing], 'later')) == {}
 
 
+def test_repetitions_of_a_command_stay_together_if_actuators_were_measured(trunk, tmp_path):
+    """Poses at rest: each of ten commands three times, its measured positions never the same."""
+    path = write(trunk, tmp_path / 'a.csv', [trunk.recording.time])
+    heading, *rows = csv.reader(path.read_text().splitlines())
+    at = heading.index('at_base_1')
+    first = [float(rows[k][at]) for k in range(0, 300, 30)]
+    with path.open('w', newline='') as file:
+        writer = csv.writer(file)
+        writer.writerow(heading)
+        for again in range(3):
+            for k, angle in enumerate(first):
+                told = rows[30 * k].copy()
+                told[at] = angle + 0.01 * again
+                writer.writerow(told)
+    (recorded,) = read_recordings(trunk, [path], 'blocks')
+    run = recorded.whole
+    assert len(np.unique(run.commands, axis=0)) == 30
+    used, predicted = ({tuple(c) for c in run.asked[r]} for r in (recorded.train, recorded.test))
+    assert (len(used), len(predicted), len(used & predicted)) == (5, 5, 0)
+    assert len(np.unique(recorded.blocks(np.arange(30)))) == 10
+
+
 def test_a_delay_beyond_those_tried_is_reported(trunk, tmp_path):
     late = write(trunk, tmp_path / 'a.csv', delay_s=1.2)
     drives = drives_of(trunk, read_recordings(trunk, [late], 'later'))

@@ -502,6 +502,18 @@ def test_each_fold_is_judged_by_a_model_and_a_residual_fitted_without_it(trunk, 
     assert everywhere.file.weights == plain.file.weights  # for the model of all rows
 
 
+def test_repetitions_of_a_command_share_a_fold(trunk, tmp_path):
+    """From a repetition in another fold, any residual would know the error by heart."""
+    path = record(trunk, tmp_path / 'a.csv', excitation(300)[::10], rows=30)
+    lines = [line.partition(',')[2] for line in path.read_text().splitlines()]  # without times
+    path.write_text('\n'.join(lines[:1] + 3 * lines[1:11]))
+    recorded = read_recordings(trunk, [path], 'nothing')
+    fold = folds_of(recorded)
+    np.testing.assert_array_equal(fold, np.tile(np.repeat(np.arange(FOLDS), 2), 3))
+    once = [replace(one, train=one.train[:10]) for one in recorded]
+    np.testing.assert_array_equal(folds_of(once), np.repeat(np.arange(FOLDS), 2))
+
+
 def test_errors_on_rows_of_one_block_have_no_interval(trunk, tmp_path):
     path = record(trunk, tmp_path / 'a.csv', excitation(), 0.003)
     (one,) = read_recordings(trunk, [path], 'nothing')

@@ -232,7 +232,7 @@ def table(
         )
     if any(worse.values()):
         told = [f'worse than {name}: {", ".join(by)}' for name, by in worse.items() if by]
-        commands = len(np.unique(np.vstack([r.whole.commands[r.train] for r in recorded]), axis=0))
+        commands = len(np.unique(np.vstack([r.whole.asked[r.train] for r in recorded]), axis=0))
         yield (
             f'warning: predicted {"; ".join(told)}: {commands} different commands are too few '
             'for these parameters, or the arm has changed'

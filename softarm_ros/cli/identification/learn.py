@@ -93,7 +93,8 @@ def folds_of(recorded: Sequence[Recorded]) -> NDArray[np.int64]:
     """
     Return the fold of each row `train` of recordings, with the files concatenated.
 
-    A fold is one or more of several files, or a fifth of the rows of a single file.
+    A fold is one or more of several files, or a fifth of the rows of a single file; of poses at
+    rest, a fifth of the commands: repetitions of a command stay together.
 
     Raises
     ------
@@ -103,7 +104,14 @@ def folds_of(recorded: Sequence[Recorded]) -> NDArray[np.int64]:
     """
     used = [one.train for one in recorded if len(one.train)]
     if len(used) == 1:
-        fold = np.arange(len(used[0])) * FOLDS // len(used[0])
+        (whole,) = (one.whole for one in recorded if len(one.train))
+        turn = np.arange(len(used[0]))
+        if whole.time_s is None:
+            _, first, group = np.unique(
+                whole.asked[used[0]], axis=0, return_index=True, return_inverse=True
+            )
+            turn = np.argsort(np.argsort(first))[group.reshape(-1)]
+        fold = turn * FOLDS // (turn.max() + 1)
     else:
         # The largest files first, each to the fold with the fewest rows.
         number, sizes = np.zeros(len(used), dtype=np.int64), np.zeros(min(FOLDS, len(used)))

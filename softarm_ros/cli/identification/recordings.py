@@ -67,8 +67,7 @@ class Recorded:
             first = np.concatenate([self.train[:1], self.test[:1]]).min()  # as `_divided` counts
             since = self.whole.time_s[rows] - self.whole.time_s[first]
             return np.asarray(np.floor(since / BLOCK_S), dtype=np.int64)
-        _, group = np.unique(self.whole.commands[rows], axis=0, return_inverse=True)
-        return np.asarray(group.reshape(-1), dtype=np.int64)
+        return _commands_of(self.whole, rows)
 
 
 def read_recordings(
@@ -133,6 +132,13 @@ def _stood(run: MeasuredRun, least_s: float) -> NDArray[np.bool_]:
     return np.asarray(stood if run.followed is None else stood[run.followed.rows])
 
 
+def _commands_of(run: MeasuredRun, rows: Rows) -> Rows:
+    """Return the number of the command of each row (n,); repetitions have the same number."""
+    # Measured positions of a repeated command differ.
+    _, group = np.unique(run.asked[rows], axis=0, return_inverse=True)
+    return np.asarray(group.reshape(-1), dtype=np.int64)
+
+
 def _divided(run: MeasuredRun, rows: Rows, hold_out: str, last: bool) -> tuple[Rows, Rows]:
     none = rows[:0]
     if hold_out == 'nothing' or not len(rows):
@@ -145,8 +151,7 @@ def _divided(run: MeasuredRun, rows: Rows, hold_out: str, last: bool) -> tuple[R
                 f"--hold-out 'later': rows of {run.source} are poses at rest, without times; "
                 'expected blocks, file or nothing'
             )
-        _, group = np.unique(run.commands[rows], axis=0, return_inverse=True)
-        even = group.reshape(-1) % 2 == 0
+        even = _commands_of(run, rows) % 2 == 0
         return rows[even], rows[~even]
     since = run.time_s[rows] - run.time_s[rows[0]]
     if hold_out == 'later':
