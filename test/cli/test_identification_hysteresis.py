@@ -82,3 +82,6 @@ def test_stood_s_leaves_out_rows_soon_after_a_command_change(recording):
         before = commands[(time > time[row] - 0.45) & (time <= time[row])]
         assert np.all(before == commands[row])
     assert 0.15 * len(every.train) < len(stood.train) < 0.5 * len(every.train)
+    gone = len(every.train) - len(stood.train)
+    assert stood.whole.notes[-1].startswith(f'left out: {gone} of {len(every.train)} rows, whose')
+    assert every.whole.notes == stood.whole.notes[:-1]

@@ -109,7 +109,13 @@ def read_recordings(
         if rows is not None:
             numbered = replace(run, commands=np.column_stack([run.commands, kept]))
             kept = chosen_rows(numbered, rows, 1).commands[:, -1].astype(np.int64)
-        kept = kept[_stood(run, stood_s)[kept]]
+        still = _stood(run, stood_s)[kept]
+        if not still.all():
+            gone = (
+                f'left out: {np.count_nonzero(~still)} of {len(kept)} rows, whose commands had '
+                f'not been constant for {stood_s:g} s (--stood-s)'
+            )
+            run, kept = replace(run, notes=(*run.notes, gone)), kept[still]
         last = i == len(paths) - 1
         found.append(Recorded(run, *_divided(run, kept, hold_out, last)))
     if not any(len(recorded.train) for recorded in found):
