@@ -46,10 +46,8 @@ def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
         return {}
     limits = rig.actuator_limits()
     span = limits.position_max - limits.position_min
-    asked_of = [
-        np.abs(one.whole.commanded[one.train]) for one in used if one.whole.commanded is not None
-    ]
-    moved = np.max(np.concatenate(asked_of), axis=0) >= _STILL * span
+    most = np.max([np.abs(one.whole.asked[one.train]).max(axis=0) for one in used], axis=0)
+    moved = most >= _STILL * span
     if not moved.any():
         return {}
 
