@@ -23,6 +23,7 @@ from softarm_ros.perception.stereo.frame_source import (
 from softarm_ros.perception.stereo.images import as_8_bit, opencv, read_image
 from softarm_ros.perception.stereo.network_frames import MjpegFrames
 
+_PIPELINE = ' ! '  # between the elements of a GStreamer pipeline
 _DRIVER_STAMP_AGE_S = 1.0  # an older stamp of a video driver is not from the monotonic clock
 
 
@@ -93,6 +94,18 @@ class OpenCvFrames(ThreadedFrames):
         super().__init__(target, clock)
         self._video_start_ns = video_start_ns
 
+    def open(self) -> None:
+        """See `FrameSource`; a pipeline needs an OpenCV with GStreamer."""
+        if _PIPELINE in self.name:
+            cv2 = opencv()
+            if not cv2.videoio_registry.hasBackend(cv2.CAP_GSTREAMER):
+                raise CameraError(
+                    f'{self.name}: this OpenCV ({cv2.__version__}) has no GStreamer, like those '
+                    'that pip installs: build it with GStreamer (docs/cameras.md), or use '
+                    '/dev/video0, rtsp://... or ros:TOPIC'
+                )
+        super().open()
+
     def _frames_of_device(self, stop: Any) -> Iterator[Frame]:
         cv2 = opencv()
         capture = self._opened(cv2)
@@ -118,7 +131,7 @@ class OpenCvFrames(ThreadedFrames):
                 self._arrival.wait(RETRY_S)
 
     def _opened(self, cv2: Any) -> Any:
-        if ' ! ' in self.name:
+        if _PIPELINE in self.name:
             capture = cv2.VideoCapture(self.name, cv2.CAP_GSTREAMER)
         elif re.fullmatch(r'\d+|/dev/\S+', self.name):
             device = int(self.name) if self.name.isdigit() else self.name
@@ -160,7 +173,7 @@ def open_source(
         raise CameraError(f'{text}: images of a ROS topic are read by the node of the sensor only')
     if re.match(r'https?://', text):
         return MjpegFrames(text, colour=colour)
-    if ' ! ' in text or re.fullmatch(r'\d+|/dev/\S+', text) or re.match(r'\w+://', text):
+    if _PIPELINE in text or re.fullmatch(r'\d+|/dev/\S+', text) or re.match(r'\w+://', text):
         return OpenCvFrames(text)
     if re.search(r'\.(mp4|avi|mkv|mov|webm|mjpe?g)$', text, re.IGNORECASE):
         return OpenCvFrames(text, video_start_ns=0)
