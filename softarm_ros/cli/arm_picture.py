@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from softarm_ros.cli.motion import Motion
 from softarm_ros.cli.report_plotting import PALETTE, REFERENCE_COLOUR, SMALL_SIZE
 from softarm_ros.cli.viewer.standpoint import standpoint
-from softarm_ros.cli.viewer.tube import carried_axes
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.section_points import sections_at_rest
+from softarm_ros.rigs.drawing import carried_axes
 from softarm_ros.rigs.schema import Rig
 
 SNAPSHOTS = 5

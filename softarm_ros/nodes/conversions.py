@@ -33,7 +33,7 @@ from softarm_ros.geometry.poses import rows_from_transforms
 from softarm_ros.runtime.events import Event
 
 if TYPE_CHECKING:
-    from softarm_ros.nodes.arm_drawing import Cylinder
+    from softarm_ros.nodes.arm_drawing import Cylinder, Drawing
 
 
 OK, WARN, ERROR, STALE = 0, 1, 2, 3
@@ -272,9 +272,8 @@ def computed_ms(values: Mapping[str, str]) -> float:
 
 # -- markers ------------------------------------------------------------------------------------
 
-_BODY = (0.90, 0.72, 0.55, 0.6)
-_ENDCAP = (0.85, 0.85, 0.85, 1.0)
-_CABLE = (0.15, 0.15, 0.20, 1.0)
+_SECTIONS = (0.90, 0.72, 0.55, 0.6), (0.74, 0.56, 0.42, 0.6)  # in turn
+_ERROR = (0.86, 0.16, 0.16, 1.0)
 _TRAIL = (0.10, 0.45, 0.85, 1.0)
 _REFERENCE = (0.10, 0.65, 0.25, 1.0)
 _LINE_WIDTH, _PATH_WIDTH = 0.094, 0.0625  # shares of the thinnest section's radius
@@ -286,19 +285,20 @@ def path_marker(points: Array, radius_m: float, stamp: Time, frame: str) -> Mark
 
 
 def arm_markers(
-    body: Sequence[Cylinder], cables: Sequence[Array], trail: Array, stamp: Time, frame: str
+    drawing: Drawing, trail: Array, error: Array, stamp: Time, frame: str
 ) -> MarkerArray:
     """
     Return the markers of an arm in its base frame, which is named `frame`.
 
-    `cables` are lines (n, 3) [m]; `trail` (n, 3) [m] are past positions of the tip.
+    `trail` (n, 3) [m] are past positions of the tip; `error` (2, 3) [m] are the measured tip and
+    its reference, or (0, 3) if one of them is not known.
     """
-    drawn = [_cylinder(i, part, stamp, frame) for i, part in enumerate(body)]
-    width = _LINE_WIDTH * min(part.radius for part in body)
-    drawn += [
-        _line('cables', i, line, width, _CABLE, stamp, frame) for i, line in enumerate(cables)
-    ]
+    drawn = [_cylinder(i, part, stamp, frame) for i, part in enumerate(drawing.body)]
+    width = _LINE_WIDTH * min(part.radius for part in drawing.body)
+    for i, (line, colour) in enumerate(zip(drawing.strands, drawing.colours / 255.0)):
+        drawn.append(_line('strands', i, line, width, (*colour.tolist(), 1.0), stamp, frame))
     drawn.append(_line('trail', 0, trail, width, _TRAIL, stamp, frame))
+    drawn.append(_line('error', 0, error, width, _ERROR, stamp, frame))
     return MarkerArray(markers=drawn)
 
 
@@ -313,7 +313,7 @@ def _marker(
 
 
 def _cylinder(number: int, part: Cylinder, stamp: Time, frame: str) -> Marker:
-    color = _ENDCAP if part.rigid else _BODY
+    color = _SECTIONS[part.section % 2]
     marker = _marker('body', number, Marker.CYLINDER, color, stamp, frame)
     ax, ay, az = (part.end - part.start).tolist()
     length = max(math.sqrt(ax * ax + ay * ay + az * az), 1e-6)

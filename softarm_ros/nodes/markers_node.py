@@ -21,7 +21,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel
 from softarm_ros.models.led_to_tip import configuration_at_tip
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.arm_drawing import drawing_of
+from softarm_ros.nodes.arm_drawing import ArmDrawing
 from softarm_ros.nodes.clocks import steady_clock
 from softarm_ros.nodes.goal_handle import GoalHandle
 from softarm_ros.nodes.heartbeat import Heartbeat
@@ -38,7 +38,7 @@ LOOK_S = 0.25  # between two checks for subscribers
 
 class MarkersNode(Node):
     """
-    Draws the arm's configuration, the trail of the tip and the reference path.
+    Draws the arm's configuration, its strands, the paths and the error, as the viewer does.
 
     It draws the measured configuration. If sensors measure the tip only, it draws the commanded
     configuration, adjusted so that its tip is the measured one. It computes only the outputs that
@@ -64,7 +64,7 @@ class MarkersNode(Node):
         goals = declare(self, 'goals', False, 'offer a handle in rviz that sends goals')
         model = self._model = self.rig.model()
         self._names = model.configuration_names
-        self._drawing = drawing_of(self.rig)
+        self._drawing = ArmDrawing(self.rig)
         self._joint_positions = joint_map(self.rig, DEFAULT_LINKS_PER_SECTION)
         self._configuration = model.rest_configuration
         self._stamp: Time | None = None  # of the configuration; None: none has arrived
@@ -73,11 +73,12 @@ class MarkersNode(Node):
         self._measured = False
         self._trail: deque[np.ndarray] = deque(maxlen=trail)
         self._tip: np.ndarray | None = None  # newest measured tip (3,)
+        self._reference: np.ndarray | None = None  # (3,)
+        self._command: Array | None = None  # of the actuators; colours their strands
         self._path: Marker | None = None
         self._updates = self._drawn = 0
         # Load compiled code now, not at the first drawing.
-        self._drawing.cylinders(self._configuration)
-        self._drawing.cables(self._configuration)
+        self._drawing.at(self._configuration, None)
         self._heartbeat = Heartbeat(self, self.rig.name, fill=self._values)
         self._markers = self.create_publisher(MarkerArray, 'markers', VISUAL)
         self._joints = self.create_publisher(JointState, 'joint_states', VISUAL)
@@ -112,7 +113,9 @@ class MarkersNode(Node):
         self._inputs = [
             subscribe(JointState, 'configuration/state', self._on_state, MEASUREMENT),
             subscribe(JointState, 'configuration/command', self._on_command, MEASUREMENT),
+            subscribe(JointState, 'actuators/command', self._on_actuators, MEASUREMENT),
             subscribe(PoseStamped, pose_topic, self._on_pose, MEASUREMENT),
+            subscribe(PoseStamped, 'reference/pose', self._on_reference, MEASUREMENT),
             subscribe(Path, 'reference/path', self._on_path, LATCHED),
         ]
 
@@ -121,7 +124,7 @@ class MarkersNode(Node):
             self.destroy_subscription(subscription)
         self._inputs = []
         self._trail.clear()
-        self._tip = self._sent = None
+        self._tip = self._reference = self._command = self._sent = None
 
     def _on_state(self, message: JointState) -> None:
         try:
@@ -142,6 +145,17 @@ class MarkersNode(Node):
                 self._configuration = configuration
                 if self._tip is None:
                     self._stamp = self._stamp_of(message)
+
+    def _on_actuators(self, message: JointState) -> None:
+        with contextlib.suppress(ValueError):  # drivers and supervisor report invalid commands
+            command = conversions.positions_of(message, self.rig.actuator_names)
+            if np.all(np.isfinite(command)):
+                self._command = command
+
+    def _on_reference(self, message: PoseStamped) -> None:
+        position = conversions.position_of(message)
+        if np.all(np.isfinite(position)):
+            self._reference = position
 
     def _stamp_of(self, message: JointState | PoseStamped) -> Time:
         """Return the stamp of a message; for one without a stamp (0), the present time."""
@@ -198,10 +212,12 @@ class MarkersNode(Node):
         self._updates += 1
 
     def _publish_markers(self, configuration: Array, trail: Array, stamp: Time) -> None:
+        both = self._tip is not None and self._reference is not None
+        error = np.array([self._tip, self._reference] if both else []).reshape(-1, 3)
         drawing = conversions.arm_markers(
-            self._drawing.cylinders(configuration),
-            self._drawing.cables(configuration),
+            self._drawing.at(configuration, self._command),
             trail,
+            error,
             stamp,
             self.rig.base_frame,
         )

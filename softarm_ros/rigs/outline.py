@@ -4,10 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from softarm_ros.models.cable_driven.mechanics import CableMechanics
 
 
 @dataclass(frozen=True)
@@ -59,15 +55,12 @@ class Outline:
     ----------
     radii_m : tuple of float
         Outer radius of each section.
-    arcs : CableMechanics, optional
-        Given if the sections are arcs between endcaps, bent by cables that can be drawn.
     masses : tuple of tuple of SpreadMass
         Masses of each section; empty if not known.
 
     """
 
     radii_m: tuple[float, ...]
-    arcs: CableMechanics | None = None
     masses: tuple[tuple[SpreadMass, ...], ...] = ()
 
 

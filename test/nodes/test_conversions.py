@@ -10,9 +10,9 @@ from softarm_ros.geometry.poses import transforms_from_rows
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.models.cable_driven.bending import configuration_of_tips
 from softarm_ros.nodes import conversions
-from softarm_ros.nodes.arm_drawing import CableArmDrawing, Cylinder
+from softarm_ros.nodes.arm_drawing import ArmDrawing, Cylinder, Drawing
 from softarm_ros.nodes.conversions import Health
-from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.runtime.events import Event
 
 pytestmark = pytest.mark.ros
@@ -138,11 +138,12 @@ def test_path_round_trip():
 
 @pytest.mark.parametrize('radius_m', [0.0015, 0.2])
 def test_line_width_scales_with_the_radius_of_the_arm(radius_m):
-    part = Cylinder(np.zeros(3), np.array([0.0, 0.0, 12.0 * radius_m]), radius_m, rigid=False)
+    part = Cylinder(np.zeros(3), np.array([0.0, 0.0, 12.0 * radius_m]), radius_m, 0)
     points = np.outer(np.arange(3.0), [0.0, 0.0, radius_m])
-    drawn = conversions.arm_markers([part], [points], points, STAMP, 'arm/base').markers[1:]
+    arm = Drawing([part], [points], np.zeros((1, 3)))
+    drawn = conversions.arm_markers(arm, points, points[:2], STAMP, 'arm/base').markers[1:]
     drawn.append(conversions.path_marker(points, radius_m, STAMP, 'arm/base'))
-    assert len(drawn) == 3
+    assert len(drawn) == 4
     for marker in drawn:
         assert 0.05 < marker.scale.x / radius_m < 0.1
 
@@ -150,15 +151,15 @@ def test_line_width_scales_with_the_radius_of_the_arm(radius_m):
 def test_body_markers_match_the_shape_of_the_model():
     rig = load_rig('cable_arm')
     bending = np.array([0.8, -0.3, -0.4, 0.6])
-    drawing = CableArmDrawing(rig.mechanics(), rig.body_radii_m(), pieces_per_section=6)
-    body, cables = drawing.cylinders(bending), drawing.cables(bending)
+    drawing = ArmDrawing(rig, pieces_per_section=6).at(bending, None)
+    body = drawing.body
     tip = rig.model('constant_curvature').shape_of(bending).tip[:3, 3]
     np.testing.assert_allclose(body[-1].end, tip, atol=1e-12)
     np.testing.assert_allclose(body[0].start, 0.0, atol=1e-12)
-    assert len(cables) == len(rig.actuators)
-    message = conversions.arm_markers(body, cables, np.zeros((0, 3)), STAMP, 'arm/base')
+    none = np.zeros((0, 3))
+    message = conversions.arm_markers(drawing, none, none, STAMP, 'arm/base')
     cylinders = [m for m in message.markers if m.type == m.CYLINDER]
-    assert len(cylinders) == 2 * (6 + 2)
+    assert len(cylinders) == 2 * 6
     for part, marker in zip(body, cylinders):
         pose = transform_of(marker.pose)
         half = 0.5 * marker.scale.z * pose[:3, 2]
@@ -166,30 +167,36 @@ def test_body_markers_match_the_shape_of_the_model():
         np.testing.assert_allclose(pose[:3, 3] + half, part.end, atol=1e-12)
     keys = {(m.ns, m.id) for m in message.markers}
     assert len(keys) == len(message.markers)
-    trail = next(m for m in message.markers if m.ns == 'trail')
-    assert trail.action == trail.DELETE  # rviz warns of a line without points
+    for name in ('trail', 'error'):
+        line = next(m for m in message.markers if m.ns == name)
+        assert line.action == line.DELETE  # rviz warns of a line without points
 
 
 @pytest.mark.parametrize('end', [(0, 0, 1), (0, 0, -1), (1, 0, 0), (0.3, -0.5, -0.7)])
 def test_cylinder_marker_points_along_any_axis(end):
-    part = Cylinder(np.zeros(3), np.array(end, dtype=float), 0.01, False)
-    (marker, *_) = conversions.arm_markers([part], [], np.zeros((0, 3)), STAMP, 'arm/base').markers
+    none = np.zeros((0, 3))
+    arm = Drawing([Cylinder(np.zeros(3), np.array(end, dtype=float), 0.01, 0)], [], none)
+    (marker, *_) = conversions.arm_markers(arm, none, none, STAMP, 'arm/base').markers
     q = marker.pose.orientation
     assert q.x**2 + q.y**2 + q.z**2 + q.w**2 == pytest.approx(1.0)
     axis = transform_of(marker.pose)[:3, 2] * marker.scale.z
     np.testing.assert_allclose(axis, end, atol=1e-12)
 
 
-def test_drawn_cables_lie_at_their_radius_and_angle_around_the_backbone():
-    rig = load_rig('cable_arm')
-    drawing = CableArmDrawing(rig.mechanics(), rig.body_radii_m(), pieces_per_section=5)
-    bending = np.array([0.5, 0.5, -0.7, 0.2])
-    frames = drawing.frames(bending)
-    for actuator, line in zip(rig.actuators, drawing.cables(bending)):
-        k = [s.name for s in rig.arm.sections].index(actuator.section)
-        along = frames[k][1:-1]
-        local = np.einsum('nji,nj->ni', along[:, :3, :3], line[-len(along) :] - along[:, :3, 3])
-        angle = np.deg2rad(actuator.angle_deg)
-        radius = rig.arm.sections[k].cable_radius_m
-        expected = radius * np.array([np.cos(angle), np.sin(angle), 0.0])
-        np.testing.assert_allclose(local, np.tile(expected, (len(along), 1)), atol=1e-12)
+@pytest.mark.parametrize('name', [info.name for info in list_rigs()])
+def test_every_arm_is_drawn_for_rviz_with_its_strands_coloured_by_effort(name):
+    """Only cable-driven arms had lines, all of one colour; rods, chambers and muscles had none."""
+    rig = load_rig(name)
+    limits = rig.actuator_limits()
+    command = limits.position_min.copy()
+    command[0] = limits.position_max[0]
+    drawing = ArmDrawing(rig).at(rig.model().rest_configuration, command)
+    none = np.zeros((0, 3))
+    drawn = conversions.arm_markers(drawing, none, none, STAMP, rig.base_frame).markers
+    lines = [marker for marker in drawn if marker.ns == 'strands']
+    strands = rig.arm.strands()
+    assert len(lines) == len(strands) >= len(rig.actuators)
+    for strand, line in zip(strands, lines):
+        assert line.action == line.ADD and len(line.points) > 1
+        red = line.color.r > line.color.b
+        assert red == (strand.actuator == 0), strand

@@ -823,6 +823,41 @@ def test_markers_node_publishes_the_path_of_the_tip(markers):
         np.testing.assert_allclose(points[:, 1:], [[0.0, 0.2]] * len(points))
 
 
+def test_markers_node_colours_strands_by_the_command_and_draws_the_error(markers):
+    from geometry_msgs.msg import PoseStamped
+    from sensor_msgs.msg import JointState
+    from visualization_msgs.msg import MarkerArray
+
+    from softarm_ros.nodes.qos import MEASUREMENT, VISUAL, command_qos
+
+    rig = load_rig('cable_arm')
+    limits = rig.actuator_limits()
+    command = limits.position_min.copy()
+    command[0] = limits.position_max[0]
+    tip, wanted = [0.0, 0.0, 0.24], [0.0, 0.01, 0.24]
+    with Alone('markers', markers) as alone:
+        publish = alone.node.create_publisher
+        commands = publish(JointState, 'actuators/command', command_qos(0.1))
+        tips = publish(PoseStamped, 'tip/pose', MEASUREMENT)
+        references = publish(PoseStamped, 'reference/pose', VISUAL)
+        alone.listen(MarkerArray, 'markers', VISUAL)
+
+        def drawn():
+            stamp = alone.node.get_clock().now().to_msg()
+            commands.publish(conversions.joint_message(rig.actuator_names, command, stamp))
+            tips.publish(conversions.position_message(tip, stamp, rig.base_frame))
+            references.publish(conversions.position_message(wanted, stamp, rig.base_frame))
+            found = alone.received[-1].markers if alone.received else []
+            lines = [marker for marker in found if marker.ns == 'strands']
+            pulled = [marker.id for marker in lines if marker.color.r > marker.color.b]
+            error = [marker.points for marker in found if marker.ns == 'error' and marker.points]
+            return len(lines) == 6 and pulled == [0] and error
+
+        alone.until(drawn)
+        (line,) = drawn()
+        assert [[p.x, p.y, p.z] for p in line] == [tip, wanted]
+
+
 def test_markers_node_draws_nothing_while_nobody_subscribes(markers):
     from sensor_msgs.msg import JointState
     from visualization_msgs.msg import MarkerArray

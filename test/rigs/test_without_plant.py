@@ -9,7 +9,7 @@ import pytest
 from softarm_ros.cli.check_command import summary, warnings
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.goto_command import require_arm
-from softarm_ros.nodes.arm_drawing import drawing_of
+from softarm_ros.nodes.arm_drawing import ArmDrawing
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import graph_plan
 from softarm_ros.rigs.loader import list_rigs, load_rig
@@ -85,7 +85,7 @@ def test_rig_without_a_plant_can_be_checked_and_drawn(pair):
     assert '<robot' in build_urdf(bare)
     names, positions = joint_map(bare)(rest)
     assert len(names) == len(positions) and np.all(np.isfinite(positions))
-    drawn = [drawing_of(rig).cylinders(rest) for rig in (whole, bare)]
+    drawn = [ArmDrawing(rig).at(rest, None).body for rig in (whole, bare)]
     assert len(drawn[0]) == len(drawn[1]) > 0
 
 

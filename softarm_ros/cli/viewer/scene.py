@@ -10,9 +10,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.cli.viewer.standpoint import standpoint
-from softarm_ros.cli.viewer.tube import Centreline, centreline_of, strand_points, tube
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError
+from softarm_ros.rigs.drawing import (
+    OUTSIDE,
+    Centreline,
+    centreline_of,
+    strand_colours,
+    strand_lines,
+    tube,
+)
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.view_state import ViewState, drawn_configuration
 
@@ -22,10 +29,7 @@ _SECTION_COLOURS = ((222, 214, 202), (176, 168, 158))
 _REFERENCE, _TIP, _ERROR, _PATH = (40, 90, 200), (30, 160, 80), (220, 40, 40), (120, 150, 220)
 _DISK, _MARKER = (70, 66, 62), (240, 160, 20)
 _GHOSTS = ((120, 90, 200), (60, 160, 170), (200, 90, 150))
-# Colours of strands with actuators at the low end, middle and high end of their range.
-_RAMP = np.array([[70, 110, 170], [230, 190, 60], [215, 48, 39]], dtype=float)
 _GAMMA = 2.2
-_OUTSIDE = 1.06  # of the body's radius: strands are drawn outside it to be visible
 
 
 class ArmScene:
@@ -46,8 +50,7 @@ class ArmScene:
         self._model = rig.model()
         self._radii = rig.body_radii_m()
         self._strands = rig.arm.strands()
-        limits = rig.actuator_limits()
-        self._low, self._span = limits.position_min, limits.position_max - limits.position_min
+        self._limits = rig.actuator_limits()
         self._trail: deque[Array] = deque(maxlen=TRAIL)
         self._others: dict[str, ArmModel] = {}
         self._ghosts: dict[str, Any] = {}
@@ -165,7 +168,7 @@ class ArmScene:
         segments = []
         for k, radius in enumerate(self._radii):
             at = np.flatnonzero(line.section == k)[-1]
-            ring = line.points[at] + _OUTSIDE * radius * (around @ line.across[at])
+            ring = line.points[at] + OUTSIDE * radius * (around @ line.across[at])
             segments.append(np.stack([ring[:-1], ring[1:]], axis=1))
         return np.concatenate(segments).astype(np.float32)
 
@@ -173,17 +176,10 @@ class ArmScene:
         self, line: Centreline, command: Array | None
     ) -> tuple[NDArray[np.float32], NDArray[np.uint8]]:
         """Return segments (n, 2, 3), and colours by the command's share of the range."""
-        effort = np.zeros(len(self._low))
-        if command is not None:
-            effort = np.clip((command - self._low) / self._span, 0.0, 1.0)
         segments, colours = [], []
-        for strand in self._strands:
-            out_by = _OUTSIDE * self._radii[strand.section] / max(abs(strand.radius_m), 1e-6)
-            points = strand_points(line, strand, out_by)
+        lines = strand_lines(line, self._strands, self._radii)
+        for points, colour in zip(lines, strand_colours(self._strands, command, self._limits)):
             segments.append(np.stack([points[:-1], points[1:]], axis=1))
-            place = 2.0 * effort[strand.actuator]
-            i = min(int(place), 1)
-            colour = _RAMP[i] + (place - i) * (_RAMP[i + 1] - _RAMP[i])
             colours.append(np.broadcast_to(colour, (len(points) - 1, 2, 3)))
         return (
             np.concatenate(segments).astype(np.float32),

@@ -20,7 +20,7 @@ from softarm_ros.plant.config import PlantBase, PlantConfig, PlantSectionConfig
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Surrounded
 from softarm_ros.rigs.arms.cable_devices import cable_limits
 from softarm_ros.rigs.arms.pair_checks import mechanics_name
-from softarm_ros.rigs.outline import Outline, SpreadMass, Strand, strand
+from softarm_ros.rigs.outline import SpreadMass, Strand, strand
 
 _ROUNDING = 1e-9  # share of the largest matrix entry
 
@@ -132,11 +132,6 @@ class CableArm(ArmBase):
         if not isinstance(plant, PlantConfig):
             return tuple(section.cable_radius_m for section in self.sections)
         return tuple(section.outer_radius_m for section in plant.sections)
-
-    def outline(self, plant: PlantBase | None) -> Outline:
-        """Return the arcs of the sections, and their masses if the plant knows them."""
-        arcs = CableMechanics(self.sections, self.cables())
-        return Outline(self.body_radii_m(plant), arcs, self.masses(plant))
 
     def masses(self, plant: PlantBase | None) -> tuple[tuple[SpreadMass, ...], ...]:
         """Return the masses of body and endcaps of each section."""

@@ -69,7 +69,7 @@ def test_an_empty_state_leaves_the_body_and_shows_no_tip(viewer):
 def test_a_configuration_that_the_model_refuses_leaves_the_last_shape():
     with Viewer(load_rig('fishbone_arm'), 0, None) as viewer:
         before = body(viewer)
-        tensions = np.full(len(viewer.scene._low), 100.0)
+        tensions = np.full(len(load_rig('fishbone_arm').actuators), 100.0)
         viewer.show(ViewState(configuration=tensions, tip=np.zeros(3)), 0.0)
         assert np.array_equal(before, body(viewer))
         assert viewer.scene._tip.visible

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from softarm_ros.cli.viewer.tube import AROUND, centreline_of, strand_points, tube
 from softarm_ros.models.arm_model import Shape
 from softarm_ros.models.section_points import sections_along
+from softarm_ros.rigs.drawing import AROUND, centreline_of, strand_lines, strand_points, tube
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.outline import Strand
 
@@ -70,6 +70,20 @@ def test_strands_of_every_arm_run_within_the_radius_of_its_body(name):
         wanted = np.abs(np.linspace(strand.radius_m, strand.end_radius_m, len(on)))
         assert away == pytest.approx(wanted, abs=1e-12)
         assert np.max(away) <= radii[strand.section] * 1.001
+
+
+def test_strands_end_at_the_angles_of_their_cables_on_the_bent_arm():
+    rig = load_rig('cable_arm')
+    shape = rig.model().shape_of(np.array([0.5, 0.5, -0.7, 0.2]))
+    strands = rig.arm.strands()
+    lines = strand_lines(centreline_of(shape, 201), strands, rig.body_radii_m())
+    for actuator, strand, line in zip(rig.actuators, strands, lines):
+        tip = shape.section_tips[strand.section]
+        x, y, z = tip[:3, :3].T @ (line[-1] - tip[:3, 3])
+        off = np.rad2deg(np.arctan2(y, x)) - actuator.angle_deg
+        assert (off + 180.0) % 360.0 - 180.0 == pytest.approx(0.0, abs=0.5)
+        assert np.hypot(x, y) == pytest.approx(1.06 * rig.body_radii_m()[strand.section])
+        assert z == pytest.approx(0.0, abs=1e-3)
 
 
 def test_a_strand_runs_at_its_angle_and_radii():

@@ -1,4 +1,4 @@
-"""Arrays to draw an arm: frames along its centreline, a smooth tube, and strands on it."""
+"""Arrays to draw an arm, in viewer and rviz: its centreline, a smooth tube, strands on it."""
 
 from __future__ import annotations
 
@@ -8,12 +8,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import Shape
 from softarm_ros.models.section_points import sections_along
 from softarm_ros.rigs.outline import Strand
 
 AROUND = 24  # number of points of a ring
+OUTSIDE = 1.06  # of the body's radius: strands are drawn outside it to be visible
+# Colours of strands with actuators at the low end, middle and high end of their range.
+_RAMP = np.array([[70, 110, 170], [230, 190, 60], [215, 48, 39]], dtype=float)
 
 
 @dataclass(frozen=True)
@@ -93,6 +97,30 @@ def _triangles(points: int) -> NDArray[np.int64]:
     faces.append(np.stack([np.full(AROUND, base), k, ring], 1))
     faces.append(np.stack([np.full(AROUND, tip), last + ring, last + k], 1))
     return np.concatenate(faces)
+
+
+def strand_lines(
+    line: Centreline, strands: Sequence[Strand], radii_m: Sequence[float]
+) -> list[Array]:
+    """Return points (n, 3) [m] of each strand, outside the body with these radii of sections."""
+    return [
+        strand_points(line, each, OUTSIDE * radii_m[each.section] / max(abs(each.radius_m), 1e-6))
+        for each in strands
+    ]
+
+
+def strand_colours(
+    strands: Sequence[Strand], command: Array | None, limits: ActuatorLimits
+) -> Array:
+    """Return red, green, blue (n, 3) from 0 to 255, by the commands' shares of their ranges."""
+    low, high = limits.position_min, limits.position_max
+    share = np.zeros(len(low))
+    if command is not None:
+        share = np.clip((command - low) / (high - low), 0.0, 1.0)
+    places = [2.0 * share[each.actuator] for each in strands]
+    return np.stack(
+        [np.interp(places, (0.0, 1.0, 2.0), _RAMP[:, channel]) for channel in range(3)], axis=1
+    )
 
 
 def strand_points(line: Centreline, strand: Strand, out_by: float = 1.0) -> Array:
