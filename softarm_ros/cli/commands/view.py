@@ -24,9 +24,15 @@ def view(
         str | None,
         typer.Option(metavar='RIG', help='Rig for the bag, instead of the recorded one.'),
     ] = None,
-    port: Annotated[
-        int, typer.Option(min=1, max=65535, help='Port; only this computer can connect.')
-    ] = 8080,
+    port: Annotated[int, typer.Option(min=1, max=65535, help='Port for browsers.')] = 8080,
+    host: Annotated[
+        str,
+        typer.Option(
+            metavar='ADDRESS',
+            help='Address of this computer for browsers; 0.0.0.0: all. By default, only this '
+            'computer can connect.',
+        ),
+    ] = '127.0.0.1',
     opened: Annotated[
         bool, typer.Option('--open', help='Open the page in a browser, if there is a desktop.')
     ] = False,
@@ -55,7 +61,9 @@ def view(
                 raise UsageError(f'{option}: a bag has no controls to start runs; drop {option}')
             arm, which = rig_of_bag(folder, rig, settings)
             console.print(f'rig: {which}', markup=False)
-            view_bag(folder, arm, port, console, stopped, opened=opened)
+            view_bag(folder, arm, port, console, stopped, host=host, opened=opened)
         else:
             arm = rig_without_bag(what, rig, settings)
-            view_graph(arm, port, console, stopped, opened=opened, runs=runs is not False)
+            view_graph(
+                arm, port, console, stopped, host=host, opened=opened, runs=runs is not False
+            )

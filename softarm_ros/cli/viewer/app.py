@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import queue
+import socket
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,7 @@ from rich.console import Console
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.viewer.desktop import open_page
 from softarm_ros.cli.viewer.goals import GoalControls
-from softarm_ros.cli.viewer.guard import Guard, OpenDoorError
+from softarm_ros.cli.viewer.guard import ALL, Guard, OpenDoorError
 from softarm_ros.cli.viewer.history import History
 from softarm_ros.cli.viewer.panel import Panel
 from softarm_ros.cli.viewer.runs import RunControls
@@ -37,29 +38,32 @@ class Viewer:
     """
     A server that shows one arm; a context manager that stops the server at its end.
 
-    The server answers only requests from this computer with the token in the address: whoever
-    reaches it can stop, start and move the arm.
+    The server answers only requests with the token in the address, and only from this computer
+    unless `host` is another of its addresses: whoever reaches it can stop, start and move the arm.
 
     Raises
     ------
     UsageError
-        If viser is not installed, or answers requests without the token.
+        If viser is not installed, answers requests without the token, or cannot listen at `host`.
 
     """
 
-    def __init__(self, rig: Rig, port: int, act: Callable[[str], None] | None) -> None:
+    def __init__(
+        self, rig: Rig, port: int, act: Callable[[str], None] | None, *, host: str = HOST
+    ) -> None:
+        check_host(host)
         try:
             import viser
         except ImportError as error:
             raise UsageError(
                 f"the viewer needs viser ({error}): pip install 'softarm_ros[view]'"
             ) from None
-        self._guard = Guard()
+        self._guard, self._host = Guard(host), host
         # viser prints its address without the token, which is refused.
         with self._guard.installed(), contextlib.redirect_stdout(io.StringIO()):
-            self._server: Any = viser.ViserServer(host=HOST, port=port, verbose=False)
+            self._server: Any = viser.ViserServer(host=host, port=port, verbose=False)
         try:
-            self._guard.check_closed(HOST, self._server.get_port())
+            self._guard.check_closed(self._server.get_port())
         except OpenDoorError as error:
             self._server.stop()
             raise UsageError(f'access to the viewer cannot be restricted: {error}') from None
@@ -103,7 +107,8 @@ class Viewer:
     @property
     def address(self) -> str:
         """URL of the viewer; on another port than requested if that was taken."""
-        return f'http://{HOST}:{self._server.get_port()}/{self._guard.token}'
+        name = socket.gethostname() if self._host == ALL else self._host
+        return f'http://{name}:{self._server.get_port()}/{self._guard.token}'
 
     @property
     def server(self) -> Any:
@@ -134,12 +139,33 @@ class Viewer:
         return ''
 
 
+def check_host(host: str) -> None:
+    """
+    Check that the viewer can listen at an address.
+
+    Raises
+    ------
+    UsageError
+        If this computer has no such address.
+
+    """
+    try:
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as trial:
+            trial.bind((host, 0))
+    except OSError as error:
+        raise UsageError(
+            f'--host {host}: expected an IPv4 address or a name of this computer, or {ALL} for '
+            f'all of its addresses ({error.strerror})'
+        ) from None
+
+
 def view_graph(
     rig: Rig,
     port: int,
     console: Console,
     stopped: Callable[[], bool],
     *,
+    host: str = HOST,
     opened: bool = False,
     runs: bool = True,
 ) -> None:
@@ -161,7 +187,7 @@ def view_graph(
     asked: queue.SimpleQueue[str] = queue.SimpleQueue()
     with (
         ViewFeed(rig) as feed,
-        Viewer(rig, port, asked.put) as viewer,
+        Viewer(rig, port, asked.put, host=host) as viewer,
         contextlib.ExitStack() as ends,
     ):
         console.print(f'{rig.name}: {viewer.address}  (Ctrl-C ends the viewer, not the arm)')
@@ -239,6 +265,7 @@ def view_bag(
     console: Console,
     stopped: Callable[[], bool],
     *,
+    host: str = HOST,
     opened: bool = False,
 ) -> None:
     """
@@ -251,7 +278,7 @@ def view_bag(
     states = BagStates.read(bag, rig)
     for note in states.notes:
         console.print(f'{bag}: {note}', markup=False)
-    with Viewer(states.rig, port, None) as viewer:
+    with Viewer(states.rig, port, None, host=host) as viewer:
         playing = viewer.server.gui.add_checkbox('play', initial_value=True, order=-2.0)
         slider = viewer.server.gui.add_slider(
             'time [s]', 0.0, max(round(states.duration_s, 2), 0.01), 0.01, 0.0, order=-1.0

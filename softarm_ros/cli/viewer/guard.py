@@ -3,8 +3,8 @@ Access control of the viewer: only requests with its token, and none from pages 
 
 viser's server answers every program and every web page that reaches its port. The guard checks
 each request, for the page and for its websocket: the path must begin with a random token, the
-`Host` header must name this computer (which prevents DNS rebinding), and an `Origin` header, if
-there is one, must be that of the viewer's own page.
+`Host` header must be an address that the viewer listens at (which prevents DNS rebinding), and an
+`Origin` header, if there is one, must be that of the viewer's own page.
 """
 
 from __future__ import annotations
@@ -13,11 +13,13 @@ import contextlib
 import dataclasses
 import hmac
 import http
+import ipaddress
 import secrets
 import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
+ALL = '0.0.0.0'
 _FORBIDDEN = b' 403 '
 _ANSWER_S = 5.0
 
@@ -27,10 +29,11 @@ class OpenDoorError(RuntimeError):
 
 
 class Guard:
-    """Holds the token of one server and checks requests for it."""
+    """Holds the token of a server that listens at an address, and checks requests for it."""
 
-    def __init__(self) -> None:
+    def __init__(self, listens_at: str = '127.0.0.1') -> None:
         self.token = secrets.token_urlsafe(24)
+        self._listens_at = listens_at
 
     @contextlib.contextmanager
     def installed(self) -> Iterator[None]:
@@ -49,7 +52,7 @@ class Guard:
         finally:
             servers.serve = serve  # type: ignore[misc]
 
-    def check_closed(self, host: str, port: int) -> None:
+    def check_closed(self, port: int) -> None:
         """
         Check that requests for page and websocket without the token are refused.
 
@@ -63,6 +66,7 @@ class Guard:
             'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n'
             'Sec-WebSocket-Key: c29mdGFybSBjbG9zZWQhIQ==\r\n'
         )
+        host = '127.0.0.1' if self._listens_at == ALL else self._listens_at
         for more in ('', upgrade):
             with socket.create_connection((host, port), timeout=_ANSWER_S) as link:
                 link.sendall(f'GET / HTTP/1.1\r\nHost: {host}:{port}\r\n{more}\r\n'.encode())
@@ -72,17 +76,30 @@ class Guard:
 
     def refusal(self, path: str, headers: Any, port: int) -> str | None:
         """Return the reason to refuse a request, or None."""
-        names = {f'{name}:{port}' for name in ('127.0.0.1', 'localhost')}
         hosts = headers.get_all('Host')
-        if len(hosts) != 1 or hosts[0].lower() not in names:
+        if len(hosts) != 1 or not self._is_ours(hosts[0].lower(), port):
             return 'this address is not known here'
         for origin in headers.get_all('Origin'):
-            if origin.lower() not in {f'http://{name}' for name in names}:
+            if origin.lower() != f'http://{hosts[0].lower()}':
                 return 'the request comes from a page of another site'
         given = path.partition('?')[0].strip('/').split('/')[0]
         if not hmac.compare_digest(given.encode(), self.token.encode()):
             return 'the address needs the token that softarm printed'
         return None
+
+    def _is_ours(self, host: str, port: int) -> bool:
+        name, _, at = host.rpartition(':')
+        if at != str(port):
+            return False
+        if name in ('127.0.0.1', 'localhost', self._listens_at):
+            return True
+        if self._listens_at != ALL:
+            return False
+        try:  # a rebound name is never a number
+            ipaddress.IPv4Address(name)
+        except ValueError:
+            return name == socket.gethostname().lower()
+        return True
 
     def _checked(self, inner: Callable[[Any, Any], Any] | None) -> Callable[[Any, Any], Any]:
         def process_request(connection: Any, request: Any) -> Any:

@@ -8,6 +8,7 @@ import pytest
 
 viser = pytest.importorskip('viser', reason='needs viser')
 
+from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.viewer.app import Place, Viewer
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.runtime.view_state import NO_SUPERVISOR, NodeHealth, ViewState
@@ -33,6 +34,14 @@ def body(viewer):
 def test_the_viewer_listens_on_this_computer_only(viewer):
     assert viewer.address.startswith('http://127.0.0.1:')
     assert viewer.server.get_host() == '127.0.0.1'
+
+
+def test_the_viewer_listens_at_another_address_if_asked_and_refuses_a_foreign_one(rig):
+    with Viewer(rig, 0, None, host='127.0.0.2') as viewer:
+        assert viewer.address.startswith('http://127.0.0.2:')
+        assert viewer.server.get_host() == '127.0.0.2'
+    with pytest.raises(UsageError, match=r'--host 192\.0\.2\.1: expected an IPv4 address'):
+        Viewer(rig, 0, None, host='192.0.2.1')
 
 
 def test_no_address_without_the_token_is_printed(rig, capfd):
