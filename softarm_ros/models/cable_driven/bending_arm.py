@@ -312,7 +312,7 @@ class BendingArm(PlainPostures, ABC):
         if np.any(finite_array(load, (3,), what) != 0.0):
             raise ModelError(
                 f'{what} = {tuple(float(value) for value in load)}: '
-                f'the model {self.name} does not account for tip loads'
+                f'the model {self.name} does not account for tip loads; cosserat does'
             )
 
 
