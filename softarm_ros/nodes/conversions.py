@@ -34,6 +34,7 @@ from softarm_ros.runtime.events import Event
 
 if TYPE_CHECKING:
     from softarm_ros.nodes.arm_drawing import Cylinder, Drawing
+    from softarm_ros.rigs.obstacle import ObstacleConfig
 
 
 OK, WARN, ERROR, STALE = 0, 1, 2, 3
@@ -274,6 +275,7 @@ def computed_ms(values: Mapping[str, str]) -> float:
 
 _SECTIONS = (0.90, 0.72, 0.55, 0.6), (0.74, 0.56, 0.42, 0.6)  # in turn
 _ERROR = (0.86, 0.16, 0.16, 1.0)
+_OBSTACLE = (0.59, 0.63, 0.67, 0.5)
 _TRAIL = (0.10, 0.45, 0.85, 1.0)
 _REFERENCE = (0.10, 0.65, 0.25, 1.0)
 _LINE_WIDTH, _PATH_WIDTH = 0.094, 0.0625  # shares of the thinnest section's radius
@@ -300,6 +302,19 @@ def arm_markers(
     drawn.append(_line('trail', 0, trail, width, _TRAIL, stamp, frame))
     drawn.append(_line('error', 0, error, width, _ERROR, stamp, frame))
     return MarkerArray(markers=drawn)
+
+
+def obstacle_markers(boxes: Sequence[ObstacleConfig], stamp: Time, frame: str) -> list[Marker]:
+    """Return the markers of boxes in the base frame, which is named `frame`."""
+    drawn = []
+    for i, box in enumerate(boxes):
+        marker = _marker('obstacles', i, Marker.CUBE, _OBSTACLE, stamp, frame)
+        p, q, size = marker.pose.position, marker.pose.orientation, marker.scale
+        p.x, p.y, p.z = box.centre_m
+        q.x, q.y, q.z, q.w = box.quaternion.tolist()
+        size.x, size.y, size.z = box.size_m
+        drawn.append(marker)
+    return drawn
 
 
 def _marker(

@@ -221,6 +221,9 @@ class MarkersNode(Node):
             stamp,
             self.rig.base_frame,
         )
+        drawing.markers += conversions.obstacle_markers(
+            self.rig.obstacles, stamp, self.rig.base_frame
+        )
         if self._path is not None:
             self._path.header.stamp = stamp
             drawing.markers.append(self._path)

@@ -70,13 +70,16 @@ def find_inconsistencies(
 # -- shared by several checks --------------------------------------------------------------------
 
 
-def duplicates(blocks: Iterable[Any], field: str) -> Iterator[Problem]:
-    """Yield a problem for every block of the list `arm.field` with the name of an earlier one."""
+def duplicates(
+    blocks: Iterable[Any], field: str, under: tuple[str, ...] = ('arm',)
+) -> Iterator[Problem]:
+    """Yield a problem for every block of the list `field` with the name of an earlier one."""
+    where = '.'.join((*under, field))
     seen: dict[str, int] = {}
     for i, block in enumerate(blocks):
         if block.name in seen:
-            message = f'same name as arm.{field}[{seen[block.name]}]; expected unique names'
-            yield Problem(('arm', field, i, 'name'), message, repr(block.name))
+            message = f'same name as {where}[{seen[block.name]}]; expected unique names'
+            yield Problem((*under, field, i, 'name'), message, repr(block.name))
         seen.setdefault(block.name, i)
 
 

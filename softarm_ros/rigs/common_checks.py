@@ -30,6 +30,11 @@ def _unique_actuators(rig: Any) -> Iterator[Problem]:
     yield from duplicates(rig.actuators, 'actuators')
 
 
+@check('obstacles')
+def _unique_obstacles(rig: Any) -> Iterator[Problem]:
+    yield from duplicates(rig.obstacles, 'obstacles', under=())
+
+
 @check('gravity_m_s2')
 def _gravity(rig: Any) -> Iterator[Problem]:
     size = math.sqrt(sum(g * g for g in rig.gravity_m_s2))

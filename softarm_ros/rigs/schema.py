@@ -28,6 +28,7 @@ from softarm_ros.rigs.devices import Devices
 from softarm_ros.rigs.errors import InconsistentRigError, RigError
 from softarm_ros.rigs.hysteresis_config import HysteresisConfig, hysteresis_of
 from softarm_ros.rigs.model_choice import models_of, why_no_model
+from softarm_ros.rigs.obstacle import ObstacleConfig
 from softarm_ros.rigs.outline import Outline
 from softarm_ros.rigs.part_choice import chosen_part
 from softarm_ros.rigs.part_registry import built_part, kinds_of
@@ -110,6 +111,9 @@ class Rig(ConfigBlock):
     trajectories: dict[Name, TrajectoryConfig] = Field(min_length=1)
     default_trajectory: str = Field(
         default='', validate_default=True, description='of runs; default: the first trajectory'
+    )
+    obstacles: tuple[ObstacleConfig, ...] = Field(
+        default=(), description='boxes to draw beside the arm; the controller ignores them'
     )
     recording: RecordingConfig | None = Field(
         default=None, description='how `softarm score` and `softarm identify` read measurements'

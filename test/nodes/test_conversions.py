@@ -200,3 +200,14 @@ def test_every_arm_is_drawn_for_rviz_with_its_strands_coloured_by_effort(name):
         assert line.action == line.ADD and len(line.points) > 1
         red = line.color.r > line.color.b
         assert red == (strand.actuator == 0), strand
+
+
+def test_obstacles_of_a_rig_file_are_drawn_at_their_place_and_attitude():
+    box = {'name': 'wall', 'centre_m': [0.1, 0.2, 0.3], 'size_m': [0.4, 0.02, 0.6]}
+    rig = load_rig('cable_arm', [f'obstacles={[{**box, "turn_deg": [0.0, 0.0, 90.0]}]}'])
+    (marker,) = conversions.obstacle_markers(rig.obstacles, STAMP, rig.base_frame)
+    assert marker.type == marker.CUBE and marker.header.frame_id == rig.base_frame
+    assert [marker.scale.x, marker.scale.y, marker.scale.z] == [0.4, 0.02, 0.6]
+    pose = transform_of(marker.pose)
+    np.testing.assert_allclose(pose[:3, 3], [0.1, 0.2, 0.3])
+    np.testing.assert_allclose(pose[:3, :2], [[0, -1], [1, 0], [0, 0]], atol=1e-12)

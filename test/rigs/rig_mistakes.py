@@ -512,6 +512,15 @@ SINGLE = [
         "xyzzy = 1: unknown field 'xyzzy'; known: 'name', 'description', 'gravity_m_s2', "
         "'medium', 'tip_load_kg', 'arm', 'model', 'residual', 'hysteresis', 'gripper', 'drives', "
         "'sensors', 'estimator', 'controller', 'supervisor', 'trajectories', "
-        "'default_trajectory', 'recording', 'plant'",
+        "'default_trajectory', 'obstacles', 'recording', 'plant'",
+    ),
+    (
+        'two obstacles of one name',
+        'model: cable_statics',
+        'model: cable_statics\nobstacles:\n'
+        '  - &wall {name: wall, centre_m: [0.0, 0.0, 0.5], size_m: [1.0, 1.0, 0.1]}\n'
+        '  - {<<: *wall, name: wall}',
+        'name: wall}',
+        "obstacles[1].name = 'wall': same name as obstacles[0]; expected unique names",
     ),
 ]

@@ -29,6 +29,7 @@ from softarm_ros.plant.config import (
 )
 from softarm_ros.plant.machine import MachineConfig, SpreadConfig
 from softarm_ros.rigs.arms.cable_driven import ActuatorConfig, CableArm
+from softarm_ros.rigs.obstacle import ObstacleConfig
 from softarm_ros.rigs.recording import MarkerConfig, MountConfig, RecordingConfig
 from softarm_ros.rigs.schema import Rig
 
@@ -55,6 +56,7 @@ BLOCKS = {
     'plant.pose_sensor': MocapConfig,
     'plant.machine': MachineConfig,
     'plant.machine.spreads': SpreadConfig,
+    'obstacles': ObstacleConfig,
     'recording': RecordingConfig,
     'recording.markers': MarkerConfig,
     'recording.mount': MountConfig,

@@ -27,7 +27,7 @@ POINTS = 61  # number of points of the centreline
 TRAIL = 600  # number of tip positions kept
 _SECTION_COLOURS = ((222, 214, 202), (176, 168, 158))
 _REFERENCE, _TIP, _ERROR, _PATH = (40, 90, 200), (30, 160, 80), (220, 40, 40), (120, 150, 220)
-_DISK, _MARKER = (70, 66, 62), (240, 160, 20)
+_DISK, _MARKER, _OBSTACLE = (70, 66, 62), (240, 160, 20), (150, 160, 172)
 _GHOSTS = ((120, 90, 200), (60, 160, 170), (200, 90, 150))
 _GAMMA = 2.2
 
@@ -70,6 +70,16 @@ class ArmScene:
             position=where.floor,
         )
         scene.add_frame('/base', axes_length=0.12 * length, axes_radius=0.004 * length)
+        for box in rig.obstacles:
+            x, y, z, w = box.quaternion
+            scene.add_box(
+                f'/obstacles/{box.name}',
+                _OBSTACLE,
+                box.size_m,
+                wxyz=(w, x, y, z),
+                position=box.centre_m,
+                opacity=0.5,
+            )
         line = centreline_of(self._model.shape_of(self._model.rest_configuration), POINTS)
         self._bodies = self._body(line)
         self._lines = (

@@ -236,6 +236,16 @@ def test_measured_section_tips_and_section_rings_are_drawn(viewer, rig):
     assert not viewer.scene._measured.visible
 
 
+def test_obstacles_of_the_rig_file_are_drawn():
+    box = {'name': 'wall', 'centre_m': [0.1, 0.2, 0.3], 'size_m': [0.4, 0.02, 0.6]}
+    rig = load_rig('cable_arm', [f'obstacles={[{**box, "turn_deg": [0.0, 0.0, 90.0]}]}'])
+    with Viewer(rig, 0, None) as viewer:
+        drawn = viewer.server.scene.get_handle_by_name('/obstacles/wall')
+        assert drawn.position == pytest.approx([0.1, 0.2, 0.3])
+        assert drawn.dimensions == pytest.approx([0.4, 0.02, 0.6])
+        assert drawn.wxyz == pytest.approx([0.5**0.5, 0.0, 0.0, 0.5**0.5])
+
+
 def test_plots_need_no_heartbeat_of_a_tracker(viewer):
     for k in range(3):
         viewer.show(ViewState(command=np.full(6, 1e-3 * k), state='recorded'), 0.2 * k)
