@@ -37,7 +37,9 @@ def check_sensor(
     rig: Rig, name: str, folder: Path | None, image: Path | None = None
 ) -> Iterator[Finding]:
     """
-    Yield findings about the connection and each body of the rig file; `folder` as in `show_rig`.
+    Yield findings about the connection, each body of the rig file, and all other problems.
+
+    `folder` is as in `show_rig`.
 
     Unidentified markers are expected where they are with the arm at rest. With `image`, the view
     of a camera is written to this file.
@@ -79,6 +81,11 @@ def check_sensor(
             yield Finding(True, name, seen.name, f'seen, at {seen.section}{at.get(seen.name, "")}')
         else:
             yield Finding(False, name, seen.name, 'not seen; check its markers and its name')
+    named = {seen.name for seen in (*config.bodies, *config.points)}
+    for problem in health.problems:
+        # A busy computer delays frames, whatever the device; only a run shows whether it matters.
+        if problem.subject not in named and problem.code != 'late-frames':
+            yield Finding(False, name, problem.subject, str(problem))
 
 
 def save_view(sensor: PoseSensor, name: str, image: Path) -> Finding:

@@ -74,6 +74,14 @@ def test_bodies_are_listed_and_a_hidden_body_fails(rig, server, tmp_path):
     assert [(f.ok, f.part) for f in findings] == [(True, ''), (True, 'base'), (False, 'tip')]
 
 
+def test_a_problem_of_the_server_that_hides_no_body_fails_as_well(rig, server, tmp_path):
+    """A second sender, or a wrong lens of a camera, was not mentioned: "frames come"."""
+    server.inject('second')
+    findings = list(check_sensor(rig, 'natnet', tmp_path))
+    assert [f.ok for f in findings] == [True, True, True, False], findings
+    assert 'sends NatNet as well' in findings[-1].text
+
+
 @pytest.mark.parametrize(('unit', 'scale'), [('m', 1.0), ('mm', 1e-3)])
 def test_the_place_of_a_body_shows_a_wrong_unit(rig, server, tmp_path, unit, scale):
     natnet = rig.sensors.devices()['natnet'].model_copy(update={'unit': unit})
