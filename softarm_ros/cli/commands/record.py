@@ -32,7 +32,8 @@ def record(
     repair: Annotated[
         Path | None,
         typer.Option(
-            metavar='BAG', help='Write an indexed copy of a bag whose recorder was killed.'
+            metavar='BAG',
+            help='Write an indexed copy of a bag without index, to --bag or beside it.',
         ),
     ] = None,
     *,
