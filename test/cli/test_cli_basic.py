@@ -96,6 +96,11 @@ def test_summaries_match_the_commands_and_brackets_in_help_are_escaped(name):
     assert not any(re.search(r'(?<!\\)\[', p.help or '') for p in command.params)
 
 
+@pytest.mark.parametrize('name', SUMMARIES)
+def test_help_of_every_command_ends_with_an_example_of_it(name):
+    assert re.search(rf'Examples?:\s+softarm\s+{name}\b', softarm(name, '--help')[1])
+
+
 def test_a_misspelt_command_gets_a_suggestion():
     _, _, err = softarm('rgis')
     assert "Did you mean 'rigs'" in err

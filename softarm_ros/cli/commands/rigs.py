@@ -9,7 +9,7 @@ from softarm_ros.cli.options import command_app
 app = command_app()
 
 
-@app.command()
+@app.command(epilog='Example:  softarm rigs')
 def rigs() -> None:
     """List the rigs that come with the package."""
     from softarm_ros.rigs.rig_files import list_rigs
