@@ -35,6 +35,22 @@ def real_array(value: ArrayLike, what: str) -> Array:
     raise ValueError(f'{what} is complex: expected real numbers')
 
 
+def real_rows(value: ArrayLike, what: str, columns: int) -> Array:
+    """
+    Return a copy (n, columns) as by `real_array`.
+
+    Raises
+    ------
+    ValueError
+        As `real_array`, and for another shape.
+
+    """
+    rows = real_array(value, what)
+    if rows.ndim != 2 or rows.shape[1] != columns:
+        raise ValueError(f'{what} have shape {rows.shape}; expected (n, {columns})')
+    return rows
+
+
 def all_finite(values: Array) -> bool:
     """Return whether all of a few numbers (n,) are finite; for few, numpy takes longer."""
     return all(map(math.isfinite, values.tolist()))

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.arrays import Array, real_rows
 from softarm_ros.geometry.rotation_kernels import stumpff
 from softarm_ros.geometry.rotations import exp_so3, hat
 from softarm_ros.models.actuation_range import bounds_of
@@ -109,7 +109,7 @@ class CorrectedModel(PlainPostures):
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the corrected tips (n, 3) [m] of configurations (n, dof)."""
-        rows = np.asarray(configurations, dtype=float)
+        rows = real_rows(configurations, 'configurations', len(self.configuration_names))
         moves = [self.residual.settled(self.physics.actuation_of(row))[-1, :3] for row in rows]
         return self.physics.tips_of(rows) + np.array(moves).reshape(-1, 3)
 

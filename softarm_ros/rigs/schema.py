@@ -395,9 +395,17 @@ class Rig(ConfigBlock):
 
         Actuators within their ranges can hold them. If too few such configurations are found, the
         remaining ones are at rest.
+
+        Raises
+        ------
+        ValueError
+            If n is negative.
+
         """
         import numpy as np
 
+        if n < 0:
+            raise ValueError(f'n = {n}: expected 0 or more configurations')
         model = self.model()
         found = self.arm.sample_held(model, rng, n, batches=_MOST_DRAWS)
         missing = n - len(found)

@@ -13,7 +13,7 @@ from functools import partial
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array, real_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array, real_rows
 from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, ModelError, Shape, Vector3
 from softarm_ros.models.cable_driven.bending import configuration_of_tips
@@ -141,10 +141,7 @@ class BendingArm(PlainPostures, ABC):
             If the shape is wrong or a value is not finite (names the row).
 
         """
-        bends = real_array(configurations, 'configurations')
-        dof = len(self.configuration_names)
-        if bends.ndim != 2 or bends.shape[1] != dof:
-            raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')
+        bends = real_rows(configurations, 'configurations', len(self.configuration_names))
         if not np.isfinite(bends).all():
             row = int(np.flatnonzero(~np.isfinite(bends).all(axis=1))[0])
             raise ValueError(f'configurations[{row}] = {bends[row].tolist()}: expected finite rad')

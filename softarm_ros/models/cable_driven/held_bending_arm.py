@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array, real_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_rows
 from softarm_ros.models.arm_model import (
     ZERO3,
     InverseSolution,
@@ -116,10 +116,7 @@ class HeldBendingArm(BendingArm):
 
     def tips_of(self, configurations: Array) -> Array:
         """Return tip positions (n, 3) [m] of configurations (n, dof) [rad]; NaN if unstable."""
-        bends = real_array(configurations, 'configurations')
-        dof = len(self.configuration_names)
-        if bends.ndim != 2 or bends.shape[1] != dof:
-            raise ValueError(f'configurations have shape {bends.shape}; expected (n, {dof})')
+        bends = real_rows(configurations, 'configurations', len(self.configuration_names))
         tips = np.full((len(bends), 3), math.nan)
         for row, bend in enumerate(bends):
             if not np.isfinite(bend).all():

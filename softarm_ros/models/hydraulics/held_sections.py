@@ -9,7 +9,7 @@ from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, real_array
+from softarm_ros.geometry.arrays import Array, real_array, real_rows
 from softarm_ros.geometry.rotations import rotation_x, rotation_y
 from softarm_ros.models.arm_model import (
     ZERO3,
@@ -243,7 +243,7 @@ class HeldSections(ABC, Generic[Held]):
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of configurations (n, 3 s)."""
-        rows = np.atleast_2d(real_array(configurations, 'configurations'))
+        rows = real_rows(configurations, 'configurations', len(self.configuration_names))
         tips = [self.tip_of(self.held(row))[:3, 3] for row in rows]
         return np.array(tips).reshape(-1, 3)
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, finite_array, real_array
+from softarm_ros.geometry.arrays import Array, finite_array, real_array, real_rows
 from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import (
     ZERO3,
@@ -227,11 +227,7 @@ class MinimumEnergyArm:
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] under many lengths (n, 3 modules) [m]."""
-        rows = real_array(configurations, 'configurations')
-        if rows.ndim != 2:
-            raise ValueError(
-                f'configurations have shape {rows.shape}; expected (n, {len(self.actuator_names)})'
-            )
+        rows = real_rows(configurations, 'configurations', len(self.actuator_names))
         tips = [self.equilibrium(lengths).positions[-1] for lengths in rows]
         return np.array(tips).reshape(-1, 3)
 

@@ -7,7 +7,7 @@ from functools import cached_property
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, all_finite, finite_array, real_array
+from softarm_ros.geometry.arrays import Array, all_finite, finite_array, real_array, real_rows
 from softarm_ros.models.actuation_range import ActuationRange
 from softarm_ros.models.arm_model import ZERO3, InverseSolution, Posture, Shape, Vector3
 from softarm_ros.models.inverse import find_pose, pose_target
@@ -243,7 +243,7 @@ class ChamberArm:
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] of many configurations (n, dof)."""
-        rows = real_array(configurations, 'configurations').reshape(-1, 3 * self._sections)
+        rows = real_rows(configurations, 'configurations', 3 * self._sections)
         tips = [self.arm.section_tips_under(self.bends_and_lengths(row))[-1] for row in rows]
         return np.array([tip[:3, 3] for tip in tips]).reshape(-1, 3)
 

@@ -7,7 +7,7 @@ from abc import ABC, abstractmethod
 
 import numpy as np
 
-from softarm_ros.geometry.arrays import Array, real_array
+from softarm_ros.geometry.arrays import Array, real_array, real_rows
 from softarm_ros.models.arm_model import (
     ZERO3,
     InverseSolution,
@@ -170,7 +170,7 @@ class TendonRodModel(ABC):
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] under tensions (n, cables) [N]."""
-        rows = np.atleast_2d(real_array(configurations, 'configurations'))
+        rows = real_rows(configurations, 'configurations', len(self.configuration_names))
         tips = [self.solve_tip(self._within_range(row), ZERO3).tip for row in rows]
         return np.array([tip[:3, 3] for tip in tips]).reshape(-1, 3)
 
