@@ -25,10 +25,16 @@ from softarm_ros.perception.sensor import SensorHealth, SensorProblem
 
 RATE_WINDOW_S = 1.0
 LATE_S = 0.5  # packets that are later than this are useless
+# Jitter is reported if more than this share of the frames of a window is later than this.
+JITTER_S, JITTER_SHARE, FEWEST_FOR_JITTER = 0.02, 0.1, 10
 
 # Codes and subjects of problems with frames of unknown time.
 WRONG_TIME = ('wrong-time', 'device')
 LATE_FRAMES = ('late-frames', 'network')
+NETWORK_ADVICE = (
+    'connect the arm and the cameras by cable, on a switch of their own; if this '
+    'computer is busy, it reads them late: end other programs'
+)
 
 # Advice to the user for each fault of a body.
 ADVICE = {
@@ -78,6 +84,7 @@ class FrameIntake:
         )
         self._lock = threading.Lock()
         self._arrivals: deque[float] = deque()
+        self._delays: deque[tuple[float, float]] = deque()  # arrivals, delays of trusted frames
         self._first_s = np.inf  # arrival of the first frame since the last pause
         self._last_frame: CapturedFrame | None = None
         self._newest_s = -np.inf  # sending time of the newest trusted frame [s]
@@ -119,6 +126,7 @@ class FrameIntake:
             self._report_untrusted(frame, mapped.delay_s)
             return None
         self._newest_s = frame.sent_s
+        self._note_jitter(now, mapped.delay_s)
         with self._lock:
             self._latency_s = now - mapped.time_s
         stamp_ns = round(1e9 * mapped.time_s) + time.time_ns() - round(1e9 * self._clock.now_s())
@@ -136,8 +144,7 @@ class FrameIntake:
                 *LATE_FRAMES,
                 f'frames come {1e3 * delay_s:.0f} ms later than the fastest '
                 f'(limit {1e3 * JUMP_S:.0f} ms)',
-                'connect the arm and the cameras by cable, on a switch of their own; if this '
-                'computer is busy, it reads them late: end other programs',
+                NETWORK_ADVICE,
             )
             return
         what = (
@@ -152,6 +159,26 @@ class FrameIntake:
             f'frame {frame.number} is dated {what}; it was not used',
             'look for garbled packets; if the clock of that computer was set, clock-jump says so',
         )
+
+    def _note_jitter(self, now: float, delay_s: float) -> None:
+        """Report frames whose times are known, but which come late too often."""
+        self._delays.append((now, delay_s))
+        while self._delays[0][0] < now - RATE_WINDOW_S:
+            self._delays.popleft()
+        late = sum(delay > JITTER_S for _, delay in self._delays)
+        share = late / len(self._delays)
+        # After a single stall, a window that is not full yet would consist of its frames.
+        full = now - self._delays[0][0] > 0.8 * RATE_WINDOW_S
+        if full and len(self._delays) >= FEWEST_FOR_JITTER and share > JITTER_SHARE:
+            self._report(
+                now,
+                1,
+                'jitter',
+                'network',
+                f'{100.0 * share:.0f} % of the frames come more than {1e3 * JITTER_S:.0f} ms '
+                f'later than the fastest (limit {100.0 * JITTER_SHARE:.0f} %)',
+                NETWORK_ADVICE,
+            )
 
     def _in_order(self, frame: CapturedFrame) -> bool:
         """Return whether a frame is newer than the last one, or the device has restarted."""
