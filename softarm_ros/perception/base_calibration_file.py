@@ -55,8 +55,8 @@ def read_base(path: str | Path) -> BaseCalibration:
             raise ValueError('X_sensor_base: expected the last row 0 0 0 1')
     except OSError as error:
         raise SensorError(
-            f'base_calibration = {str(where)!r}: {error.strerror}; fit it with '
-            'base_from_points of softarm_ros.perception.base_frame'
+            f'base_calibration = {str(where)!r}: {error.strerror}; write it with '
+            'softarm calibrate base --seen'
         ) from error
     except ValidationError as error:
         raise SensorError(f'base_calibration = {str(where)!r}: {first_mistake(error)}') from error

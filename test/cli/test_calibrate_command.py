@@ -29,6 +29,9 @@ from softarm_ros.cli.main import app
 from softarm_ros.emulation.board_images import board_image
 from softarm_ros.emulation.stereo_camera_server import calibration_of
 from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer
+from softarm_ros.geometry.poses import pose
+from softarm_ros.geometry.rotations import exp_so3
+from softarm_ros.perception.base_calibration_file import read_base
 from softarm_ros.perception.stereo.boards import Board, BoardView
 from softarm_ros.perception.stereo.calibrate_camera import calibrate_camera
 from softarm_ros.perception.stereo.calibration_file import (
@@ -393,3 +396,44 @@ def test_an_invalid_calibration_file_is_refused_with_the_reason(text, says, tmp_
     path.write_text(text)
     with pytest.raises(CameraError, match=re.escape(says)):
         read_calibration(path)
+
+
+def _touched(tmp_path, seen, known):
+    """Write the two files of `--seen`; return the arguments of the command."""
+    for name, points in (('places', known), ('touched', seen)):
+        lines = [f'p{k}: {np.round(1e3 * point, 4).tolist()}' for k, point in enumerate(points)]
+        (tmp_path / f'{name}.yaml').write_text('\n'.join(lines))
+    files = ('--markers', tmp_path / 'places.yaml', '--seen', tmp_path / 'touched.yaml')
+    return ('calibrate', 'base', *files, '--output', tmp_path / 'base.yaml')
+
+
+def test_base_of_a_tracker_from_touched_points(tmp_path):
+    X_SB = pose(exp_so3([0.3, 2.1, -0.4]), [0.2, -0.1, 0.5])
+    known = np.array([[0.05, 0, 0], [0, 0.03, 0], [-0.06, 0, 0], [0, -0.05, 0.01]])
+    command = _touched(tmp_path, known @ X_SB[:3, :3].T + X_SB[:3, 3], known)
+    code, told, _ = softarm(*command)
+    assert code == 0
+    assert 'at 200.0, -100.0, 500.0 mm of the tracker' in told
+    np.testing.assert_allclose(read_base(tmp_path / 'base.yaml').pose, X_SB, atol=1e-6)
+
+
+def test_base_of_a_tracker_is_refused_where_points_do_not_fit(tmp_path):
+    known = np.array([[0.05, 0, 0], [0, 0.03, 0], [-0.06, 0, 0], [0, -0.05, 0.01]])
+    command = _touched(tmp_path, known[[1, 0, 2, 3]], known)
+    code, _, why = softarm(*command)
+    assert code == 2
+    assert 'in the same order' in ' '.join(why.split())
+    code, _, why = softarm(*_touched(tmp_path, known[:3], known))
+    assert code == 2
+    assert 'only one of them has p3' in ' '.join(why.split())
+    assert not (tmp_path / 'base.yaml').exists()
+
+
+def test_base_of_a_tracker_replaces_no_calibration_of_cameras(tmp_path):
+    known = np.array([[0.05, 0, 0], [0, 0.03, 0], [-0.06, 0, 0], [0, -0.05, 0.01]])
+    command = _touched(tmp_path, known, known)
+    (tmp_path / 'base.yaml').write_text('format: softarm_ros cameras\n')
+    code, _, why = softarm(*command)
+    assert code == 2
+    assert 'it is a calibration of cameras' in ' '.join(why.split())
+    assert (tmp_path / 'base.yaml').read_text() == 'format: softarm_ros cameras\n'

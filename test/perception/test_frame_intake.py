@@ -214,7 +214,7 @@ def test_mirrored_base_calibration_is_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ('text', 'what'),
     [
-        (None, 'base_from_points'),
+        (None, 'softarm calibrate base --seen'),
         ('version: 2', 'version = 2: '),
         ('version: 1\nrms_m: 0.1', 'X_sensor_base: Field required'),
         ('format: softarm_ros cameras', 'of cameras'),

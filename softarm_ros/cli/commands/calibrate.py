@@ -109,6 +109,14 @@ def calibrate(
             help='For base: positions of bright markers, not a board; name: \\[x, y, z] in mm.',
         ),
     ] = None,
+    seen: Annotated[
+        Path | None,
+        typer.Option(
+            metavar='FILE.yaml',
+            help='For base of a tracker: the points of --markers as the tracker measures them, '
+            'without images.',
+        ),
+    ] = None,
     threshold: Annotated[
         int, typer.Option(min=1, max=254, help='For base: least grey level of markers.')
     ] = 128,
@@ -147,6 +155,12 @@ def calibrate(
         lines = work.camera(shown, images, output, drawn, rational, drop_outliers)
     elif what is What.stereo:
         lines = work.stereo(shown, images, output, drawn, rational, drop_outliers, calibration)
+    elif what is What.base and seen is not None:
+        from softarm_ros.cli.tracker_base import tracker_base
+
+        if markers is None or images.given:
+            raise UsageError('--seen: expected --markers, and neither --left nor --right')
+        lines = tracker_base(markers, seen, output)
     elif what is What.base:
         at = parse_numbers(board_at, '--board-at', 'expected x,y,z,rx,ry,rz', 6)
         for value, limit in zip(at, (_FARTHEST_MM,) * 3 + (_LARGEST_DEG,) * 3):
