@@ -21,6 +21,7 @@ from softarm_reproduction.pneumatic_study import (
     location_errors,
     pick_and_place,
     strokes_in_water,
+    towed,
     with_stiffness,
     workspace_shell,
 )
@@ -34,6 +35,7 @@ PAPER_REDUCTION_PERCENT = {30.0: 85.0, 60.0: 87.0, 90.0: 96.0}
 # Bending stiffness of the arcs at rest [N m^2]: as stiff as the paper assumes, intermediate, that
 # of a solid bar (the rig's value), and half of that.
 STIFFNESSES_N_M2 = (1.6, 0.4, 0.0433, 0.0217)
+TOWED_M_S = (0.1, 0.2, 0.3)
 _RED, _BLUE = PALETTE[1], PALETTE[0]
 
 
@@ -48,6 +50,7 @@ def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experime
         ('sag of the arcs', _soft_arcs),
         ('sweep of phi1', _sweep),
         ('strokes in water', _strokes),
+        ('towing', _towing),
         ('pick and place', _pick_and_place),
     ):
         progress(text)
@@ -258,6 +261,29 @@ def _strokes(rig: Rig, seed: int) -> Experiment:
                 'Peak force and torque at the base over the half stroke: plant (lines), reported '
                 '(crosses).',
                 lambda figure: draw_strokes(figure, found),
+            ),
+        ),
+    )
+
+
+def _towing(rig: Rig, seed: int) -> Experiment:
+    found = towed(rig, TOWED_M_S, seed)
+    return Experiment(
+        'Towing and current (speeds of figure 4c)',
+        'simulation',
+        'The arm hangs without pressure and is towed through still water, which equals a steady '
+        'current past it. The paper tows at these speeds to show vortices and prints no force.',
+        (),
+        Table(
+            ('speed, m/s', 'drag, N', 'torque at the base, N m', 'fingers moved by, mm'),
+            tuple(
+                (
+                    f'{t.speed_m_s:g}',
+                    f'{t.drag_N:.3f}',
+                    f'{t.torque_N_m:.4f}',
+                    f'{1e3 * t.shift_m:.1f}',
+                )
+                for t in found
             ),
         ),
     )

@@ -31,6 +31,7 @@ PRESSURES_KPA = tuple(float(p) for p in range(30, 91, 5))
 RESTS_S = 2.0  # dwell per pressure and attitude: lags have decayed, creep continues
 _LOOKS_S = 0.5  # end of the dwell, over which camera frames are averaged
 _CYCLE_S = 0.01
+_TOWED_S = 6.0  # time in which the arm comes to rest in a current
 _FILTER_S = 0.1  # averaging window of the force sensor's signal
 
 
@@ -239,9 +240,9 @@ class Strokes:
         )
 
 
-def under_water(rig: Rig) -> Rig:
-    """Return the rig with plant and controller's model in water."""
-    water = PartBlock(kind='water')
+def under_water(rig: Rig, current_m_s: Sequence[float] = (0.0, 0.0, 0.0)) -> Rig:
+    """Return the rig with plant and controller's model in water, which flows past its plant."""
+    water = PartBlock.model_validate({'kind': 'water', 'current_m_s': tuple(current_m_s)})
     plant = rig.plant_for('sim').model_copy(update={'medium': water})
     return rig.model_copy(update={'medium': 'water', 'plant': plant})
 
@@ -290,6 +291,45 @@ def strokes_in_water(
     reaches, forces, torques = np.array(rows).T
     order = np.argsort(reaches)
     return Strokes(frequency_hz, reaches[order], forces[order], torques[order])
+
+
+@dataclass(frozen=True)
+class Towed:
+    """Drag [N] and its torque [N m] at the base of a towed arm at rest; shift of its tip [m]."""
+
+    speed_m_s: float
+    drag_N: float
+    torque_N_m: float
+    shift_m: float
+
+
+def towed(rig: Rig, speeds_m_s: Sequence[float], seed: int) -> list[Towed]:
+    """
+    Tow the arm without pressure through still water along its x axis.
+
+    At a steady speed this equals a current past an arm that stands: forces are those beyond the
+    forces in still water, as means over a second after `_TOWED_S`.
+    """
+    zero = np.zeros(6)
+
+    def held(speed: float) -> tuple[Array, Array]:
+        plant = simulated(under_water(rig, (-speed, 0.0, 0.0)), seed)
+        plant.step(zero, _TOWED_S)
+        felt, tips = [], []
+        for _ in range(round(1.0 / _CYCLE_S)):
+            plant.step(zero, _CYCLE_S)
+            felt.append(plant.body.base_wrench())
+            tips.append(plant.body.fingers()[:3, 3])
+        return np.mean(felt, axis=0), np.mean(tips, axis=0)
+
+    still, there = held(0.0)
+    found = []
+    for speed in speeds_m_s:
+        wrench, tip = held(speed)
+        force, torque = np.linalg.norm((wrench - still).reshape(2, 3), axis=1)
+        shift = float(np.linalg.norm(tip - there))
+        found.append(Towed(speed, float(force), float(torque), shift))
+    return found
 
 
 # -- pick and place ---------------------------------------------------------------------------

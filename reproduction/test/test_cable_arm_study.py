@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from softarm_reproduction import cable_arm_experiments
 from softarm_reproduction.cable_arm_study import (
     BASELINE,
     PROPOSED,
@@ -46,3 +47,22 @@ def test_bending_error_of_the_baseline_grows_and_exceeds_that_of_cable_statics()
         base = errors[BASELINE, 90, direction].bending_error
         assert base > errors[BASELINE, 45, direction].bending_error > 0.0
         assert abs(errors[PROPOSED, 90, direction].bending_error) < 0.6 * base
+
+
+def test_open_loop_rows_are_means_and_deviations_of_the_trials(monkeypatch):
+    """The paper drives each path three times; the page showed one run and no single section."""
+    monkeypatch.setattr(cable_arm_experiments, 'TRIALS', 2)
+    single = load_rig('cable_arm_single', ['plant.machine.number=0'])
+    shown = cable_arm_experiments._open_loop(single, ('circle',), 'figure 9', 4)
+    rows = {row.quantity: row for row in shown.rows}
+    for model, paper in ((BASELINE, 27.4667), (PROPOSED, 15.6667)):
+        runs = [
+            run_direct(single, seed=seed, model=model, trajectory='circle', open_loop=True, laps=1)
+            for seed in (4, 5)
+        ]
+        errors = [1e3 * run.error().mean for run in runs]
+        label = f'circle, {cable_arm_experiments.LABELS[model]}, 2 trials: '
+        assert rows[f'{label}mean tip error'].ours == pytest.approx(np.mean(errors))
+        assert rows[f'{label}mean tip error'].paper == pytest.approx(paper, abs=1e-3)
+        deviation = rows[f'{label}its standard deviation'].ours
+        assert deviation == pytest.approx(np.std(errors, ddof=1), abs=1e-9)

@@ -83,3 +83,11 @@ def test_feedback_keeps_the_mean_error_below_the_bar_and_open_loop_does_not(
     closed, opened = errors
     # The line begins with all chambers turning back.
     assert 5e-5 < closed < bar_m < 2.0 * bar_m < opened
+
+
+def test_drag_of_the_towed_arm_grows_with_the_square_of_the_speed(rig):
+    """The page had no towing; the arm bends little at these speeds, so drag is quadratic."""
+    slow, fast = study.towed(rig, (0.1, 0.2), 0)
+    assert fast.drag_N / slow.drag_N == pytest.approx(4.0, rel=0.05)
+    assert fast.torque_N_m > slow.torque_N_m > 0.0
+    assert fast.shift_m > slow.shift_m > 0.0
