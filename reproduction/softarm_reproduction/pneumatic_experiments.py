@@ -26,6 +26,11 @@ from softarm_reproduction.pneumatic_study import (
     workspace_shell,
 )
 from softarm_reproduction.stroke_study import MEASURED, StrokeModel, peaks, sine
+from softarm_ros.cli.identify_chambers import (
+    ChamberIdentification,
+    identify_chambers,
+    measure_chambers,
+)
 from softarm_ros.cli.report_plotting import PALETTE, label_axes, legend_above
 from softarm_ros.rigs.arms.pneumatic import PneumaticArm
 from softarm_ros.rigs.loader import load_rig_of
@@ -45,6 +50,7 @@ def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experime
     result = []
     for text, run in (
         ('cameras', _cameras),
+        ('pressure and length', _calibration),
         ('workspace', _workspace),
         ('location error against pressure', _location),
         ('sag of the arcs', _soft_arcs),
@@ -77,6 +83,44 @@ def _cameras(rig: Rig, seed: int) -> Experiment:
         'standard deviation and extremes follow. 40 frames of the arm at rest.',
         rows,
     )
+
+
+def _calibration(rig: Rig, seed: int) -> Experiment:
+    found = identify_chambers(rig, measure_chambers(rig, seed))
+    names = rig.section_names
+    return Experiment(
+        'Pressure and length of the chambers (figure S2)',
+        'simulation',
+        "The paper's figure is lost. Ours is what `softarm identify pneumatic_arm` does: chambers "
+        'of the simulated arm are filled in six steps, without load and with 30 g, and the '
+        'extensions follow from the section tips at rest, which the cameras see; with them the '
+        f'model misses these by {1e3 * found.rms:.1f} mm rms.',
+        (),
+        Table(
+            ('pressure, kPa', *(f'{name}: extension, mm' for name in names)),
+            tuple(
+                (f'{1e-3 * p:g}', *(f'{1e3 * e:.2f}' for e in extensions))
+                for p, extensions in zip(found.pressure, found.extension.T)
+            ),
+        ),
+        (
+            Picture(
+                'pressure_and_length',
+                'Extension of a chamber against its pressure, as identified.',
+                lambda figure: draw_calibration(figure, names, found),
+            ),
+        ),
+    )
+
+
+def draw_calibration(figure: Figure, names: Sequence[str], found: ChamberIdentification) -> None:
+    """Plot the extension of the chambers of each section over pressure."""
+    ax = figure.subplots()
+    for name, extension, colour in zip(names, found.extension, PALETTE):
+        ax.plot(1e-3 * found.pressure, 1e3 * extension, 'o-', color=colour, ms=3, label=name)
+    ax.set(xlabel='pressure [kPa]', ylabel='extension [mm]')
+    ax.grid(alpha=0.3)
+    ax.legend()
 
 
 def _workspace(rig: Rig, seed: int) -> Experiment:
