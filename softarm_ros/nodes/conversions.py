@@ -19,6 +19,7 @@ from geometry_msgs.msg import (
     PoseWithCovarianceStamped,
     Quaternion,
     TransformStamped,
+    TwistStamped,
     Vector3,
 )
 from nav_msgs.msg import Path
@@ -93,6 +94,18 @@ def estimate_message(estimate: Estimate, frame: str) -> PoseWithCovarianceStampe
     message.pose.pose = _pose_messages(tip)[0]
     if estimate.tip_covariance is not None:
         message.pose.covariance = estimate.tip_covariance.ravel()
+    return message
+
+
+def twist_message(estimate: Estimate, frame: str) -> TwistStamped | None:
+    """Return the velocity of the tip along the axes of the base frame; None if not estimated."""
+    if estimate.tip_twist is None:
+        return None
+    message = TwistStamped()
+    message.header.stamp = time_message(round(1e9 * estimate.stamp_s))
+    message.header.frame_id = frame
+    linear, angular = message.twist.linear, message.twist.angular
+    linear.x, linear.y, linear.z, angular.x, angular.y, angular.z = estimate.tip_twist.tolist()
     return message
 
 

@@ -41,6 +41,7 @@ SAID_BY = {
         'gripper/command',
         'goal/status',
         'state/tip',
+        'state/twist',
         'tracker/cycle',
     ),
     'inverse_kinematics': ('actuators/command',),

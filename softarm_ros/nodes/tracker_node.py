@@ -8,7 +8,7 @@ import time
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped
+from geometry_msgs.msg import PoseStamped, PoseWithCovarianceStamped, TwistStamped
 from nav_msgs.msg import Path
 from rclpy.node import Node
 from rosgraph_msgs.msg import Clock
@@ -129,6 +129,7 @@ class TrackerNode(SelfPaced, Node):
         )
         self._state = self.create_publisher(JointState, 'configuration/state', MEASUREMENT)
         self._tip = self.create_publisher(PoseWithCovarianceStamped, 'state/tip', MEASUREMENT)
+        self._twist = self.create_publisher(TwistStamped, 'state/twist', MEASUREMENT)
         self._reference = self.create_publisher(PoseStamped, 'reference/pose', VISUAL)
         self._path = self.create_publisher(Path, 'reference/path', LATCHED)
         self._gripper = (
@@ -328,7 +329,7 @@ class TrackerNode(SelfPaced, Node):
         return pose, stamp_ns
 
     def _tell_estimate(self) -> None:
-        """Publish the estimated tip; report when it is lost and when it is found again."""
+        """Publish the estimated tip and its velocity; report when it is lost and found again."""
         estimate = self._intake.newest
         if estimate is None:
             return
@@ -339,6 +340,10 @@ class TrackerNode(SelfPaced, Node):
             self._tell(Event(self._now_s(), 'warning' if lost else 'info', 'tracker', text))
         if self._tip.get_subscription_count() > 0:
             self._tip.publish(conversions.estimate_message(estimate, self.rig.base_frame))
+        if self._twist.get_subscription_count() > 0:
+            twist = conversions.twist_message(estimate, self.rig.base_frame)
+            if twist is not None:
+                self._twist.publish(twist)
 
     def _count(self, gap: float, measured: PoseSample | None) -> None:
         if not self._cycles.add(gap, self.loop.phase):

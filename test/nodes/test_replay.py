@@ -108,11 +108,29 @@ def test_direct_replay_of_an_estimating_tracker_uses_its_estimates(tmp_path):
         '/cable_arm/configuration/state': 'sensor_msgs/msg/JointState',
     }
     ages_s = {topic: [] for topic in kinds}
+    tips, velocities = {}, {}
     for message in messages_of(tmp_path / 'bag'):
+        if message.topic == '/cable_arm/state/twist':
+            found = message.decoded('geometry_msgs/msg/TwistStamped')
+            assert found.header.frame_id == rig.base_frame
+            v = found.twist.linear
+            velocities[stamp_ns(found)] = (v.x, v.y, v.z)
+        elif message.topic == '/cable_arm/state/tip':
+            found = message.decoded(kinds[message.topic])
+            p = found.pose.pose.position
+            tips[stamp_ns(found)] = (p.x, p.y, p.z)
         if message.topic in kinds:
             stamp = stamp_ns(message.decoded(kinds[message.topic]))
             ages_s[message.topic].append(1e-9 * (message.received_ns - stamp))
     of_tip, of_configuration = map(np.median, ages_s.values())
+    both = sorted(set(tips) & set(velocities))
+    assert len(both) > 0.95 * len(tips) > 200
+    p, v = np.array([tips[t] for t in both]), np.array([velocities[t] for t in both])
+    moved = np.diff(1e-9 * np.array(both))[:, None] * 0.5 * (v[1:] + v[:-1])
+    travelled = np.linalg.norm(moved, axis=1).sum()
+    assert travelled > 0.05
+    drift = np.cumsum(moved, axis=0) - (p[1:] - p[0])  # of the velocity's integral
+    assert np.abs(drift).max() < 0.1 * travelled
     assert abs(of_configuration - of_tip) < 0.01  # one estimate, of one time; poses are older
     replayed = replay_direct(tmp_path / 'bag')
     assert replayed.moving > 200
