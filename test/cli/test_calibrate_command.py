@@ -437,3 +437,10 @@ def test_base_of_a_tracker_replaces_no_calibration_of_cameras(tmp_path):
     assert code == 2
     assert 'it is a calibration of cameras' in ' '.join(why.split())
     assert (tmp_path / 'base.yaml').read_text() == 'format: softarm_ros cameras\n'
+
+
+def test_topic_is_refused_with_what_to_do_instead(tmp_path):
+    sources = ('--left', 'ros:/left/image_raw', '--right', 'ros:/right/image_raw')
+    code, _, why = softarm('calibrate', 'stereo', *sources, '--output', tmp_path / 'c.yaml')
+    assert code != 0
+    assert 'save some as files' in ' '.join(why.replace('│', ' ').split())

@@ -170,7 +170,10 @@ def open_source(
 
     """
     if text.startswith(ROS):
-        raise CameraError(f'{text}: images of a ROS topic are read by the node of the sensor only')
+        raise CameraError(
+            f'{text}: images of a ROS topic are read by the node of the sensor only: save some as '
+            'files (image_view), and name these'
+        )
     if re.match(r'https?://', text):
         return MjpegFrames(text, colour=colour)
     if _PIPELINE in text or re.fullmatch(r'\d+|/dev/\S+', text) or re.match(r'\w+://', text):
