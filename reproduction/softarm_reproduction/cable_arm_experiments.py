@@ -18,7 +18,12 @@ from softarm_reproduction.cable_arm_study import (
 )
 from softarm_reproduction.experiments import Experiment, Picture, Row, Table
 from softarm_reproduction.nominal import NOMINAL
-from softarm_ros.cli.identify import IdentificationData, identify, measure_single_cable
+from softarm_ros.cli.identify import (
+    Identification,
+    IdentificationData,
+    identify,
+    measure_single_cable,
+)
 from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.models.cable_driven.cable_statics import single_cable_inverse
 from softarm_ros.models.config import ModelName
@@ -81,9 +86,8 @@ def experiments(progress: Callable[[str], None], seed: int = 0) -> list[Experime
 def _pull_of_one_cable(rig: Rig, seed: int) -> Experiment:
     data = measure_single_cable(rig, seed)
     found = identify(rig, data)
-    pulled = data.branch(True)
-    _, angles = _by_contraction(pulled)
-    largest = float(np.rad2deg(max(np.std(each, ddof=1) for each in angles)))
+    contractions, angles = _by_contraction(data.branch(True))
+    largest = float(np.rad2deg(max(map(_sd, angles))))
     K_b, K_t = PAPER_STIFFNESSES
     return Experiment(
         'Pull of one cable (figure 8B, table 1)',
@@ -109,7 +113,7 @@ def _pull_of_one_cable(rig: Rig, seed: int) -> Experiment:
                 'pull_of_one_cable',
                 'Bending angle against the contraction of one cable: mean and standard deviation '
                 'of three runs, and both models, as figure 8B.',
-                lambda figure: draw_pull(figure, rig, data),
+                lambda figure: draw_pull(figure, rig, contractions, angles, found),
             ),
         ),
     )
@@ -270,13 +274,21 @@ def _single_section(rig: Rig, seed: int, label: str, name: str) -> Experiment:
     )
 
 
-def draw_pull(figure: Figure, rig: Rig, data: IdentificationData) -> None:
-    """Plot bending over the contraction of one cable, with both models, like figure 8B."""
-    found = identify(rig, data)
+def draw_pull(
+    figure: Figure,
+    rig: Rig,
+    contractions: Sequence[float],
+    angles: Sequence[np.ndarray],
+    found: Identification,
+) -> None:
+    """
+    Plot bending over the contraction of one cable, with both models, like figure 8B.
+
+    `angles` are those [rad] of several runs at each of the `contractions` [m].
+    """
     section = CableArm.of(rig).sections[0]
     L, d = section.length_m, section.cable_radius_m
     ax = figure.subplots()
-    contractions, angles = _by_contraction(data.branch(True))
     ax.errorbar(
         1e3 * np.array(contractions),
         [np.rad2deg(each.mean()) for each in angles],

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 import numpy as np
 
 from softarm_ros.cli.demo import BASELINE, PROPOSED
-from softarm_ros.cli.demo import PAPER_ERRORS_M as CIRCLE_ERRORS_M
 from softarm_ros.cli.run_cases import RunCase, run_cases
 from softarm_ros.control.trajectory_config import CircleConfig, LineConfig
 from softarm_ros.geometry.arrays import Array
@@ -27,12 +26,6 @@ from softarm_ros.runtime.run_record import RunRecord
 LINE_HALF_ANGLE_RAD = np.deg2rad(40.0)
 DWELL_S = 3.0
 READ_S = 0.5
-
-# Mean errors reported by the paper, figures 10 and A1-A3 [m]: (cable statics, constant curvature).
-PAPER_ERRORS_M = {
-    'circle': (CIRCLE_ERRORS_M[PROPOSED], CIRCLE_ERRORS_M[BASELINE]),
-    'line': (0.0170, 0.0352),
-}
 
 
 @dataclass(frozen=True)

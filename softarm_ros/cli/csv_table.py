@@ -103,11 +103,15 @@ class CsvTable:
 
     def has(self, names: Sequence[str]) -> bool:
         """Return whether all of these columns exist."""
-        return set(names) <= set(self._heading)
+        return not self.missing(names)
+
+    def missing(self, names: Sequence[str]) -> list[str]:
+        """Return those of these columns that do not exist."""
+        return [name for name in names if name not in self._heading]
 
     def columns(self, names: Sequence[str]) -> Array:
         """Return columns (n, k) by their names."""
-        missing = [name for name in names if name not in self._heading]
+        missing = self.missing(names)
         if missing:
             raise MeasurementError(
                 f'{self._path}: no column {", ".join(missing)}; there are '

@@ -134,7 +134,7 @@ def _measured(
     columns = [config.measured[name] for name in rig.actuator_names if config.measured]
     if not columns:
         return None, ()
-    missing = [column for column in columns if not table.has([column])]
+    missing = table.missing(columns)
     if missing:
         return None, (f'no {", ".join(missing)}: actuators as commanded',)
     return table.columns(columns), (f'actuators as measured: {", ".join(columns)}',)
@@ -156,7 +156,7 @@ def _force(table: CsvTable, config: RecordingConfig, path: Path) -> Array | None
 
 def _without_force(table: CsvTable, config: RecordingConfig) -> Iterator[str]:
     """Yield a note if a file lacks columns of the force on the tip."""
-    missing = [name for name in config.tip_force or () if not table.has([name])]
+    missing = table.missing(config.tip_force or ())
     if missing:
         yield f'no {", ".join(missing)}: force on the tip not taken into account'
 

@@ -45,12 +45,12 @@ def tracker_base(places: Path, seen: Path, output: Path) -> list[str]:
                 f'--output {output}: is not replaced, because it is no calibration of a tracker: '
                 f'{error}'
             ) from None
-    points = np.array([measured[name] for name in known])
+    on_base, points = (np.array([found[name] for name in known]) for found in (known, measured))
     try:
-        fit = base_from_points(points, np.array(list(known.values())))
+        fit = base_from_points(points, on_base)
     except ValueError as error:
         raise UsageError(f'{places} and {seen}: {error}') from None
-    misses = points - (np.array(list(known.values())) @ fit.pose[:3, :3].T + fit.pose[:3, 3])
+    misses = points - (on_base @ fit.pose[:3, :3].T + fit.pose[:3, 3])
     write_base(output, fit)
     x, y, z = 1e3 * fit.pose[:3, 3]
     sd = np.sqrt(np.diag(fit.covariance))

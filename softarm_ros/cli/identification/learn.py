@@ -102,15 +102,14 @@ def folds_of(recorded: Sequence[Recorded]) -> NDArray[np.int64]:
         If there is only one fold.
 
     """
-    used = [one.train for one in recorded if len(one.train)]
-    if len(used) == 1:
-        (whole,) = (one.whole for one in recorded if len(one.train))
+    files = [one for one in recorded if len(one.train)]
+    used = [one.train for one in files]
+    if len(files) == 1:
         turn = np.arange(len(used[0]))
-        if whole.time_s is None:
-            _, first, group = np.unique(
-                whole.asked[used[0]], axis=0, return_index=True, return_inverse=True
-            )
-            turn = np.argsort(np.argsort(first))[group.reshape(-1)]
+        if files[0].whole.time_s is None:
+            commands = files[0].blocks(used[0])
+            _, first, group = np.unique(commands, return_index=True, return_inverse=True)
+            turn = np.argsort(np.argsort(first))[group]
         fold = turn * FOLDS // (turn.max() + 1)
     else:
         # The largest files first, each to the fold with the fewest rows.
