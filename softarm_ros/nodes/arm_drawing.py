@@ -5,8 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.rigs.drawing import centreline_of, strand_colours, strand_lines
 
@@ -60,7 +58,5 @@ class ArmDrawing:
         return Drawing(
             [Cylinder(start, end, self._radii[k], k) for start, end, k in pieces],
             strand_lines(line, self._strands, self._radii),
-            strand_colours(self._strands, command, self._limits)
-            if self._strands
-            else np.empty((0, 3)),
+            strand_colours(self._strands, command, self._limits),
         )

@@ -317,11 +317,11 @@ def arm_markers(
     return MarkerArray(markers=drawn)
 
 
-def obstacle_markers(boxes: Sequence[ObstacleConfig], stamp: Time, frame: str) -> list[Marker]:
-    """Return the markers of boxes in the base frame, which is named `frame`."""
+def obstacle_markers(boxes: Sequence[ObstacleConfig], frame: str) -> list[Marker]:
+    """Return the markers of boxes in the base frame, which is named `frame`, without stamps."""
     drawn = []
     for i, box in enumerate(boxes):
-        marker = _marker('obstacles', i, Marker.CUBE, _OBSTACLE, stamp, frame)
+        marker = _marker('obstacles', i, Marker.CUBE, _OBSTACLE, Time(), frame)
         p, q, size = marker.pose.position, marker.pose.orientation, marker.scale
         p.x, p.y, p.z = box.centre_m
         q.x, q.y, q.z, q.w = box.quaternion.tolist()

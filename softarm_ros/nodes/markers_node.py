@@ -76,6 +76,7 @@ class MarkersNode(Node):
         self._reference: np.ndarray | None = None  # (3,)
         self._command: Array | None = None  # of the actuators; colours their strands
         self._path: Marker | None = None
+        self._obstacles = conversions.obstacle_markers(self.rig.obstacles, self.rig.base_frame)
         self._updates = self._drawn = 0
         # Load compiled code now, not at the first drawing.
         self._drawing.at(self._configuration, None)
@@ -221,12 +222,10 @@ class MarkersNode(Node):
             stamp,
             self.rig.base_frame,
         )
-        drawing.markers += conversions.obstacle_markers(
-            self.rig.obstacles, stamp, self.rig.base_frame
-        )
-        if self._path is not None:
-            self._path.header.stamp = stamp
-            drawing.markers.append(self._path)
+        lasting = self._obstacles if self._path is None else [*self._obstacles, self._path]
+        for marker in lasting:
+            marker.header.stamp = stamp
+        drawing.markers += lasting
         self._markers.publish(drawing)
         self._drawn += 1
 

@@ -84,7 +84,8 @@ class FrameIntake:
         )
         self._lock = threading.Lock()
         self._arrivals: deque[float] = deque()
-        self._delays: deque[tuple[float, float]] = deque()  # arrivals, delays of trusted frames
+        self._trusted: deque[float] = deque()  # arrivals of frames whose times are known
+        self._late: deque[float] = deque()  # those of them that came late
         self._first_s = np.inf  # arrival of the first frame since the last pause
         self._last_frame: CapturedFrame | None = None
         self._newest_s = -np.inf  # sending time of the newest trusted frame [s]
@@ -104,8 +105,7 @@ class FrameIntake:
             if not self._arrivals or now - self._arrivals[-1] > self.config.timeout_s:
                 self._first_s = now
             self._arrivals.append(now)
-            while self._arrivals[0] < now - RATE_WINDOW_S:
-                self._arrivals.popleft()
+            _forget(self._arrivals, now)
         if not self._in_order(frame):
             return None
         jumps = self.clock_offset.jumps
@@ -162,14 +162,15 @@ class FrameIntake:
 
     def _note_jitter(self, now: float, delay_s: float) -> None:
         """Report frames whose times are known, but which come late too often."""
-        self._delays.append((now, delay_s))
-        while self._delays[0][0] < now - RATE_WINDOW_S:
-            self._delays.popleft()
-        late = sum(delay > JITTER_S for _, delay in self._delays)
-        share = late / len(self._delays)
+        self._trusted.append(now)
+        if delay_s > JITTER_S:
+            self._late.append(now)
+        for arrivals in (self._trusted, self._late):
+            _forget(arrivals, now)
+        share = len(self._late) / len(self._trusted)
         # After a single stall, a window that is not full yet would consist of its frames.
-        full = now - self._delays[0][0] > 0.8 * RATE_WINDOW_S
-        if full and len(self._delays) >= FEWEST_FOR_JITTER and share > JITTER_SHARE:
+        full = now - self._trusted[0] > 0.8 * RATE_WINDOW_S
+        if full and len(self._trusted) >= FEWEST_FOR_JITTER and share > JITTER_SHARE:
             self._report(
                 now,
                 1,
@@ -374,3 +375,9 @@ class FrameIntake:
             found,
             {**values, **self.problems.counts(), **(more or {})},
         )
+
+
+def _forget(arrivals: deque[float], now: float) -> None:
+    """Remove arrivals before the window that ends now."""
+    while arrivals and arrivals[0] < now - RATE_WINDOW_S:
+        arrivals.popleft()

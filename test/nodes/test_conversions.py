@@ -205,7 +205,7 @@ def test_every_arm_is_drawn_for_rviz_with_its_strands_coloured_by_effort(name):
 def test_obstacles_of_a_rig_file_are_drawn_at_their_place_and_attitude():
     box = {'name': 'wall', 'centre_m': [0.1, 0.2, 0.3], 'size_m': [0.4, 0.02, 0.6]}
     rig = load_rig('cable_arm', [f'obstacles={[{**box, "turn_deg": [0.0, 0.0, 90.0]}]}'])
-    (marker,) = conversions.obstacle_markers(rig.obstacles, STAMP, rig.base_frame)
+    (marker,) = conversions.obstacle_markers(rig.obstacles, rig.base_frame)
     assert marker.type == marker.CUBE and marker.header.frame_id == rig.base_frame
     assert [marker.scale.x, marker.scale.y, marker.scale.z] == [0.4, 0.02, 0.6]
     pose = transform_of(marker.pose)

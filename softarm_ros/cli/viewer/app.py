@@ -16,7 +16,7 @@ from rich.console import Console
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.viewer.desktop import open_page
 from softarm_ros.cli.viewer.goals import GoalControls
-from softarm_ros.cli.viewer.guard import ALL, Guard, OpenDoorError
+from softarm_ros.cli.viewer.guard import ALL, HOST, Guard, OpenDoorError
 from softarm_ros.cli.viewer.history import History
 from softarm_ros.cli.viewer.panel import Panel
 from softarm_ros.cli.viewer.runs import RunControls
@@ -27,7 +27,6 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.part_failure import FailureWords
 from softarm_ros.runtime.view_state import ViewState
 
-HOST = '127.0.0.1'
 PORT = 8080
 FRAME_S = 1.0 / 30.0
 _PLOT_S = 0.25

@@ -19,7 +19,7 @@ import socket
 from collections.abc import Callable, Iterator
 from typing import Any
 
-ALL = '0.0.0.0'
+HOST, ALL = '127.0.0.1', '0.0.0.0'
 _FORBIDDEN = b' 403 '
 _ANSWER_S = 5.0
 
@@ -31,7 +31,7 @@ class OpenDoorError(RuntimeError):
 class Guard:
     """Holds the token of a server that listens at an address, and checks requests for it."""
 
-    def __init__(self, listens_at: str = '127.0.0.1') -> None:
+    def __init__(self, listens_at: str = HOST) -> None:
         self.token = secrets.token_urlsafe(24)
         self._listens_at = listens_at
 
@@ -66,7 +66,7 @@ class Guard:
             'Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n'
             'Sec-WebSocket-Key: c29mdGFybSBjbG9zZWQhIQ==\r\n'
         )
-        host = '127.0.0.1' if self._listens_at == ALL else self._listens_at
+        host = HOST if self._listens_at == ALL else self._listens_at
         for more in ('', upgrade):
             with socket.create_connection((host, port), timeout=_ANSWER_S) as link:
                 link.sendall(f'GET / HTTP/1.1\r\nHost: {host}:{port}\r\n{more}\r\n'.encode())
@@ -91,7 +91,7 @@ class Guard:
         name, _, at = host.rpartition(':')
         if at != str(port):
             return False
-        if name in ('127.0.0.1', 'localhost', self._listens_at):
+        if name in (HOST, 'localhost', self._listens_at):
             return True
         if self._listens_at != ALL:
             return False
