@@ -30,6 +30,34 @@ def solve_small(matrix: Array, right: Array) -> None:
 
 
 @kernel(allocates=False)
+def solve_columns(matrix: Array, right: Array) -> None:
+    """Solve as `solve_small` for the columns of `right` (m, n)."""
+    m, n = right.shape
+    for i in range(m):
+        pivot = i
+        for k in range(i + 1, m):
+            if abs(matrix[k, i]) > abs(matrix[pivot, i]):
+                pivot = k
+        if pivot != i:
+            for j in range(m):
+                matrix[i, j], matrix[pivot, j] = matrix[pivot, j], matrix[i, j]
+            for c in range(n):
+                right[i, c], right[pivot, c] = right[pivot, c], right[i, c]
+        for k in range(i + 1, m):
+            ratio = matrix[k, i] / matrix[i, i]
+            for j in range(i + 1, m):
+                matrix[k, j] -= ratio * matrix[i, j]
+            for c in range(n):
+                right[k, c] -= ratio * right[i, c]
+    for i in range(m - 1, -1, -1):
+        for j in range(i + 1, m):
+            for c in range(n):
+                right[i, c] -= matrix[i, j] * right[j, c]
+        for c in range(n):
+            right[i, c] /= matrix[i, i]
+
+
+@kernel(allocates=False)
 def solve_by_factor(factor: Array, right: Array) -> None:
     """Solve factor factor^T x = right (n,) in place; `factor` is lower triangular (Cholesky)."""
     n = right.shape[0]

@@ -44,7 +44,7 @@ class CosseratSettings(ConfigBlock):
     extensible: bool = Field(
         default=False,
         description='whether the rod stretches and shears; cable-driven sections do so if they '
-        'state an axial stiffness, sections with chambers always',
+        'state an axial stiffness, sections with chambers and backbones with muscles always',
     )
     pretension_m: NonNegative = Field(
         default=0.0,
@@ -112,8 +112,9 @@ COSSERAT = Part(
         'cable_pairs': f'{_HERE}.cable_driven.mechanics:cosserat',
         'water_chambers': f'{_HERE}.hydraulics.mechanics:cosserat',
         'air_chambers': f'{_HERE}.pneumatic.mechanics:cosserat',
+        'muscles': f'{_HERE}.minimum_energy.mechanics:cosserat',
     },
-    'an elastic rod with the exact wrenches of its cables or chambers, weight and load',
+    'an elastic rod with the exact wrenches of its cables, chambers or muscles, weight and load',
 )
 MINIMUM_ENERGY = Part(
     'model',

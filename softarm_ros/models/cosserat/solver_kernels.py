@@ -21,7 +21,7 @@ SMALLEST_LOAD_STEP = 0.01
 
 
 @kernel
-def _base_error(q: Array, error: Array) -> float:
+def base_error(q: Array, error: Array) -> float:
     """Write the rotation vector from the reached base to the identity; return its norm."""
     x, y, z, w = q[0], q[1], q[2], q[3]
     if w < 0.0:
@@ -61,7 +61,7 @@ def newton(
         fresh = status != OK
         size = math.inf
         if status == OK:
-            size = _base_error(trace.base_rotation, error)
+            size = base_error(trace.base_rotation, error)
         else:
             failure = status
         if integrate:

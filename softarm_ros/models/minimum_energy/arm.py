@@ -20,14 +20,13 @@ from softarm_ros.models.arm_model import (
 from softarm_ros.models.inverse import find_pose, pose_target
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.models.minimum_energy.inverse import LengthProblem, commands_of_held
-from softarm_ros.models.minimum_energy.muscled_rod import MuscledRod, MuscleEquilibrium
+from softarm_ros.models.minimum_energy.muscled_rod import MuscledRod
 from softarm_ros.models.minimum_energy.muscles import (
     muscle_lengths,
     muscle_names,
 )
-from softarm_ros.models.minimum_energy.rod import (
-    RodEquilibrium,
-)
+from softarm_ros.models.minimum_energy.rod import RodEquilibrium
+from softarm_ros.models.minimum_energy.statics import MuscleState, MuscleStatics
 from softarm_ros.models.posture import PlainPosture
 
 _STRETCHED = 1e-6  # of the length: a straighter held rod has no direction in which to bend
@@ -40,12 +39,12 @@ class MusclePosture(PlainPosture):
     model: MinimumEnergyArm
 
     @cached_property
-    def _equilibrium(self) -> MuscleEquilibrium:
+    def _equilibrium(self) -> MuscleState:
         return self.model.equilibrium(self.configuration)
 
     @cached_property
     def _tip_and_jacobian(self) -> tuple[Array, Array]:
-        return self.tip, self.model.muscled.jacobian(self._equilibrium)[:3]
+        return self.tip, self.model.statics.jacobian(self._equilibrium)[:3]
 
     @cached_property
     def tip(self) -> Array:
@@ -55,7 +54,7 @@ class MusclePosture(PlainPosture):
     @cached_property
     def section_tips(self) -> Array:
         """Poses of all module disks (modules, 4, 4) [m]."""
-        return self.model.muscled.shape(self._equilibrium, self.configuration).section_tips
+        return self.model.statics.shape(self._equilibrium, self.configuration).section_tips
 
     @cached_property
     def preferred(self) -> Array:
@@ -93,6 +92,7 @@ class MinimumEnergyArm:
         self.modules = modules
         self.commands_m = commands_m or modules.command_range_m
         self.muscled = MuscledRod(backbone, modules, intervals, gravity, tip_load_kg)
+        self.statics: MuscleStatics = self.muscled
         self.rod = self.muscled.rod
         self._command_range_m = modules.command_range_m
 
@@ -152,8 +152,8 @@ class MinimumEnergyArm:
         self,
         actuation: Array,
         tip_force: Vector3 = ZERO3,
-        guess: MuscleEquilibrium | None = None,
-    ) -> MuscleEquilibrium:
+        guess: MuscleState | None = None,
+    ) -> MuscleState:
         """
         Return the equilibrium under commanded lengths (3 modules,) [m] and a tip load [N].
 
@@ -167,7 +167,7 @@ class MinimumEnergyArm:
             For a length beyond the limits, or if no equilibrium is found.
 
         """
-        return self.muscled.equilibrium(self.checked_lengths(actuation), tip_force, guess)
+        return self.statics.equilibrium(self.checked_lengths(actuation), tip_force, guess)
 
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
@@ -188,7 +188,7 @@ class MinimumEnergyArm:
                 f'forces only, a moment fixed in space has no potential energy'
             )
         state = self.equilibrium(self._commanded(actuation), tip_force)
-        return self.muscled.shape(state, np.array(actuation))
+        return self.statics.shape(state, np.array(actuation))
 
     def inverse(
         self,
@@ -219,11 +219,11 @@ class MinimumEnergyArm:
     def jacobian(self, actuation: Array, tip_force: Vector3 = ZERO3) -> Array:
         """Return the tip twist per length (6, 3 modules), base frame, linear rows first."""
         state = self.equilibrium(self._commanded(actuation), tip_force)
-        return self.muscled.jacobian(state)
+        return self.statics.jacobian(state)
 
     def shape_of(self, configuration: Array) -> Shape:
         """Return the shape without tip load under lengths (3 modules,) [m]."""
-        return self.muscled.shape(self.equilibrium(configuration), np.array(configuration))
+        return self.statics.shape(self.equilibrium(configuration), np.array(configuration))
 
     def tips_of(self, configurations: Array) -> Array:
         """Return the tip positions (n, 3) [m] under many lengths (n, 3 modules) [m]."""
@@ -234,7 +234,7 @@ class MinimumEnergyArm:
     def tip_and_jacobian(self, configuration: Array) -> tuple[Array, Array]:
         """Return the tip position (3,) [m] and its derivative (3, 3 modules) by the lengths."""
         state = self.equilibrium(configuration)
-        return state.positions[-1].copy(), self.muscled.jacobian(state)[:3]
+        return state.positions[-1].copy(), self.statics.jacobian(state)[:3]
 
     def muscle_tensions(self, actuation: Array) -> Array:
         """

@@ -22,7 +22,7 @@ from softarm_ros.models.stepped_search import Place, SteppedProblem
 if TYPE_CHECKING:
     from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
     from softarm_ros.models.minimum_energy.config import ParallelModulesConfig
-    from softarm_ros.models.minimum_energy.muscled_rod import MuscleEquilibrium
+    from softarm_ros.models.minimum_energy.statics import MuscleState
 
 
 def commands_of_held(held: RodEquilibrium, config: ParallelModulesConfig) -> Array:
@@ -90,8 +90,7 @@ class LengthProblem(SteppedProblem):
         """Return the place at lengths (3 modules,) [m]."""
         arm, force = self._arm, self._tip_force
         state = arm.equilibrium(unknowns, force, None if near is None else near.state)
-        tip = node_poses(state.nodes[-1:], state.positions[-1:])[0]
-        return Place(unknowns, tip, lambda: arm.muscled.jacobian(state), state=state)
+        return Place(unknowns, state.tip, lambda: arm.statics.jacobian(state), state=state)
 
     def effort(self, end: End) -> float:
         """Return 0: with a single start there is nothing to compare."""
@@ -105,12 +104,12 @@ class LengthProblem(SteppedProblem):
         pull too hard.
         """
         arm, lengths = self._arm, end.unknowns
-        followed: MuscleEquilibrium = end.place.state
+        followed: MuscleState = end.place.state
         try:
             alone = arm.equilibrium(lengths, self._tip_force)
         except ModelError as error:
-            return Outcome(lengths, arm.muscled.shape(followed, lengths), str(error))
-        shape = arm.muscled.shape(alone, lengths)
+            return Outcome(lengths, arm.statics.shape(followed, lengths), str(error))
+        shape = arm.statics.shape(alone, lengths)
         apart = float(np.linalg.norm(alone.positions[-1] - followed.positions[-1]))
         if apart > TOLERANCE * arm.rest_length_m:
             snaps = f'the arm takes a shape whose tip is {1e3 * apart:.1f} mm off'
@@ -122,7 +121,7 @@ class LengthProblem(SteppedProblem):
         names = self._arm.actuator_names
         return values_at_limits(names, end.unknowns, self.ranges[-1], 'mm', 1e3)
 
-    def _overload(self, state: MuscleEquilibrium) -> str:
+    def _overload(self, state: MuscleState) -> str:
         """Return a text of the muscles that would have to pull harder than they can, or ''."""
         limit = self._arm.modules.max_pull_N
         if not (state.tensions > limit).any():

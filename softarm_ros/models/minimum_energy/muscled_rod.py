@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property, partial
+from functools import partial
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from softarm_ros.models.minimum_energy.kernels import (
     turns_into,
 )
 from softarm_ros.models.minimum_energy.muscle_kernels import Springs
-from softarm_ros.models.minimum_energy.muscles import check_disks, muscle_anchors
+from softarm_ros.models.minimum_energy.muscles import MusclesInBalance, check_disks, muscle_anchors
 from softarm_ros.models.minimum_energy.newton_kernels import (
     CONVERGED,
     constrained_newton,
@@ -32,7 +32,7 @@ _COARSE, _FINE = 1e-4, 1e-8  # of EI / L: gradients at which a descent ends
 
 
 @dataclass(frozen=True)
-class MuscleEquilibrium:
+class MuscleEquilibrium(MusclesInBalance):
     """
     Equilibrium of backbone and muscles under commanded lengths.
 
@@ -40,8 +40,6 @@ class MuscleEquilibrium:
     ----------
     nodes, positions : (n + 1, 4), (n + 1, 3)
         Quaternions, scalar first, and positions [m] of the backbone.
-    vectors, springs : (modules, 3, 3), Springs
-        Muscles from disk to disk [m], base frame, and their springs.
     stable : bool
         Whether the equilibrium is a minimum of the energy.
     factor, by_commands : (3 n, w + 1), (3 n, 3 modules)
@@ -52,23 +50,15 @@ class MuscleEquilibrium:
 
     nodes: Array
     positions: Array
-    vectors: Array
-    springs: Springs
     stable: bool
     iterations: int
     factor: Array = field(repr=False)
     by_commands: Array = field(repr=False)
 
-    @cached_property
-    def lengths(self) -> Array:
-        """Actual lengths (3 modules,) [m] of the muscles."""
-        return np.asarray(np.linalg.norm(self.vectors, axis=2).ravel())
-
-    @cached_property
-    def tensions(self) -> Array:
-        """Muscle forces (3 modules,) [N], positive pulling."""
-        stiffness, rest, gas = (one.ravel() for one in self.springs[:3])
-        return np.asarray(stiffness * (self.lengths - rest) - gas / self.lengths)
+    @property
+    def tip(self) -> Array:
+        """Pose (4, 4) [m] of the tip."""
+        return node_poses(self.nodes[-1:], self.positions[-1:])[0]
 
 
 class MuscledRod:
@@ -202,7 +192,7 @@ class MuscledRod:
         if status != CONVERGED:
             return None, iterations
         return MuscleEquilibrium(
-            nodes, positions, vectors, springs, True, used + iterations, factor, by_commands
+            vectors, springs, nodes, positions, True, used + iterations, factor, by_commands
         ), iterations
 
     def jacobian(self, state: MuscleEquilibrium) -> Array:
@@ -212,8 +202,7 @@ class MuscledRod:
         tip_jacobian_into(state.nodes, self.rod.ds, border)
         jacobian = np.empty((6, moved.shape[1]))
         jacobian[:3] = border.T @ moved
-        rotation = node_poses(state.nodes[-1:], state.positions[-1:])[0, :3, :3]
-        jacobian[3:] = 2.0 * rotation @ moved[-3:]
+        jacobian[3:] = 2.0 * state.tip[:3, :3] @ moved[-3:]
         return jacobian
 
     def shape(self, state: MuscleEquilibrium, lengths: Array) -> Shape:

@@ -3,13 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 
 from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.models.minimum_energy.config import ParallelModulesConfig
-from softarm_ros.models.minimum_energy.muscle_kernels import muscle_vectors_into
+from softarm_ros.models.minimum_energy.muscle_kernels import Springs, muscle_vectors_into
 from softarm_ros.models.minimum_energy.rod import RodEquilibrium
+
+
+@dataclass(frozen=True)
+class MusclesInBalance:
+    """
+    Muscles of an arm in equilibrium.
+
+    Attributes
+    ----------
+    vectors, springs : (modules, 3, 3), Springs
+        Muscles from disk to disk [m], base frame, and their springs.
+
+    """
+
+    vectors: Array
+    springs: Springs
+
+    @cached_property
+    def lengths(self) -> Array:
+        """Actual lengths (3 modules,) [m] of the muscles."""
+        return np.asarray(np.linalg.norm(self.vectors, axis=2).ravel())
+
+    @cached_property
+    def tensions(self) -> Array:
+        """Muscle forces (3 modules,) [N], positive pulling."""
+        stiffness, rest, gas = (one.ravel() for one in self.springs[:3])
+        return np.asarray(stiffness * (self.lengths - rest) - gas / self.lengths)
 
 
 @dataclass(frozen=True)
