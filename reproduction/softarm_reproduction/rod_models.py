@@ -1,5 +1,5 @@
 """
-Compare the Cosserat rod with the other models of arms with chambers.
+Compare the Cosserat rod with the other models of arms with chambers or muscles.
 
 `python -m softarm_reproduction.rod_models [RIG ...]` prints for each model of a rig: the distance
 of its tip from that of the simulated arm at rest in random poses, the error of the true tip along
@@ -28,10 +28,11 @@ from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.arm_assembly import build_plant
 from softarm_ros.runtime.direct import run_direct
 
-RIGS = ('hydraulic_arm', 'pneumatic_arm')
+RIGS = ('hydraulic_arm', 'pneumatic_arm', 'pam_arm')
 PATHS = {
     'hydraulic_arm': ('circle', 'circle_large', 'line', 'ramps'),
     'pneumatic_arm': ('circle', 'line', 'sweep'),
+    'pam_arm': ('circle', 'square', 'cardioid'),
 }
 # Models whose values the chamber experiment of the arm can identify.
 IDENTIFIED = {'pneumatic_arm': ('angle_correction', 'cosserat')}
@@ -99,7 +100,7 @@ def _with(rig: Rig, model: str) -> Rig:
 
 
 def resolution(rig: Rig) -> list[tuple[str, int, float]]:
-    """Return model, steps or segments per section, and largest distance [m] from a fine rod."""
+    """Return model, steps, segments or intervals, and largest distance [m] from a fine rod."""
     limits = rig.actuator_limits()
     reach = 0.6 * (limits.position_max - limits.position_min)
     draws = np.random.default_rng(3).uniform(size=(_DRAWS, len(reach)))
@@ -113,6 +114,7 @@ def resolution(rig: Rig) -> list[tuple[str, int, float]]:
     for kind, field, counts in (
         ('cosserat', 'steps', (1, 2, 3, 4, 6)),
         ('hydraulic_statics', 'segments_per_section', (1, 2, 3, 5)),
+        ('minimum_energy', 'intervals', (20, 40, 80, 160)),
     ):
         for count in counts if kind in rig.model_names else ():
             model = _with(rig, f'{{kind: {kind}, {field}: {count}}}').model()
@@ -163,7 +165,7 @@ def _print_rig(name: str, laps: bool, identify: bool) -> None:
             f'| {known.max():.2f} | {len(misses) - len(known)} '
             f'| {cost_ms(model, middle):.2f} | {inverse_ms(rig, model):.1f} |'
         )
-    print('| model | steps or segments a section | miss of a fine rod, um |\n|---|---|---|')
+    print('| model | steps, segments or intervals | miss of a fine rod, um |\n|---|---|---|')
     for model_name, count, miss in resolution(rig):
         print(f'| {model_name} | {count} | {1e6 * miss:.2f} |')
     if not laps:

@@ -18,7 +18,7 @@ from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelMod
 from softarm_ros.models.minimum_energy.muscles import muscle_anchors
 from softarm_ros.models.minimum_energy.rod_arm import RodOfMuscles
 from softarm_ros.models.minimum_energy.rod_modules import RodModules
-from softarm_ros.models.minimum_energy.rod_modules_kernels import is_stable, stiffness_into
+from softarm_ros.models.minimum_energy.rod_modules_kernels import stiffness_into
 from softarm_ros.rigs.loader import load_rig
 
 HANGING = (0.0, 0.0, 9.81)
@@ -204,7 +204,7 @@ def test_stiffness_of_the_energy_is_symmetric_and_its_inverse_the_compliance():
     rods = ARM.rods
     state = rods.equilibrium(bent(3).reshape(10, 3), FORCE)
     stiffness = np.empty((60, 60))
-    stiffness_into(rods._anchors, state.springs, state.wrenches, state.chain, stiffness)
+    stiffness_into(rods._anchors, state.springs, state.wrenches, state.chain, 0.0, stiffness)
     assert np.abs(stiffness - stiffness.T).max() < 1e-6 * np.abs(stiffness).max()
     give = np.linalg.inv(0.5 * (stiffness + stiffness.T))[54:, 54:]
     turn = np.eye(6)
@@ -247,7 +247,6 @@ def test_standing_rod_is_stable_up_to_greenhills_load(load, stable):
     )
     np.testing.assert_allclose(state.tip[:2, 3], 0.0, atol=1e-12)
     assert state.stable is stable
-    assert is_stable(rods._anchors, state.springs, state.wrenches, state.chain, 0.2) is stable
 
 
 def test_muscles_that_push_too_hard_buckle_the_arm_out_of_the_straight_shape():
@@ -263,6 +262,16 @@ def test_muscles_that_push_too_hard_buckle_the_arm_out_of_the_straight_shape():
         quaternion_from_matrix(np.eye(3)), wrenches, springs, np.zeros(3), np.zeros(3)
     )
     assert not straight.stable and np.hypot(*straight.tip[:2, 3]) < 1e-9
+
+
+@pytest.mark.parametrize('steps', [1, 2])
+def test_few_steps_do_not_look_unstable(steps):
+    """With one step, the error of the integration exceeds the rod's compliance in stretch."""
+    coarse = arm(steps)
+    for seed in range(5):
+        lengths = np.random.default_rng(seed).uniform(0.06, 0.095, 30)
+        exact = ARM.equilibrium(lengths).tip[:3, 3]
+        assert np.linalg.norm(coarse.equilibrium(lengths).tip[:3, 3] - exact) < 1e-3
 
 
 # -- as a model of a rig ----------------------------------------------------------------------

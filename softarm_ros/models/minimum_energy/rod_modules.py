@@ -34,6 +34,7 @@ from softarm_ros.models.minimum_energy.rod_modules_kernels import (
 _SHEAR_FACTOR = 0.9  # effective over whole area of a round section
 _START_INTERVALS = 2  # per module, of the backbone of least energy from which a search starts
 _MOST_SWEEPS = 20
+_SLIP = 1e-3  # of a module's compliance in bending; see `is_stable`
 _SMALLEST_SHARE = 1.0 / 64.0  # of the moment at the tip
 
 
@@ -129,6 +130,8 @@ class RodModules:
         force = modules.max_pull_N + float(np.abs(mass * field).sum())
         self._scales = np.array([force, force * modules.anchor_radius_m])
         self._module_length = backbone.length_m / count
+        bending = self._module_length**3 / (12.0 * backbone.bending_stiffness_N_m2)
+        self._slip = _SLIP * bending
 
     def equilibrium(
         self,
@@ -247,7 +250,7 @@ class RodModules:
         )  # fmt: skip
         if status != OK:
             return None
-        stable = is_stable(self._anchors, springs, solved, chain, self._module_length)
+        stable = is_stable(self._anchors, springs, solved, chain, self._slip, self._module_length)
         return ModulesEquilibrium(
             vectors=chain.vectors,
             springs=springs,

@@ -467,7 +467,13 @@ def tip_derivatives_into(chain: ModuleChain, out: Array) -> bool:
 
 @kernel
 def _add_rod_stiffness(
-    rod: Array, distal: Array, proximal: Array, m_distal: Array, m_proximal: Array, ends: Array
+    rod: Array,
+    slip: float,
+    distal: Array,
+    proximal: Array,
+    m_distal: Array,
+    m_proximal: Array,
+    ends: Array,
 ) -> None:
     """
     Add the derivative of the energy's gradient by the poses of a rod's ends (12, 12).
@@ -487,6 +493,7 @@ def _add_rod_stiffness(
         for j in range(6):
             give[i, j] = rod[i, 3 + j]
             give[3 + i, j] = rod[6 + i, 3 + j]
+        give[3 + i, i] -= slip
     solve_columns(give, wrench)
     moment, m_local, turned = np.empty(3), np.empty(3), np.empty(3)
     unit = np.zeros(3)
@@ -571,14 +578,19 @@ def _add_muscle_stiffness(
 
 @kernel
 def stiffness_into(
-    anchors: Array, springs: Springs, wrenches: Array, chain: ModuleChain, out: Array
+    anchors: Array,
+    springs: Springs,
+    wrenches: Array,
+    chain: ModuleChain,
+    slip: float,
+    out: Array,
 ) -> None:
     """
     Write the second derivative of the energy (6 modules, 6 modules) by the poses of the disks.
 
     Coordinates of a disk: displacement [m] in the base frame, rotation [rad] in its own frame.
-    The rods between the disks are in equilibrium. At an equilibrium without moment at the tip, the
-    result is symmetric up to rounding.
+    The rods between the disks are in equilibrium; `slip` [m/N] is added to their compliance. At an
+    equilibrium without moment at the tip, the result is symmetric up to rounding.
     """
     distal, proximal, ends = np.empty((3, 3)), np.empty((3, 3)), np.empty((12, 12))
     between, excess, moment = np.empty(3), np.empty(3), np.empty(3)
@@ -595,7 +607,7 @@ def stiffness_into(
             gained = chain.moments[k, i] - chain.moments[k + 1, i]
             moment[i] = wrenches[k, 3 + i] + gained - moment[i]
         ends[:, :] = 0.0
-        _add_rod_stiffness(chain.rod[k], distal, proximal, wrenches[k, 3:], moment, ends)
+        _add_rod_stiffness(chain.rod[k], slip, distal, proximal, wrenches[k, 3:], moment, ends)
         for i in range(3):
             _add_muscle_stiffness(
                 anchors[k, i], springs.stiffness[k, i], springs.rest[k, i], springs.gas[k, i],
@@ -611,12 +623,23 @@ def stiffness_into(
 
 @kernel
 def is_stable(
-    anchors: Array, springs: Springs, wrenches: Array, chain: ModuleChain, length_m: float
+    anchors: Array,
+    springs: Springs,
+    wrenches: Array,
+    chain: ModuleChain,
+    slip: float,
+    length_m: float,
 ) -> bool:
-    """Tell whether the energy is a minimum; `length_m` makes displacements comparable to turns."""
+    """
+    Tell whether the energy is a minimum.
+
+    A `slip` [m/N] well below the rod's compliance in bending keeps the error of integration from
+    turning its compliance in stretch, which is far smaller, negative. `length_m` makes
+    displacements comparable to rotations.
+    """
     size = 6 * wrenches.shape[0]
     stiffness, band = np.empty((size, size)), np.zeros((size, _BAND + 1))
-    stiffness_into(anchors, springs, wrenches, chain, stiffness)
+    stiffness_into(anchors, springs, wrenches, chain, slip, stiffness)
     for i in range(size):
         for j in range(max(0, i - _BAND), i + 1):
             scale = (length_m if i % 6 < 3 else 1.0) * (length_m if j % 6 < 3 else 1.0)
