@@ -15,6 +15,7 @@ from rosgraph_msgs.msg import Clock
 from sensor_msgs.msg import FluidPressure, JointState, TimeReference
 
 from softarm_ros.control.command_gate import silence, staleness
+from softarm_ros.control.estimation.configuration_rate import configuration_rate
 from softarm_ros.control.estimator import Health
 from softarm_ros.control.goals.reference_history import ReferenceHistory
 from softarm_ros.nodes import conversions
@@ -323,8 +324,15 @@ class TrackerNode(SelfPaced, Node):
         if pose.configuration is not None and self._state.get_subscription_count() > 0:
             predicts = self._intake.estimator.predicts
             of_ns = round(1e9 * pose.stamp_s) if predicts else stamp_ns
+            model, estimate = self.loop.model, self._intake.newest
+            rate = None if estimate is None else configuration_rate(model, estimate)
             self._state.publish(
-                joint_bytes(self.loop.model.configuration_names, of_ns, pose.configuration)
+                joint_bytes(
+                    model.configuration_names,
+                    of_ns,
+                    pose.configuration,
+                    velocity=() if rate is None else rate,
+                )
             )
         return pose, stamp_ns
 

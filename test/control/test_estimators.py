@@ -6,6 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from softarm_ros.control.estimation.chain_kernels import strains_of
+from softarm_ros.control.estimation.configuration_rate import configuration_rate
 from softarm_ros.control.estimation.predicting import PredictingEstimator
 from softarm_ros.control.estimator import Health, Surroundings
 from softarm_ros.control.estimators import direct, window
@@ -91,6 +92,48 @@ def test_filter_estimates_tip_configuration_strains_and_tip_velocity(arm):
     assert np.linalg.norm(estimate.tip_twist[:3] - speed) < 0.2 * np.linalg.norm(speed)
     assert np.all(np.linalg.eigvalsh(estimate.strain_covariance) > -1e-12)
     assert np.all(np.linalg.eigvalsh(estimate.tip_covariance) > 0.0)
+
+
+@pytest.mark.parametrize('rig', ['trunk', 'cable_arm', 'hydraulic_arm'])
+@pytest.mark.parametrize('kind', [filter_part, window])
+def test_velocity_of_the_configuration_is_the_slope_of_its_prediction(rig, kind):
+    model = load_rig(rig).model()
+    estimator = build(model, kind)
+    rest, scale = model.rest_configuration, 0.05 * model.configuration_scale
+
+    def configuration(time):
+        return rest + scale * np.sin(np.arange(len(rest)) + 2.0 * time)
+
+    for time in np.arange(0.0, 1.0, 0.01):
+        posture = model.posture_of(configuration(time))
+        estimator.command(time, posture)
+        bodies = [BodySighting(f'section_{k}', t) for k, t in enumerate(posture.section_tips)]
+        estimator.observe(Sighting(round(1e9 * time), 'base', tuple(bodies)))
+    estimate = estimator.estimate(1.0)
+    rate = configuration_rate(model, estimate)
+    after, before = (estimator.estimate(1.0 + h).configuration for h in (1e-3, -1e-3))
+    slope = (after - before) / 2e-3
+    assert np.abs(slope / model.configuration_scale).max() > 0.05
+    np.testing.assert_allclose(rate, slope, atol=0.02 * np.abs(slope).max())
+    truth = (configuration(1.001) - configuration(0.999)) / 2e-3
+    np.testing.assert_allclose(rate, truth, atol=0.3 * np.abs(truth).max())
+
+
+def test_without_velocities_or_configuration_there_is_no_velocity_of_the_configuration(arm):
+    estimator = build(arm, direct)
+    tips = arm.shape_of(arm.rest_configuration + 0.1).section_tips
+    bodies = [BodySighting(f'section_{k}', tip) for k, tip in enumerate(tips)]
+    bodies.append(BodySighting('tip', tips[-1]))
+    assert estimator.observe(Sighting(0, 'base', tuple(bodies))) is None
+    estimate = estimator.estimate(0.0)
+    assert estimate.configuration is not None
+    assert configuration_rate(arm, estimate) is None
+    muscles = load_rig('pam_arm').model()
+    blind = build(muscles)
+    posture = muscles.posture_of(muscles.rest_configuration)
+    blind.command(0.0, posture)
+    blind.observe(Sighting(0, 'base', (BodySighting('tip', posture.section_tips[-1]),)))
+    assert configuration_rate(muscles, blind.estimate(0.01)) is None
 
 
 def test_filter_tracks_the_tip_from_tip_measurements_alone(arm):

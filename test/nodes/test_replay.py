@@ -108,7 +108,7 @@ def test_direct_replay_of_an_estimating_tracker_uses_its_estimates(tmp_path):
         '/cable_arm/configuration/state': 'sensor_msgs/msg/JointState',
     }
     ages_s = {topic: [] for topic in kinds}
-    tips, velocities = {}, {}
+    tips, velocities, bends = {}, {}, {}
     for message in messages_of(tmp_path / 'bag'):
         if message.topic == '/cable_arm/state/twist':
             found = message.decoded('geometry_msgs/msg/TwistStamped')
@@ -120,7 +120,10 @@ def test_direct_replay_of_an_estimating_tracker_uses_its_estimates(tmp_path):
             p = found.pose.pose.position
             tips[stamp_ns(found)] = (p.x, p.y, p.z)
         if message.topic in kinds:
-            stamp = stamp_ns(message.decoded(kinds[message.topic]))
+            found = message.decoded(kinds[message.topic])
+            stamp = stamp_ns(found)
+            if message.topic.endswith('/configuration/state'):
+                bends[stamp] = (found.position, found.velocity)
             ages_s[message.topic].append(1e-9 * (message.received_ns - stamp))
     of_tip, of_configuration = map(np.median, ages_s.values())
     both = sorted(set(tips) & set(velocities))
@@ -131,6 +134,11 @@ def test_direct_replay_of_an_estimating_tracker_uses_its_estimates(tmp_path):
     assert travelled > 0.05
     drift = np.cumsum(moved, axis=0) - (p[1:] - p[0])  # of the velocity's integral
     assert np.abs(drift).max() < 0.1 * travelled
+    times = np.array(sorted(bends))
+    at, rate = (np.array([bends[t][k] for t in times]) for k in (0, 1))
+    turned = np.diff(1e-9 * times)[:, None] * 0.5 * (rate[1:] + rate[:-1])
+    drift = np.cumsum(turned, axis=0) - (at[1:] - at[0])
+    assert np.abs(drift).max() < 0.1 * np.abs(turned).sum(axis=0).max()
     assert abs(of_configuration - of_tip) < 0.01  # one estimate, of one time; poses are older
     replayed = replay_direct(tmp_path / 'bag')
     assert replayed.moving > 200

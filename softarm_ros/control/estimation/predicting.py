@@ -12,6 +12,7 @@ from softarm_ros.control.estimation.belief import Belief, Believer, Taken
 from softarm_ros.control.estimation.chain_kernels import strains_of
 from softarm_ros.control.estimation.commanded import CommandedStrains
 from softarm_ros.control.estimation.config import PredictingConfig
+from softarm_ros.control.estimation.configuration_rate import configuration_rate
 from softarm_ros.control.estimation.deviation import DeviationModel
 from softarm_ros.control.estimation.measurements import LEAST_NOISE_M, Measured, Noise, Places
 from softarm_ros.control.estimation.tip_force import TipForceObserver
@@ -89,7 +90,9 @@ class PredictingEstimator(Estimator):
         """Run everything once, so that compiled code is loaded now and not in motion."""
         self.command(0.0, rest)
         self.observe(Sighting(0, '', (BodySighting(TIP, rest.section_tips[-1]),)))
-        self.estimate(0.01)
+        estimate = self.estimate(0.01)
+        if estimate is not None:
+            configuration_rate(self._model, estimate)
         self.reset()
 
     def reset(self) -> None:
