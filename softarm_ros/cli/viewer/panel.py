@@ -73,9 +73,14 @@ class Panel:
         self._answer = gui.add_html('')
         self._limits = limits
         names = limits.names
+        self._first = 0  # line shown of a plot with more than _SHOWN
+        self._cut: list[tuple[Any, Sequence[str]]] = []  # such plots, with all their names
+        self._history: History | None = None
         unit, self._scale = _EDGE.get(limits.unit, (limits.unit, 1.0))
         self._error = self._plot(gui, 'tracking error [mm]', ['error'])
         self._commands = self._plot(gui, f'actuators, commanded [{unit}]', names)
+        if len(names) > _SHOWN:
+            self._add_choice(gui, names)
         self._latency = self._plot(gui, 'pose to command [ms]', ['latency'])
         with gui.add_folder('more plots', expand_by_default=False):
             # Chambers are measured by their pressures.
@@ -111,21 +116,41 @@ class Panel:
         from viser import uplot
 
         if len(names) > _SHOWN:
-            title, names = f'{title}, {_SHOWN} of {len(names)}', names[:_SHOWN]
-        series = [uplot.Series(label='time [s]')]
-        series += [
-            uplot.Series(label=name, stroke=_LINES[i % len(_LINES)], width=1.5)
-            for i, name in enumerate(names)
-        ]
-        empty = np.zeros(1)
-        return gui.add_uplot(
-            data=(empty, *(np.full(1, np.nan) for _ in names)),
-            series=tuple(series),
+            title = f'{title}, {_SHOWN} of {len(names)}'
+        empty, shown = np.zeros(1), names[:_SHOWN]
+        plot = gui.add_uplot(
+            data=(empty, *(np.full(1, np.nan) for _ in shown)),
+            series=_series(shown),
             scales={'x': uplot.Scale(time=False, auto=True), 'y': uplot.Scale(auto=True)},
             legend=uplot.Legend(show=len(names) > 1),
             title=title,
             aspect=2.4,
         )
+        if len(names) > _SHOWN:
+            self._cut.append((plot, names))
+        return plot
+
+    def _add_choice(self, gui: Any, names: Sequence[str]) -> None:
+        """Add the choice of the actuators whose lines all plots show."""
+        groups = {}
+        for k in range(0, len(names), _SHOWN):
+            # All plots keep their number of lines, so the last group may overlap.
+            first = min(k, len(names) - _SHOWN)
+            groups[f'{names[first]} to {names[first + _SHOWN - 1]}'] = first
+        self._choice = gui.add_dropdown('lines', tuple(groups))
+        self._choice.on_update(lambda _: self._choose(groups[self._choice.value]))
+
+    def _choose(self, first: int) -> None:
+        self._first = first
+        for plot, names in self._cut:
+            plot.series = _series(names[self._shown(len(names))])
+        if self._history is not None:
+            self.plot(self._history)
+
+    def _shown(self, count: int) -> slice:
+        """Return the lines to show of `count`."""
+        first = max(min(self._first, count - _SHOWN), 0)
+        return slice(first, first + _SHOWN)
 
     def say(self, text: str) -> None:
         """Show the outcome of a button."""
@@ -154,19 +179,32 @@ class Panel:
 
     def plot(self, history: History) -> None:
         """Redraw the plots."""
+        self._history = history
         times, error, latency, command, measured, effort, configuration = history.columns()
         for plot, columns in (
             (self._error, error),
             (self._latency, latency),
-            (self._commands, self._scale * command[:_SHOWN]),
-            (self._measured, self._scale * measured[:_SHOWN]),
-            (self._effort, effort[:_SHOWN]),
-            (self._configuration, configuration[:_SHOWN]),
+            (self._commands, self._scale * command),
+            (self._measured, self._scale * measured),
+            (self._effort, effort),
+            (self._configuration, configuration),
         ):
+            columns = columns[self._shown(len(columns))]
             # Plots cannot scale their axes with columns that contain an unknown value.
             known = np.isfinite(columns).all(axis=0)
             if np.sum(known) > 1:
                 plot.data = (times[known], *columns[:, known])
+
+
+def _series(names: Sequence[str]) -> tuple[Any, ...]:
+    """Return the time axis and lines of these names."""
+    from viser import uplot
+
+    lines = (
+        uplot.Series(label=name, stroke=_LINES[i % len(_LINES)], width=1.5)
+        for i, name in enumerate(names)
+    )
+    return (uplot.Series(label='time [s]'), *lines)
 
 
 def at_limits(limits: ActuatorLimits, command: Array | None) -> list[str]:

@@ -208,6 +208,28 @@ def test_plots_leave_out_unknown_values(viewer, rig):
     assert len(viewer.panel._latency.data[0]) == 1  # no latency is known: unchanged
 
 
+def test_plots_show_any_six_of_thirty_actuators_and_the_last_group_is_full():
+    muscles = load_rig('pam_arm')
+    names = muscles.actuator_limits().names
+    with Viewer(muscles, 0, None) as viewer:
+        for i in range(3):
+            command = 1e-3 * (np.arange(30) + 100.0 * i)
+            viewer.history.add(0.1 * i, ViewState(command=command, configuration=command))
+        panel = viewer.panel
+        panel.plot(viewer.history)
+        assert panel._commands.data[6] == pytest.approx([5.0, 105.0, 205.0])
+        panel._choice.value = f'{names[12]} to {names[17]}'
+        assert [line['label'] for line in panel._commands.series[1:]] == list(names[12:18])
+        assert panel._commands.data[1] == pytest.approx([12.0, 112.0, 212.0])
+        assert panel._configuration.data[6] == pytest.approx([0.017, 0.117, 0.217])
+    with Viewer(load_rig('fishbone_arm'), 0, None) as viewer:
+        panel, names = viewer.panel, load_rig('fishbone_arm').actuator_limits().names
+        assert len(names) == 8
+        panel._choice.value = panel._choice.options[-1]
+        assert [line['label'] for line in panel._commands.series[1:]] == list(names[2:])
+        assert len(panel._configuration.series) == len(panel._configuration.data)
+
+
 def test_the_panel_names_actuators_at_their_limits(viewer, rig):
     limits = rig.actuator_limits()
     command = 0.5 * (limits.position_min + limits.position_max)
