@@ -1,18 +1,21 @@
-"""Time the minimum-energy models and the paper's least squares in one run."""
+"""Time the models of muscles on a backbone and the paper's least squares in one run."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from softarm_reproduction.bench_rows import BenchRow, median_us, require_equal
+from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.minimum_energy.arm import MinimumEnergyArm
 from softarm_ros.models.minimum_energy.config import BackboneConfig, ParallelModulesConfig
 from softarm_ros.models.minimum_energy.least_squares import solve_least_squares
 from softarm_ros.models.minimum_energy.rod import MinimumEnergyRod
+from softarm_ros.models.minimum_energy.rod_arm import RodOfMuscles
 
 START = np.array([0.25, 0.10, 0.85])  # m
 TARGET = START + np.array([0.01, 0.005, 0.0])  # the next point of a curve
-INTERVALS = 40
+INTERVALS, FINE = 40, 160
+STEPS = 3
 BAR_US = 3000.0
 
 
@@ -23,7 +26,7 @@ def rows(repeats: int = 15) -> list[BenchRow]:
     Raises
     ------
     AssertionError
-        If the two methods find shapes more than a millimetre apart.
+        If two methods find shapes more than a millimetre apart.
 
     """
     rod = MinimumEnergyRod(BackboneConfig(), INTERVALS)
@@ -59,4 +62,20 @@ def rows(repeats: int = 15) -> list[BenchRow]:
             reference_us,
             f'{what} (tip held)',
         ),
+        _rod_row(moved, repeats),
     ]
+
+
+def _rod_row(lengths: Array, repeats: int) -> BenchRow:
+    """Return the row of the Cosserat rod; the reference is a backbone of similar accuracy."""
+    backbone, modules = BackboneConfig(), ParallelModulesConfig()
+    rod = RodOfMuscles(backbone, modules, STEPS, INTERVALS)
+    fine = MinimumEnergyArm(backbone, modules, FINE)
+    tip = rod.equilibrium(lengths).positions[-1]
+    require_equal('muscles', tip, fine.equilibrium(lengths).positions[-1], 1e-3)
+    return BenchRow(
+        'Cosserat rod, lengths of 30 muscles -> shape, from the start',
+        median_us(lambda: rod.equilibrium(lengths), repeats),
+        median_us(lambda: fine.equilibrium(lengths), repeats),
+        f'minimum energy, {FINE} nodes',
+    )
