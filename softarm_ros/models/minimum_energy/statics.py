@@ -9,31 +9,27 @@ from softarm_ros.models.arm_model import Shape, Vector3
 
 
 class MuscleState(Protocol):
-    """
-    Equilibrium of a backbone with muscles.
-
-    Attributes
-    ----------
-    positions : (n, 3)
-        Points [m] of the backbone from base to tip, base frame.
-    tip : (4, 4)
-        Pose of the tip, base frame [m].
-    lengths, tensions : (3 modules,)
-        Actual lengths [m] of the muscles, and their forces [N], positive pulling.
-
-    """
+    """Equilibrium of a backbone with muscles."""
 
     @property
-    def positions(self) -> Array: ...  # noqa: D102
+    def positions(self) -> Array:
+        """Points (n, 3) [m] of the backbone from base to tip, base frame."""
+        ...
 
     @property
-    def tip(self) -> Array: ...  # noqa: D102
+    def tip(self) -> Array:
+        """Pose (4, 4) [m] of the tip, base frame."""
+        ...
 
     @property
-    def lengths(self) -> Array: ...  # noqa: D102
+    def lengths(self) -> Array:
+        """Actual lengths (3 modules,) [m] of the muscles."""
+        ...
 
     @property
-    def tensions(self) -> Array: ...  # noqa: D102
+    def tensions(self) -> Array:
+        """Forces (3 modules,) [N] of the muscles, positive pulling."""
+        ...
 
 
 class MuscleStatics(Protocol):
