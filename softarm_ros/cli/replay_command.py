@@ -17,13 +17,15 @@ from softarm_ros.nodes.bag_repair import about_of
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
 
 LIVE = ('tracker', 'inverse_kinematics', 'supervisor', 'markers')
+_WITHIN = {'estimator': 'tracker'}  # runs in that node
 
 
 def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
     """
     Play a bag to its end or until Ctrl-C; end with the exit status, 130 after Ctrl-C.
 
-    `live` nodes run beside it on its /clock, in place of their recorded messages.
+    `live` nodes run beside it on its /clock, in place of their recorded messages; `estimator`
+    stands for the node it is in.
 
     Raises
     ------
@@ -32,8 +34,9 @@ def replay(bag: Path, rate: float, live: Sequence[str]) -> int:
 
     """
     for name in live:
-        if name not in LIVE:
-            raise UsageError(f'--nodes {name!r}: expected some of {", ".join(LIVE)}')
+        if name not in (*LIVE, *_WITHIN):
+            raise UsageError(f'--nodes {name!r}: expected some of {", ".join((*LIVE, *_WITHIN))}')
+    live = list(dict.fromkeys(_WITHIN.get(name, name) for name in live))
     with temporary_folder() as temporary:
         folder = Path(temporary)
         about = about_of(bag)

@@ -316,7 +316,7 @@ def test_a_bag_is_played_with_its_clock_beside_a_live_tracker(recorded):
     replay = subprocess.Popen(
         [
             *(sys.executable, '-m', 'softarm_ros.cli', 'replay', str(recorded)),
-            *('--rate', '2', '--nodes', 'tracker'),
+            *('--rate', '2', '--nodes', 'estimator,tracker'),
         ],
         env=environment(),
         stdout=subprocess.DEVNULL,

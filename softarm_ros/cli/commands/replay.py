@@ -29,8 +29,8 @@ def replay(
         str,
         typer.Option(
             metavar='NAME,...',
-            help='Nodes to run live on recorded inputs: tracker, inverse_kinematics, supervisor, '
-            'markers.',
+            help='Nodes to run live on recorded inputs: tracker (with the estimator, which is '
+            'another name for it), inverse_kinematics, supervisor, markers.',
         ),
     ] = '',
     direct: Annotated[
