@@ -123,6 +123,10 @@ class RodModules:
         self._anchors = muscle_anchors(modules)
         one = self.config.model_copy(update={'segments': self.config.segments[:1]})
         self._grid, self._trace = build_grid(one, steps), new_trace(steps, 1, 0)
+        # Called from Python first, so that the kernels do not compile a version of their own
+        # (`geometry/kernels.py`): this one is compiled for all rods.
+        none = Loads(np.zeros(0), np.zeros(6), np.zeros(3), np.zeros((1, 6)))
+        shoot(self._grid, none, np.array([0.0, 0.0, 0.0, 1.0]), 0, False, True, self._trace)
         field = np.asarray(gravity, dtype=np.float64)
         mass = backbone.mass_per_length_kg_m * backbone.length_m
         self._payload = tip_load_kg * field
