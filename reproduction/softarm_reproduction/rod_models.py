@@ -32,7 +32,7 @@ RIGS = ('hydraulic_arm', 'pneumatic_arm', 'pam_arm')
 PATHS = {
     'hydraulic_arm': ('circle', 'circle_large', 'line', 'ramps'),
     'pneumatic_arm': ('circle', 'line', 'sweep'),
-    'pam_arm': ('circle', 'square', 'cardioid'),
+    'pam_arm': ('circle', 'line', 'square', 'cardioid'),
 }
 # Models whose values the chamber experiment of the arm can identify.
 IDENTIFIED = {'pneumatic_arm': ('angle_correction', 'cosserat')}
