@@ -38,7 +38,7 @@ class Shape:
     sample_centerline: Callable[[int], Array] = field(repr=False)
 
     def centerline(self, n: int) -> Array:
-        """Return (n, 3) points [m] from base to tip, evenly spaced in arc length."""
+        """Return n points (n, 3) [m] from base to tip, evenly spaced; ValueError if n < 2."""
         if n < 2:
             raise ValueError(f'n = {n}: a centreline needs at least 2 points')
         return self.sample_centerline(n)
@@ -46,7 +46,26 @@ class Shape:
 
 @dataclass(frozen=True)
 class InverseSolution:
-    """Actuation for a pose, its residual [m] and whether it converged; see `models.inverse`."""
+    """
+    Actuation for a pose, as far as one was found.
+
+    Attributes
+    ----------
+    actuation : (m,)
+        Within the limits if the search converged. Otherwise that of the nearest pose found, which
+        may be beyond a limit; the message says so.
+    shape : Shape
+        Shape under this actuation.
+    residual : float
+        Distance from the target [m]; a rotation counts as the displacement of a point half an
+        arm's length from the tip.
+    converged : bool
+        Whether the residual is at most 1e-6 of the arm's length, the actuation violates no limit,
+        and the arm takes this shape by itself.
+    message : str
+        The residual, the limits reached and the reason; empty if the search converged.
+
+    """
 
     actuation: Array
     shape: Shape
@@ -110,6 +129,16 @@ class ArmModel(Protocol):
     (b_x, b_y) = theta (cos phi, sin phi) [rad], which unlike (theta, phi) is smooth through the
     straight pose. Models whose statics cannot be split into a shape and the actuation that holds
     it take the actuation itself as configuration.
+
+    Raises
+    ------
+    ValueError
+        By all methods, for an argument of another shape or with a value that is not finite, if it
+        is used and nothing else is stated.
+    ModelError
+        A ValueError: for an actuation beyond the limits of the actuators (`Rig.model`), and for
+        shapes and loads outside the validity of the model.
+
     """
 
     name: str
@@ -157,7 +186,7 @@ class ArmModel(Protocol):
         Return the configuration (dof,) for measured section tips (sections, 4, 4).
 
         Return None if the tips do not determine it (too few are measured, or the model has no
-        such relation). NaN in, NaN out.
+        such relation), and NaN (dof,) if a value is not finite.
         """
         ...
 

@@ -23,9 +23,10 @@ def load_rig(name_or_path: str | Path, settings: Sequence[str] = ()) -> Rig:
     """
     Load a rig by built-in name or from a file.
 
-    A string is a path if it has a folder separator or the suffix .yaml, or if such a file exists;
-    otherwise it is the name of a rig that comes with the package. `settings` are `field=value`
-    texts that replace values of the file before it is checked: `plant.pose_sensor.delay_s=0.02`.
+    A string is a path if it has a folder separator or the suffix .yaml or .yml, or if such a file
+    exists; otherwise it is the name of a rig that comes with the package. `settings` are
+    `field=value` texts that replace values of the file before it is checked:
+    `['plant.pose_sensor.delay_s=0.02']`.
 
     Raises
     ------

@@ -44,7 +44,7 @@ def find_rig(name_or_path: str | Path) -> Path:
     files = {path.stem: path for path in _rig_files()}
     if text in files:
         return files[text]
-    if Path(text).is_dir():
+    if text and Path(text).is_dir():
         raise RigError(text, 'is a folder; expected a rig file (.yaml)')
     hint = did_you_mean(text, files)
     raise RigError('', f'unknown rig {text!r}{hint}; known: {listed(files)}, or a .yaml file')

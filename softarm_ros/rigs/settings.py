@@ -30,6 +30,8 @@ def apply_settings(document: YamlDocument, settings: Sequence[str]) -> YamlDocum
         If a setting is not `field=value`, its value is no YAML, or the document has no such place.
 
     """
+    if isinstance(settings, str):  # its letters would be taken for settings
+        raise RigError('', f'settings = {settings!r}: expected a list of field=value')
     data: Any = document.data
     for setting in settings:
         path, value = _parse(setting)

@@ -46,6 +46,12 @@ def build_urdf(rig: Rig, links_per_section: int = DEFAULT_LINKS_PER_SECTION) -> 
     Links have mass and inertia if the rig file states the arm's masses: the controller's, or the
     plant's if the controller's model includes no weight. Gripper and payload belong to the link
     `tip`.
+
+    Raises
+    ------
+    ValueError
+        If `links_per_section` is not 1 to 99.
+
     """
     check_links(links_per_section)
     robot = ET.Element('robot', name=rig.name)

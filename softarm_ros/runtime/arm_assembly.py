@@ -52,8 +52,12 @@ def build_plant(rig: Rig, seed: int) -> Plant:
     ------
     RigError
         If the rig has no plant, or its plant finds no rest position.
+    ValueError
+        If the seed is negative.
 
     """
+    if seed < 0:
+        raise ValueError(f'seed = {seed}: expected 0 or more')
     config = rig.plant_for('sim').of_machine(seed)
     part = body_part(arm_part(rig.kind), config.kind)
     role, drives = _attached(rig, part)

@@ -45,11 +45,24 @@ def run_direct(
     """
     Run a trajectory, or a task if one is given, with control and plant in one process.
 
-    Exactly repeatable for a seed. `plant` replaces the rig's own (tests, parameter studies).
+    Exactly repeatable for a seed. `plant` replaces the rig's own (tests, parameter studies); the
+    record then states no machine.
     There is no supervisor: an event says where one would have held the arm, because the tip was
     too far from its reference or poses were missing for too long. The run ends early and keeps
     its samples if the model refuses a motion, a part fails or answers nonsense, an actuator
     reports a value that is not finite, or the arm buckles.
+
+    Raises
+    ------
+    RigError
+        For an unknown trajectory, task or model, or a rig without a plant.
+    TrajectoryError
+        If no point of the trajectory is within reach.
+    TaskError
+        If this arm cannot do a step of the task.
+    ValueError
+        If `laps` is not 1 to 1000, or the seed is negative.
+
     """
     loop = build_loop(rig, trajectory, task=task, model=model, open_loop=open_loop, laps=laps)
     body = build_plant(rig, seed) if plant is None else plant
@@ -140,7 +153,7 @@ def run_direct(
             configuration_names=loop.model.configuration_names,
             effort_unit=loop.limits.effort_unit,
             task=task,
-            **machine_facts(rig, seed),
+            **(machine_facts(rig, seed) if plant is None else {}),
         ),
         log.finish(truth.at(np.array(seen_s))),
         LoopTiming(

@@ -206,6 +206,34 @@ def test_invalid_tip_loads_and_guesses_are_refused_by_name(name, model):
 
 
 @pytest.mark.parametrize(('name', 'model'), cases())
+def test_preferred_configuration_refuses_what_is_no_configuration(name, model):
+    if name == 'pneumatic_arm':
+        pytest.skip('prefers the same for every configuration')
+    arm = model_of(name, model)
+    for wrong in (arm.rest_configuration[:-1], np.full_like(arm.rest_configuration, np.nan)):
+        with pytest.raises(ValueError, match=r'^(configuration|actuation|tensions?) |nan') as told:
+            arm.preferred_configuration(wrong)
+        assert str(len(arm.configuration_names)) in str(told.value) or 'nan' in str(told.value)
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
+def test_observed_configuration_is_none_or_nan_if_tips_are_missing(name, model):
+    arm = model_of(name, model)
+    tips = arm.shape_of(arm.rest_configuration).section_tips
+    seen = arm.observed_configuration(tips)
+    for missing in (tips[:-1], tips[:, :3]):
+        assert arm.observed_configuration(missing) is None
+    unseen = tips.copy()
+    unseen[0, 0, 0] = np.nan
+    seen_less = arm.observed_configuration(unseen)
+    if seen is None:
+        assert seen_less is None
+    else:
+        np.testing.assert_allclose(seen, arm.rest_configuration, atol=0.05)
+        assert seen_less.shape == seen.shape and np.isnan(seen_less).all()
+
+
+@pytest.mark.parametrize(('name', 'model'), cases())
 @pytest.mark.filterwarnings('error')
 def test_arguments_that_are_not_arrays_of_real_numbers_are_refused(name, model):
     arm = model_of(name, model)

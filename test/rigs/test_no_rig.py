@@ -60,3 +60,8 @@ def test_unknown_rig_name_is_refused_with_a_suggestion_and_a_folder_too(tmp_path
     (tmp_path / 'results').mkdir()
     with pytest.raises(RigError, match=r'results: is a folder; expected a rig file'):
         load_rig('results')
+
+
+def test_empty_name_is_refused_as_a_name():
+    with pytest.raises(RigError, match=r"unknown rig ''; known: 'cable_arm'"):
+        load_rig('')

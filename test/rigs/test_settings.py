@@ -54,3 +54,8 @@ def test_settings_add_a_block_that_the_file_leaves_out():
 def test_invalid_settings_are_refused(setting, message):
     with pytest.raises(RigError, match=message):
         load_rig('cable_arm', [setting])
+
+
+def test_one_setting_that_is_not_in_a_list_is_refused_whole():
+    with pytest.raises(RigError, match=r"settings = 'medium=water': expected a list"):
+        load_rig('pneumatic_arm', 'medium=water')

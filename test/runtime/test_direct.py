@@ -45,6 +45,19 @@ def test_run_interrupted_before_its_first_cycle_gives_an_empty_record():
     assert stopped.timing.compute_p50_ms is None
 
 
+def test_run_of_another_plant_states_no_machine_and_needs_no_plant_in_the_rig():
+    without = RIG.model_copy(update={'plant': None})
+    plant = build_plant(RIG, 0)
+    record = run_direct(without, 'line_small', seed=3, plant=plant, should_stop=lambda: True)
+    assert record.info.machine is None
+    assert record.info.drawn == {}
+
+
+def test_negative_seed_is_refused_by_name():
+    with pytest.raises(ValueError, match=r'seed = -1: expected 0 or more'):
+        build_plant(RIG, -1)
+
+
 def test_plant_without_a_rest_position_is_refused_by_rig_file_and_block():
     heavy = load_rig('cable_arm', ['plant.sections[0].body_mass_kg=800'])
     with pytest.raises(RigError, match=r'cable_arm.yaml: plant: .* no rest position: segment 9'):

@@ -112,14 +112,17 @@ class BendingArm(PlainPostures, ABC):
 
     def preferred_configuration(self, configuration: Array) -> Array:
         """Return all sections bent alike (dof,) [rad]: the mean of the bending vectors."""
-        bends = real_array(configuration, 'configuration').reshape(-1, 2)
+        bends = self._checked_configuration(configuration).reshape(-1, 2)
         return np.full_like(bends, bends.sum(axis=0) / len(bends)).ravel()
 
     def observed_configuration(self, section_tips: Array) -> Array | None:
         """Return the bends (dof,) [rad] of measured section tips; None unless all are given."""
-        if len(section_tips) != len(self.sections):
+        tips = real_array(section_tips, 'section_tips')
+        if tips.shape != (len(self.sections), 4, 4):
             return None
-        return configuration_of_tips(section_tips)
+        if not np.isfinite(tips).all():
+            return np.full(2 * len(self.sections), np.nan)
+        return configuration_of_tips(tips)
 
     # Configuration <-> shape.
 

@@ -101,7 +101,7 @@ class PairedCablesArm(BendingArm):
 
         Take one gradient step on the sum of squared contractions, short enough to reduce it.
         """
-        away = real_array(configuration, 'configuration') - self._rest
+        away = self._checked_configuration(configuration) - self._rest
         largest = float(np.linalg.norm(self._contractions, 2))
         gradient = self._contractions.T @ (self._contractions @ away)
         return np.asarray(self._rest + away - gradient / largest**2)
