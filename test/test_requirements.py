@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import softarm_ros
 from softarm_ros import requirements
 
 ROOT = Path(__file__).parents[1]
@@ -50,3 +51,14 @@ def test_a_missing_package_is_named(monkeypatch):
         RuntimeError, match=r"missing: softarm_no_such_module: .*'no-such-package'"
     ):
         requirements.require(devices=False, bag=True)
+
+
+def test_version_is_the_same_wherever_it_is_stated():
+    stated = {
+        'setup.py': r"version='([^']+)'",
+        'package.xml': r'<version>([^<]+)</version>',
+        'softarm_ros/__init__.py': r"__version__ = '([^']+)'",
+        'CITATION.cff': r'(?m)^version: (.+)$',
+    }
+    found = {file: re.search(what, (ROOT / file).read_text())[1] for file, what in stated.items()}
+    assert set(found.values()) == {softarm_ros.__version__}, found

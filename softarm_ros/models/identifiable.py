@@ -36,6 +36,7 @@ _OF_MECHANICS = {
 }
 # For each mechanics and model, where a model has other parameters than the rest.
 _OF_MODEL = {
+    ('cables', 'constant_curvature'): f'{_HERE}.cable_driven.identifiable:of_arcs',
     ('cables', 'cosserat'): f'{_HERE}.cable_driven.identifiable:of_rod',
     ('cable_pairs', 'cosserat'): f'{_HERE}.cable_driven.identifiable:of_rod',
 }

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from softarm_ros.cli.identification.common import all_parameters
+from softarm_ros.cli.identification.common import all_parameters, usual_groups
 from softarm_ros.cli.identification.fit import chosen, fit
 from softarm_ros.cli.identification.recordings import read_recordings
 from softarm_ros.cli.main import app
@@ -21,13 +21,8 @@ GIVING = [
 ]
 
 
-def test_axial_stiffness_and_radii_of_a_rod_are_identified_from_its_poses(tmp_path):
-    guess = load_rig('cable_arm_single', GIVING)
-    true = {
-        'arm.sections[0].axial_stiffness_N': 700.0,
-        'arm.sections[0].cable_radius_m': 0.0121,
-    }
-    model = with_values(guess, true).physics()
+def seen_at_rest(rig, model, path):
+    """Write 16 poses at rest of a single section, as a model predicts them; return the file."""
     rng, commands, tips = np.random.default_rng(2), [], []
     for size, turn in rng.uniform(0.0, (1.2, 2.0 * np.pi), (16, 2)):
         command = model.actuation_of(size * np.array([np.cos(turn), np.sin(turn)]))
@@ -36,8 +31,17 @@ def test_axial_stiffness_and_radii_of_a_rod_are_identified_from_its_poses(tmp_pa
         commands.append(command)
         tips.append(seen)
     rows = ExcitedRows(np.full(16, np.nan), np.array(commands), np.array(tips))
-    path = tmp_path / 'rod.csv'
-    write_excitation(guess, rows, path)
+    write_excitation(rig, rows, path)
+    return path
+
+
+def test_axial_stiffness_and_radii_of_a_rod_are_identified_from_its_poses(tmp_path):
+    guess = load_rig('cable_arm_single', GIVING)
+    true = {
+        'arm.sections[0].axial_stiffness_N': 700.0,
+        'arm.sections[0].cable_radius_m': 0.0121,
+    }
+    path = seen_at_rest(guess, with_values(guess, true).physics(), tmp_path / 'rod.csv')
     # A prior weighs as much as an error of 1 % of the arm; here it must not.
     parameters = [p.wider(20.0) for p in chosen(all_parameters(guess), ['axial', 'radii'])]
     found = fit(guess, read_recordings(guess, [path], 'nothing'), parameters, 16).values
@@ -60,6 +64,16 @@ def test_each_cable_model_lists_its_own_parameters():
     assert 'on base_x' in listed['pairs'] and 'on base_x' not in listed['rod on pairs']
     assert 'base passing_radius' in listed['rod on pairs']
     assert 'tip passing_radius' not in listed['rod on pairs']
+
+
+def test_lengths_and_gains_of_arcs_on_single_cables_are_identified_by_default(tmp_path):
+    guess = load_rig('cable_arm_single', ['model=constant_curvature'])
+    true = {'arm.sections[0].cable_radius_m': 0.0145, 'arm.sections[0].length_m': 0.09}
+    path = seen_at_rest(guess, with_values(guess, true).physics(), tmp_path / 'arcs.csv')
+    parameters = [p.wider(20.0) for p in chosen(all_parameters(guess), usual_groups(guess))]
+    found = fit(guess, read_recordings(guess, [path], 'nothing'), parameters, 16).values
+    for field, value in true.items():
+        assert found[field] == pytest.approx(value, rel=0.01), field
 
 
 def test_fields_that_the_rig_file_does_not_state_are_not_parameters():

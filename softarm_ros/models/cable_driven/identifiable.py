@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 from softarm_ros.models.identifiable import Parameter
@@ -85,6 +86,20 @@ def of_cables(arm: Any) -> tuple[Parameter, ...]:
         for j, actuator in enumerate(arm.actuators)
     ]  # fmt: skip
     return tuple(found)
+
+
+def of_arcs(arm: Any) -> tuple[Parameter, ...]:
+    """
+    Return the lengths and cable radii of sections of constant curvature.
+
+    Stiffnesses have no effect. With other angles of the cables, the model would refuse the
+    commands of a taut arm: they would pull cables against each other.
+    """
+    return tuple(
+        replace(parameter, group='gains') if parameter.group == 'radii' else parameter
+        for parameter in of_cables(arm)
+        if parameter.group in ('lengths', 'radii')
+    )
 
 
 def of_rod(arm: Any) -> tuple[Parameter, ...]:
