@@ -6,6 +6,7 @@ import itertools
 import math
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 
 import numpy as np
 
@@ -18,6 +19,7 @@ from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.arm_assembly import sensor_config
 from softarm_ros.runtime.assembly import (
     bridge_s,
     build_pretension,
@@ -97,8 +99,9 @@ def _actuators(rig: Rig) -> Iterator[str]:
 
 
 def warnings(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
-    """Yield warnings about weak directions, refused poses and trajectories out of reach."""
+    """Yield warnings about weak directions, missing files, refused poses, paths out of reach."""
     yield from _weak_directions(rig)
+    yield from _lacking_calibrations(rig)
     model = rig.model()
     show('random poses', None)
     yield from _refused(rig, model)
@@ -130,6 +133,18 @@ def _weak_directions(rig: Rig) -> Iterator[str]:
                 f'hardly control the bend towards {towards:.0f} deg: their lever there is '
                 f'{100.0 * share:.1f} % of that across; expected at least '
                 f'{100.0 * _LEAST_LEVER:g} %'
+            )
+
+
+def _lacking_calibrations(rig: Rig) -> Iterator[str]:
+    """Yield a warning about each sensor whose calibration file is not there."""
+    for name in rig.sensors.devices():
+        file = sensor_config(rig, name).base_calibration
+        if file is not None and not Path(file).expanduser().is_file():
+            yield (
+                f'sensors.{name}.base_calibration = {file!r}: no such file, and the sensor does '
+                'not start without it: softarm calibrate writes it; a relative path begins at '
+                'the rig file'
             )
 
 

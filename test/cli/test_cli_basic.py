@@ -28,6 +28,7 @@ from softarm_ros.cli.run_command import compile_kernels
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.reach import check_reach
 from softarm_ros.rigs.loader import list_rigs, load_rig
+from softarm_ros.rigs.rig_files import find_rig
 from softarm_ros.rigs.urdf import build_urdf
 from softarm_ros.runtime.assembly import (
     build_pretension,
@@ -344,6 +345,18 @@ def test_check_warns_of_pairs_that_hardly_bend_a_section_across():
         'lever there is 1.7 % of that across; expected at least 10 %'
         for name in rig.section_names
     ]
+
+
+def test_check_warns_of_a_calibration_file_that_was_not_copied_with_its_rig(tmp_path):
+    share = find_rig('pneumatic_arm').parents[1]
+    rig = tmp_path / 'rigs' / 'my_arm.yaml'
+    rig.parent.mkdir()
+    shutil.copy(share / 'rigs' / 'pneumatic_arm.yaml', rig)
+    assert next(warnings(load_rig(rig))).startswith(
+        "sensors.stereo_cameras.base_calibration = '../cameras/pneumatic_arm.yaml': no such file"
+    )
+    shutil.copytree(share / 'cameras', tmp_path / 'cameras')
+    assert not any('base_calibration' in line for line in islice(warnings(load_rig(rig)), 1))
 
 
 # -- model ------------------------------------------------------------------------------------

@@ -168,10 +168,10 @@ class StereoCameraSensor:
             if now_s - arrived[side] > self.config.timeout_s
         ]
         alone_s = now_s - max(paired_s, opened_s)
-        connected = not gone and alone_s <= self.config.timeout_s
+        connected = not gone and now_s - paired_s <= self.config.timeout_s
         # Images that are rejected before pairing, such as frozen ones, have their own problem.
         compared = all(now_s - offered[side] <= self.config.timeout_s for side in SIDES)
-        if not gone and not connected and compared:
+        if not gone and alone_s > self.config.timeout_s and compared:
             stuck = dict(self._pairing.stuck)
             gone = [self._unstamped(side, stamp_ns) for side, stamp_ns in stuck.items()]
             gone = gone or [self._never_together(alone_s)]

@@ -266,6 +266,24 @@ def test_pair_is_seen_as_soon_as_its_second_image_arrives(tmp_path, first):
     sensor.close()
 
 
+def test_cameras_are_not_connected_before_their_first_pair(tmp_path):
+    cameras = cameras_around(0.3)
+    write_calibration(tmp_path / 'cameras.yaml', calibration_of(cameras))
+    sources = {side: PushedFrames(side) for side in ('left', 'right')}
+    config = a_config(base_calibration=str(tmp_path / 'cameras.yaml'))
+    sensor = StereoCameraSensor(config, 'base', ManualClock(), sources)
+    sensor.open()
+    width, height = cameras.left.size
+    noise = np.random.default_rng(0).integers(0, 9, (2, height, width), dtype=np.uint8)
+    for side, image, connected in (('left', noise[0], False), ('right', noise[1], True)):
+        assert not sensor.health().connected
+        assert sensor.health().problems == ()
+        sources[side].push(Frame(100_000_000, image))
+        sensor.read(0.0)
+        assert sensor.health().connected is connected
+    sensor.close()
+
+
 @pytest.mark.parametrize('stuck', [('left',), ('left', 'right')])
 def test_images_without_time_stamps_are_reported_by_camera(tmp_path, stuck):
     """Many a ROS driver leaves the stamp 0: advice on triggers does not help."""
