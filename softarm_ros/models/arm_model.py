@@ -193,7 +193,7 @@ class ArmModel(Protocol):
     def forward(
         self, actuation: Array, tip_force: Vector3 = ZERO3, tip_moment: Vector3 = ZERO3
     ) -> Shape:
-        """Return the static shape for an actuation (m,) and a load at the tip [N, N m]."""
+        """Return the shape at rest for an actuation (m,) and a tip load [N, N m], base axes."""
         ...
 
     def inverse(
@@ -206,12 +206,13 @@ class ArmModel(Protocol):
         """
         Return the actuation for a tip position (3,) [m] and, if given, rotation (3, 3).
 
-        `guess` is an actuation (m,) to start from, such as that of a neighbouring target.
+        Position, rotation and load [N] are in the base frame. `guess` is an actuation (m,) to
+        start from, such as that of a neighbouring target.
         """
         ...
 
     def jacobian(self, actuation: Array) -> Array:
-        """Return the tip twist per actuation (6, m), base frame, linear rows first."""
+        """Return the tip twist per actuation (6, m) [m, rad per unit], base axes, linear first."""
         ...
 
     def shape_of(self, configuration: Array) -> Shape:

@@ -16,7 +16,13 @@ from softarm_ros.runtime.events import Event
 
 @dataclass(frozen=True)
 class RunInfo:
-    """Settings of a run."""
+    """
+    Settings of a run.
+
+    `trajectory` is empty if a `task` is run. `rate` is the simulated speed (1: real time), 0 for a
+    run in one process. `machine` is the number of the simulated machine (0: nominal, None: no
+    machine of the rig), `drawn` has its drawn values by field of `plant`.
+    """
 
     rig: str
     backend: str
@@ -33,8 +39,8 @@ class RunInfo:
     configuration_names: tuple[str, ...]
     effort_unit: str = 'N'
     task: str | None = None
-    machine: int | None = None  # number of the simulated machine; 0: nominal
-    drawn: Mapping[str, float] = field(default_factory=dict)  # its drawn values, by field
+    machine: int | None = None
+    drawn: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def motion(self) -> str:
@@ -150,7 +156,25 @@ class ErrorStatistics:
 
 @dataclass(frozen=True)
 class RunRecord:
-    """A finished (or stopped) run."""
+    """
+    A finished (or stopped) run.
+
+    Attributes
+    ----------
+    info, samples, timing
+        Settings, time series, timing of the loop.
+    events : tuple of Event
+        What is worth reporting.
+    duration_s : float
+        From the start of the loop to its end.
+    completed : bool
+        Whether the trajectory or task was driven to its end.
+    path : (k, 3)
+        Points of the path to follow [m], base frame; (0, 3) if there is none.
+    devices : mapping
+        Last reports of the device nodes, by node; empty in a simulation.
+
+    """
 
     info: RunInfo
     samples: Samples
@@ -159,7 +183,6 @@ class RunRecord:
     duration_s: float
     completed: bool
     path: Array = field(default_factory=lambda: np.zeros((0, 3)))
-    # Last reports of the device nodes, by node; empty in a simulation.
     devices: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     def error(self, first_lap: int = 0) -> ErrorStatistics | None:
