@@ -90,9 +90,11 @@ class RecorderNode(SelfPaced, Node):
         self._look()
 
     def close(self) -> None:
-        """Complete the bag; raise NodeFailedError if that fails."""
+        """Complete the bag and log its size; raise NodeFailedError if that fails."""
         try:
             self._bag.close()
+            if not self._failure:
+                self.get_logger().info(f'{self._bag.messages} messages recorded')
         except OSError as error:
             raise NodeFailedError(self._failed(error)) from None
         finally:

@@ -45,8 +45,8 @@ def run_direct(
     """
     Run a trajectory, or a task if one is given, with control and plant in one process.
 
-    Exactly repeatable for a seed. `plant` replaces the rig's own (tests, parameter studies); the
-    record then states no machine.
+    With a task, `trajectory` and `laps` have no effect. Exactly repeatable for a seed. `plant`
+    replaces the rig's own (tests, parameter studies); the record then states no machine.
     There is no supervisor: an event says where one would have held the arm, because the tip was
     too far from its reference or poses were missing for too long. The run ends early and keeps
     its samples if the model refuses a motion, a part fails or answers nonsense, an actuator

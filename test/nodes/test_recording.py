@@ -92,6 +92,7 @@ def test_record_command_records_heartbeats_and_ends_after_its_duration(tmp_path)
     with AnyReader([bag]) as reader:
         heartbeats = [c for c in reader.connections if c.topic == '/cable_arm/heartbeat']
         assert sum(c.msgcount for c in heartbeats) >= 5
+        assert f': {reader.message_count} messages recorded\n' in done.stdout + done.stderr
 
 
 def test_record_command_fails_if_the_bag_cannot_be_completed(tmp_path):

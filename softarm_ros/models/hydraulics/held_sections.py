@@ -307,6 +307,7 @@ class HeldSections(ABC, Generic[Held]):
         """
         Return pressures (m,) within their range that put the tip at a position (3,) [m].
 
+        If the search does not converge, pressures may be beyond their range; the message says so.
         `orientation` (3, 3) is optional; `guess` (m,) are pressures to start from. The search
         prefers equal bends of the sections (see `preferred_configuration`).
         """
