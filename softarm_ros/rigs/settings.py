@@ -33,10 +33,12 @@ def apply_settings(document: YamlDocument, settings: Sequence[str]) -> YamlDocum
     if isinstance(settings, str):  # its letters would be taken for settings
         raise RigError('', f'settings = {settings!r}: expected a list of field=value')
     data: Any = document.data
+    by_path = dict(document.settings)
     for setting in settings:
         path, value = _parse(setting)
         data = _replaced(data, path, value, setting, ())
-    return replace(document, data=data) if settings else document
+        by_path[path] = setting
+    return replace(document, data=data, settings=by_path) if settings else document
 
 
 def _parse(setting: str) -> tuple[FieldPath, Any]:

@@ -130,6 +130,10 @@ def _length(document: YamlDocument, path: FieldPath) -> int:
 
 
 def _placed(problem: Problem, document: YamlDocument) -> Problem:
+    setting = document.setting_of(problem.path)
+    if setting is not None:  # the line has another value, or none
+        message = f'{problem.message}; from the setting {setting!r}'
+        return Problem(problem.path, message, problem.value)
     line = document.line_of(problem.path)
     return Problem(problem.path, problem.message, problem.value, line)
 

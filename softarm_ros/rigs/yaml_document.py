@@ -35,6 +35,8 @@ class YamlDocument:
         Problems of the YAML itself that do not prevent reading (duplicate keys).
     text : str
         The text that was parsed.
+    settings : dict
+        The setting that replaced or added the value at a path; see `apply_settings`.
 
     """
 
@@ -43,6 +45,12 @@ class YamlDocument:
     lines: dict[FieldPath, int] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     text: str = ''
+    settings: dict[FieldPath, str] = field(default_factory=dict)
+
+    def setting_of(self, path: FieldPath) -> str | None:
+        """Return the setting that a value comes from, or None if it stands in the file."""
+        found = (self.settings.get(path[:end]) for end in range(len(path), 0, -1))
+        return next(filter(None, found), None)
 
     def line_of(self, path: FieldPath) -> int | None:
         """Return the line of a field, or of the nearest mapping around it."""

@@ -56,8 +56,9 @@ def test_setting_for_a_field_that_the_chosen_controller_lacks_is_refused():
         ('controller.rate_hzz=1', r"unknown field .*did you mean 'rate_hz'"),
     ],
 )
-def test_mistakes_in_the_controller_block_are_named_with_field_and_line(setting, message):
-    with pytest.raises(RigError, match=r'cable_arm\.yaml:\d+: .*' + message):
+def test_mistakes_in_the_controller_block_are_named_with_field_and_setting(setting, message):
+    expected = rf'cable_arm\.yaml: .*{message}.*; from the setting {setting!r}$'
+    with pytest.raises(RigError, match=expected):
         load_rig('cable_arm', [setting])
 
 

@@ -4,6 +4,7 @@ import pytest
 
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import load_rig
+from softarm_ros.rigs.rig_files import find_rig
 
 
 def test_settings_replace_and_add_values_and_are_kept_in_the_rig():
@@ -59,3 +60,19 @@ def test_invalid_settings_are_refused(setting, message):
 def test_one_setting_that_is_not_in_a_list_is_refused_whole():
     with pytest.raises(RigError, match=r"settings = 'medium=water': expected a list"):
         load_rig('pneumatic_arm', 'medium=water')
+
+
+def test_problem_of_a_setting_names_it_instead_of_a_line_with_another_value(tmp_path):
+    path = tmp_path / 'rig.yaml'
+    text = find_rig('cable_arm').read_text(encoding='utf-8')
+    path.write_text(text.replace('damping:', 'damping: -1.0 #'), encoding='utf-8')
+    wrong = ['controller.feedback_gain_1_s=-2', 'arm.sections[1].length_m=0', 'tip_load_kg=x']
+    with pytest.raises(RigError) as told:
+        load_rig(path, wrong)
+    by_field = {'.'.join(map(str, p.path)): p for p in told.value.problems}
+    assert by_field['controller.damping'].line is not None
+    for field, setting in zip(
+        ('controller.feedback_gain_1_s', 'arm.sections.1.length_m', 'tip_load_kg'), wrong
+    ):
+        assert by_field[field].line is None
+        assert by_field[field].message.endswith(f'; from the setting {setting!r}')
