@@ -6,7 +6,7 @@ from typing import Literal
 
 from pydantic import Field, model_validator
 
-from softarm_ros.control.trajectory_config import Point
+from softarm_ros.control.trajectory_config import Point, Speed
 from softarm_ros.geometry.configs import Angle, ConfigBlock, NonNegative, Positive
 
 GripperAction = Literal['open', 'close', 'hold']
@@ -24,7 +24,7 @@ class TaskStep(ConfigBlock):
     )
     dwell_s: NonNegative | None = Field(default=None, description='duration of a stop')
     gripper: GripperAction | None = None
-    speed_m_s: Positive | None = Field(default=None, description='speed of a position step')
+    speed_m_s: Speed | None = Field(default=None, description='speed of a position step')
     duration_s: Positive | None = Field(
         default=None,
         description='duration of an attitude or gripper step; the limits may make an attitude '
@@ -48,5 +48,5 @@ class TaskConfig(ConfigBlock):
     """A sequence of steps; each begins when the previous one is done."""
 
     description: str = ''
-    speed_m_s: Positive = Field(default=0.05, description='default speed of position steps')
+    speed_m_s: Speed = Field(default=0.05, description='default speed of position steps')
     steps: tuple[TaskStep, ...] = Field(min_length=1)

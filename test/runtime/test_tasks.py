@@ -182,6 +182,11 @@ def test_steps_that_the_arm_cannot_do_are_refused_before_motion(rig, write, step
         ('steps:\n  - gripper: opn\n', "did you mean 'open'"),
         ('steps:\n  - positon_m: [0, 0, 0.2]\n', "did you mean 'position_m'"),
         ('steps:\n  - dwell_s: 1.0\n    speed_m_s: 0.1\n', 'speed_m_s belongs to position_m'),
+        (
+            'steps:\n  - position_m: [0, 0, 0.2]\n    speed_m_s: 1.0e-12\n',
+            r'steps\[0\]\.speed_m_s = 1e-12: expected a number >= 1e-06',
+        ),
+        ('speed_m_s: 1.0e-12\nsteps:\n  - dwell_s: 1\n', 'speed_m_s = 1e-12: expected a number'),
     ],
 )
 def test_mistakes_in_a_task_file_are_refused_by_field(write, text, message):
