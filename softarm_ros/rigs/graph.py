@@ -190,16 +190,18 @@ def graph_plan(
         folder = str(devices_folder) if backend == 'emulated' else ''
         if folder:
             arm = [node('emulator', seed=seed, devices_folder=folder, real_time_priority=priority)]
+        devices = rig.required_devices(backend)
+        homing = {'home': backend == 'emulated' if home is None else home}
         arm += [
             node(
                 name,
                 executable='device_node',
                 device=name,
                 devices_folder=folder,
-                home=backend == 'emulated' if home is None else home,
                 real_time_priority=priority,
+                **(homing if name == devices.DRIVING else {}),  # others only measure
             )
-            for name in rig.required_devices(backend).names
+            for name in devices.names
         ]
     sensors = [
         node(

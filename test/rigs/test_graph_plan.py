@@ -181,10 +181,10 @@ def test_device_nodes_replace_the_plant_in_emulated_and_hardware_plans(backend, 
     assert watched == ['tracker', 'inverse_kinematics', *arm]
     folders = {plan[name].parameters['devices_folder'] for name in arm}
     assert folders == {'links' if backend == 'emulated' else ''}
-    for name in ('daq', 'servo'):
-        assert plan[name].parameters['home'] is (backend == 'emulated')
-        at_rest = by_name(graph_plan(rig, backend, home=True, devices_folder='links'))
-        assert at_rest[name].parameters['home'] is True
+    assert plan['servo'].parameters['home'] is (backend == 'emulated')
+    at_rest = by_name(graph_plan(rig, backend, home=True, devices_folder='links'))
+    assert at_rest['servo'].parameters['home'] is True
+    assert 'home' not in at_rest['daq'].parameters  # it only measures, and would warn
     with pytest.raises(RigError, match='real time'):
         graph_plan(rig, backend, rate=2.0)
     with pytest.raises(RigError, match='home'):
