@@ -141,6 +141,10 @@ class GripperDriver:
             outputs[self.config.pressure_output].check(target_Pa)
         elif self.config.vacuum_output is not None:
             outputs[self.config.vacuum_output].check(target_Pa)
+        else:  # the valve of the line is open or closed: a lower pressure is never reached
+            lowest = min(self.config.open_pressure_Pa, self.config.close_pressure_Pa, 0.0)
+            if target_Pa < lowest:
+                raise ValueError(f'gripper pressure = {target_Pa:g} Pa: expected >= {lowest:g}')
 
     def _measured(self) -> tuple[float | None, float]:
         if self._input is None:

@@ -87,6 +87,7 @@ class DaqActuatorNode(ActuatorNode):
         wanted = gripper.state().target_Pa
         # Messages that repeat the target, a hundred times a second, are one command.
         if wanted is not None and math.isclose(wanted, target, abs_tol=1.0):
+            self._gripper_refused = ''
             return
         try:
             self._gripper_refused = gripper.set_pressure(target) or ''

@@ -242,7 +242,7 @@ def test_action_under_way_is_abandoned_when_the_daq_stops(rig):
     assert rig.gripper.state().target_Pa is None
 
 
-@pytest.mark.parametrize('pressure', [np.nan, 95e3])
+@pytest.mark.parametrize('pressure', [np.nan, 95e3, -31e3])
 def test_invalid_pressures_and_actions_are_refused(rig, pressure):
     rig.enable()
     with pytest.raises(ValueError, match='gripper'):
