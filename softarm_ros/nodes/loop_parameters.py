@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from rclpy.node import Node
 
 from softarm_ros.control.trajectory_config import MAX_LAPS
+from softarm_ros.nodes.node_errors import RefusedError
 from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import build_goal_loop, build_loop
@@ -36,6 +37,8 @@ def declared_loop(node: Node, rig: Rig) -> tuple[Loop, PlannerProcess | None]:
     )
     goals = declare(node, 'goals', False, 'wait for goals over topics, in place of a trajectory')
     if goals:
+        if task:
+            raise RefusedError(f'task = {task!r}: expected none with goals = true')
         from softarm_ros.runtime.planner_process import PlannerProcess
 
         planner = PlannerProcess(rig, model or None, open_loop=open_loop)

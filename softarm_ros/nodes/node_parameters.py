@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from functools import lru_cache
 from typing import Any
@@ -15,6 +16,7 @@ from rcl_interfaces.msg import (
 from rclpy.node import Node
 from rclpy.parameter import Parameter
 
+from softarm_ros.geometry.configs import TOPIC_NAME
 from softarm_ros.nodes.node_errors import RefusedError
 from softarm_ros.nodes.process import LARGEST_SEED
 from softarm_ros.rigs.arguments import settings_of
@@ -70,9 +72,17 @@ def _load_once(name: str, settings: str, written_ns: int) -> Rig:
     return load_rig(name, settings_of([settings]))
 
 
+def declare_node_name(node: Node, name: str, default: str) -> str:
+    """Declare a parameter with the name of another node; return it."""
+    found = str(declare(node, name, default, f'name of the {default} node'))
+    if not re.fullmatch(TOPIC_NAME, found):  # topics of that node begin with it
+        raise RefusedError(f'{name} = {found!r}: expected the name of a node, as {default}')
+    return found
+
+
 def declare_time_scale(node: Node) -> float:
     """Declare `time_scale`, the speed of simulated time (1: real time); return it."""
-    return float(
+    scale = float(
         declare(
             node,
             'time_scale',
@@ -82,6 +92,9 @@ def declare_time_scale(node: Node) -> float:
             high=100.0,
         )
     )
+    if scale != 1.0 and not node.get_parameter('use_sim_time').value:
+        raise RefusedError(f'time_scale = {scale:g}: expected 1, or use_sim_time = true')
+    return scale
 
 
 def declare_seed(node: Node) -> int:

@@ -14,13 +14,13 @@ from collections.abc import Callable
 from rclpy.node import Node
 from std_msgs.msg import Bool, Empty
 
-from softarm_ros.nodes.node_parameters import declare
+from softarm_ros.nodes.node_parameters import declare_node_name
 from softarm_ros.nodes.qos import EVENTS, LATCHED, PERMIT, newest
 
 
 def listen_to_permit(node: Node, on_permit: Callable[[bool], None]) -> None:
     """Declare `supervisor`, the node to obey; call `on_permit` with each of its permits."""
-    supervisor = declare(node, 'supervisor', 'supervisor', 'name of the supervisor node')
+    supervisor = declare_node_name(node, 'supervisor', 'supervisor')
     node.create_subscription(
         Bool, f'{supervisor}/permit', lambda message: on_permit(bool(message.data)), newest(PERMIT)
     )

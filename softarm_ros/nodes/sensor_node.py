@@ -17,13 +17,14 @@ from softarm_ros.geometry.sightings import Sighting
 from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.heartbeat import INACTIVE
 from softarm_ros.nodes.marker_cloud import marker_cloud
-from softarm_ros.nodes.node_errors import NodeFailedError
+from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.node_parameters import declare
 from softarm_ros.nodes.qos import MEASUREMENT
 from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.sensor_topics import SensorTopics
 from softarm_ros.nodes.wire import JointValues, listen, pose_bytes, poses_bytes, read_joints
 from softarm_ros.perception.sensor import ExpectingSensor, PoseSensor, SensorHealth
+from softarm_ros.rigs.errors import listed
 from softarm_ros.runtime.addresses import addressed_sensor
 from softarm_ros.runtime.arm_assembly import (
     build_marker_expectation,
@@ -55,6 +56,10 @@ class SensorNode(HardwareNode):
         self._folder = declare(
             self, 'devices_folder', '', 'folder of emulated sensors; empty: real sensors'
         )
+        sensors = self.rig.sensors.devices()
+        if self._name not in sensors:
+            known = listed(sensors) if sensors else 'none'
+            raise RefusedError(f'sensor = {self._name!r}: rig {self.rig.name!r} has {known}')
         self._sensor: PoseSensor | None = None
         self._thread: PollingThread | None = None
         self._reading_failed = ''
@@ -66,12 +71,8 @@ class SensorNode(HardwareNode):
             PoseStamped, self.rig.feedback.pose_topic, MEASUREMENT
         )
         self._sections = self.create_lifecycle_publisher(PoseArray, 'sections/poses', MEASUREMENT)
-        places = {}
-        self._markers: tuple[str, ...] = ()
-        if self._name in self.rig.sensors.devices():
-            config = self.rig.sensors.devices()[self._name]
-            places = config.places(self.rig.section_names)
-            self._markers = config.markers_seen()
+        places = sensors[self._name].places(self.rig.section_names)
+        self._markers: tuple[str, ...] = sensors[self._name].markers_seen()
         self._cloud = (
             self.create_lifecycle_publisher(PointCloud2, 'sensors/points', MEASUREMENT)
             if self._markers
@@ -220,10 +221,8 @@ class SensorNode(HardwareNode):
     def heartbeat_values(self) -> dict[str, str]:
         """Return readiness, problems one by one, and the sensor's values."""
         absent = time.monotonic() - self._tip_s > ABSENT_S
-        not_ready = ''
-        if not self.active:
-            not_ready = INACTIVE
-        elif absent:
+        not_ready = self.idle()
+        if absent and not not_ready:
             not_ready = str(self._health.problems[0]) if self._health.problems else 'no tip seen'
         health = self._health
         return {

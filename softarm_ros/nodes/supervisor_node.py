@@ -22,6 +22,7 @@ from softarm_ros.nodes.event_log import EventLog
 from softarm_ros.nodes.heartbeat import SWITCHED_OFF, Heartbeat
 from softarm_ros.nodes.node_parameters import (
     declare,
+    declare_node_name,
     declare_priority,
     declare_rig,
     declare_time_scale,
@@ -89,7 +90,7 @@ class SupervisorNode(SelfPaced, Node):
             self, 'strict', True, 'lateness is a fault; false: a simulation is held and goes on'
         )
         model = declare(self, 'model', '', "model of the tracker; empty: the rig's default")
-        self._tracker = declare(self, 'tracker', 'tracker', 'name of the tracker node')
+        self._tracker = declare_node_name(self, 'tracker', 'tracker')
         self._autostart = declare(self, 'autostart', False, 'start once everything is ready')
         self._simulated = bool(self.get_parameter('use_sim_time').value)
         self._clock_s = 0.0
