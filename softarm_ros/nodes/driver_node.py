@@ -136,10 +136,8 @@ class DriverNode(HardwareNode):
         """Return readiness, problems, and the values of node and driver."""
         driver = self.driver
         if driver is None:
-            not_ready = self.heartbeat.message
-            return {'ready': 'false', 'not_ready': not_ready, **self._touch.values()}
-        inactive = '' if self.active else INACTIVE
-        not_ready = _not_ready_of(driver) or inactive or self.waits_for()
+            return {'ready': 'false', 'not_ready': self.idle(), **self._touch.values()}
+        not_ready = _not_ready_of(driver) or self.idle() or self.waits_for()
         problems = _problems_of(driver)
         return {
             'ready': str(not not_ready).lower(),

@@ -14,7 +14,6 @@ from softarm_ros.clock import Rhythm
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, SWITCH_S
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
-from softarm_ros.nodes.heartbeat import INACTIVE
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.node_parameters import declare, declare_seed
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
@@ -173,9 +172,10 @@ class EmulatorNode(HardwareNode):
     def heartbeat_values(self) -> dict[str, str]:
         """Return the injected fault, the pace of the simulation and the devices' reports."""
         arm, pacer = self._arm, self._pacer
+        not_ready = '' if pacer is not None else self.idle()
         return {
-            'ready': str(pacer is not None).lower(),
-            'not_ready': '' if pacer is not None else INACTIVE,
+            'ready': str(not not_ready).lower(),
+            'not_ready': not_ready,
             'injected': self._injected,
             'poses': str(self._poses.count if self._poses is not None else 0),
             'simulated_s': f'{arm.time_s:.3f}' if arm is not None else 'nan',

@@ -121,6 +121,12 @@ class HardwareNode(SelfPaced, LifecycleNode):
     def rest(self) -> None:
         """Stop the devices; they stay connected."""
 
+    def idle(self) -> str:
+        """Return why the node does not work: it is inactive, or why it is unconfigured; or ''."""
+        if self.active:
+            return ''
+        return INACTIVE if self._connected else self.heartbeat.message
+
     # -- lifecycle
 
     def on_configure(self, state: LifecycleState) -> TransitionCallbackReturn:

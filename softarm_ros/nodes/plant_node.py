@@ -103,7 +103,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         self._injected = 'none'
         self._connect()
         self.add_on_set_parameters_callback(self._on_parameters)
-        self._heartbeat.ok(UNCONFIGURED)
+        self._heartbeat.waiting(UNCONFIGURED)
         if autostart:
             self._autostart()
 
@@ -175,7 +175,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         self._held = 'not active'
         if self._plant is not None:
             self._plant.hold()
-        self._heartbeat.ok(INACTIVE)
+        self._heartbeat.waiting(INACTIVE)
         return super().on_deactivate(state)
 
     def on_cleanup(self, state: LifecycleState) -> TransitionCallbackReturn:
@@ -184,14 +184,14 @@ class PlantNode(SelfPaced, LifecycleNode):
             periods = control_tick(round(1e9 * self._plant.time_s), self._period_ns) + 1
             self._began_ns += periods * self._period_ns
         self._plant = None
-        self._heartbeat.ok(UNCONFIGURED)
+        self._heartbeat.waiting(UNCONFIGURED)
         return TransitionCallbackReturn.SUCCESS
 
     def on_shutdown(self, state: LifecycleState) -> TransitionCallbackReturn:
         """Stop the simulated time and forget the plant, for the last time."""
         self._pacer = self._plant = None
         self._held = 'not active'
-        self._heartbeat.ok(SHUT_DOWN)
+        self._heartbeat.waiting(SHUT_DOWN)
         return super().on_shutdown(state)
 
     # -- inputs
@@ -373,7 +373,10 @@ class PlantNode(SelfPaced, LifecycleNode):
 
     def _values(self) -> dict[str, str]:
         plant, pacer = self._plant, self._pacer
-        not_ready = self._gate.not_ready() if pacer is not None else INACTIVE
+        if pacer is not None:
+            not_ready = self._gate.not_ready()
+        else:  # why it is unconfigured
+            not_ready = INACTIVE if plant is not None else self._heartbeat.message
         return {
             'held': self._held,
             'holds': str(self._holds),

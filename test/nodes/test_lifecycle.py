@@ -14,13 +14,14 @@ pytest.importorskip('nidaqmx', reason='needs the extra hardware')
 from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
+from sensor_msgs.msg import FluidPressure
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import ActuatorReading
 from softarm_ros.drivers.problems import DriverError, Problem
 from softarm_ros.nodes.actuator_node import ActuatorNode
-from softarm_ros.nodes.conversions import seconds_of
-from softarm_ros.nodes.daq_nodes import DaqSensorsNode
+from softarm_ros.nodes.conversions import WARN, seconds_of
+from softarm_ros.nodes.daq_nodes import DaqActuatorNode, DaqSensorsNode
 from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.emulator_node import EmulatorNode
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
@@ -397,6 +398,37 @@ def test_silence_of_a_supervisor_that_was_heard_stops_homing(made, monkeypatch, 
     assert home_at(time.monotonic()) == alive
 
 
+class Grasp:
+    """Stands in for the driver of an arm with a gripper, which holds what it was last told."""
+
+    def __init__(self):
+        self.gripper, self.target_Pa = self, None
+
+    def state(self):
+        return self
+
+    def set_pressure(self, target_Pa):
+        if target_Pa > 9e4:
+            raise ValueError('too much')
+        self.target_Pa = target_Pa
+
+    def close(self):
+        pass
+
+
+def test_refusal_of_a_gripper_command_is_told_until_the_next_command(made, monkeypatch):
+    node = made(DaqActuatorNode, rig='pneumatic_arm')
+    monkeypatch.setattr(node, 'driver', Grasp())
+    node._held = ''
+
+    def refusal_of(pressure_Pa):
+        node._on_gripper(FluidPressure(fluid_pressure=pressure_Pa))
+        return node._gripper_refused
+
+    told = [refusal_of(pressure_Pa) for pressure_Pa in (5e4, 1e9, 5e4)]
+    assert told == ['', 'too much', '']
+
+
 class Device:
     """Stands in for a device's driver; counts how often it is started and closed."""
 
@@ -614,14 +646,17 @@ def test_shutdown_of_the_emulator_removes_the_files_of_its_devices(made, tmp_pat
     assert not list(tmp_path.iterdir())
 
 
-@pytest.mark.parametrize('ending', ['trigger_deactivate', 'trigger_shutdown'])
-def test_plant_that_is_not_active_stands_still_and_is_not_ready(made, ending):
+@pytest.mark.parametrize(
+    ('ending', 'said'), [('trigger_deactivate', 'inactive'), ('trigger_shutdown', 'shut down')]
+)
+def test_plant_that_is_not_active_stands_still_and_is_not_ready(made, ending, said):
     node = made(PlantNode, rig='cable_arm')
     assert node.trigger_configure() is SUCCESS and node.trigger_activate() is SUCCESS
     node._gate.on_command(time.monotonic(), np.zeros(len(node._gate.limits.names)))
     assert node._values()['ready'] == 'true'
     assert getattr(node, ending)() is SUCCESS
-    assert (node._values()['ready'], node._values()['not_ready']) == ('false', 'inactive')
+    assert (node._values()['ready'], node._values()['not_ready']) == ('false', said)
+    assert (node._heartbeat.level, node._heartbeat.message) == (WARN, said)
     poses = node._values()['poses']
     node.due = 0.0
     node.work()
@@ -695,6 +730,15 @@ def test_sensor_that_is_not_active_says_so_although_it_still_sees_the_arm(made, 
     assert node.heartbeat.message == said_at_the_next_turn() == 'inactive'
 
 
+def test_unconfigured_sensor_says_why_it_could_not_be_configured(made, tmp_path):
+    node = made(SensorNode, sensor='stereo_cameras')
+    assert node.heartbeat_values()['not_ready'] == 'unconfigured'
+    assert node.trigger_configure() is TransitionCallbackReturn.FAILURE
+    found = node.heartbeat_values()
+    assert found['ready'] == 'false'
+    assert found['not_ready'].startswith(f'no emulated sensor in {tmp_path}')
+
+
 def test_emulator_says_whether_it_is_active(made):
     node = made(EmulatorNode)
 
@@ -702,14 +746,14 @@ def test_emulator_says_whether_it_is_active(made):
         values = node.heartbeat_values()
         return values['ready'], values['not_ready']
 
-    assert said() == ('false', 'inactive')
+    assert said() == ('false', 'unconfigured')
     assert node.trigger_configure() is SUCCESS and said() == ('false', 'inactive')
     assert node.trigger_activate() is SUCCESS and said() == ('true', '')
     assert node.trigger_deactivate() is SUCCESS and said() == ('false', 'inactive')
 
 
 def test_simulated_time_goes_on_when_the_plant_is_configured_again(made, monkeypatch):
-    node = made(PlantNode, rig='cable_arm', time_scale=10.0)
+    node = made(PlantNode, rig='cable_arm', time_scale=10.0, use_sim_time=True)
     clock = []
     monkeypatch.setattr(
         node._clock_publisher, 'publish', lambda message: clock.append(seconds_of(message.clock))
