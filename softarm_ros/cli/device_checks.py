@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
@@ -22,6 +23,12 @@ from softarm_ros.drivers.problems import DriverError
 from softarm_ros.drivers.servo_config import ServoConfig
 from softarm_ros.drivers.servo_probe import AxisReport, probe_drives
 from softarm_ros.rigs.devices import Devices
+from softarm_ros.rigs.schema import Rig
+from softarm_ros.runtime.arm_assembly import build_driver
+from softarm_ros.runtime.part_failure import FAILURES, failure_text, refuses_or_fails
+
+PATIENCE_S = 3.0  # time for a driver to find its device
+POLL_S = 0.01
 
 
 @dataclass(frozen=True)
@@ -47,9 +54,14 @@ class Finding:
 
 
 def check_devices(
-    devices: Devices, connections: Connections = OF_THIS_COMPUTER
+    rig: Rig, devices: Devices, connections: Connections = OF_THIS_COMPUTER
 ) -> Iterator[Finding]:
-    """Yield the findings of each device of a rig; takes up to a few seconds per device."""
+    """
+    Yield the findings of each device of a rig; takes up to a few seconds per device.
+
+    `devices` are those of the rig, with their present addresses. A drive of another package is
+    checked by its own driver, which also connects the further devices of that package.
+    """
     checks: dict[str, Callable[[Any, Connections], Iterator[Finding]]] = {
         'dynamixel': _dynamixel,
         'steppers': partial(_board, 'steppers', Kind.STEPPERS),
@@ -59,9 +71,39 @@ def check_devices(
     }
     for name in devices.names:
         try:
-            yield from checks[name](getattr(devices, name), connections)
+            if name in checks:
+                yield from checks[name](getattr(devices, name), connections)
+            elif name == devices.DRIVING:
+                yield _driven(rig, devices)
         except DriverError as error:
             yield Finding(False, name, '', str(error))
+
+
+def _driven(rig: Rig, devices: Devices) -> Finding:
+    """Return whether a measurement comes from a driver, which moves nothing before a command."""
+    name = devices.DRIVING
+    try:
+        driver = build_driver(rig, devices)
+        try:
+            driver.start()
+            end = time.monotonic() + PATIENCE_S
+            while (reading := driver.reading()) is None and time.monotonic() < end:
+                time.sleep(POLL_S)
+            problems, not_ready = driver.problems(), driver.not_ready()
+        finally:
+            driver.close()
+    except DriverError:
+        raise
+    except FAILURES as error:
+        if not refuses_or_fails(error):
+            raise
+        return Finding(False, name, '', failure_text(error))
+    if problems:
+        return Finding(False, name, '', '; '.join(map(str, problems)))
+    state = f': {not_ready}' if not_ready else ''
+    if reading is None:
+        return Finding(False, name, '', f'no measurement within {PATIENCE_S:g} s{state}')
+    return Finding(True, name, '', f'measures{state}')
 
 
 def board_text(report: BoardReport) -> str:

@@ -111,7 +111,7 @@ def show_rig(
         for name, config in sensors.items():
             out(f'{name:{wide}}  {_address(addressed_sensor(name, config, folder))}')
         return True
-    findings = list(check_devices(devices, connections))
+    findings = list(check_devices(rig, devices, connections))
     for name in sensors:
         findings += check_sensor(rig, name, folder, image)
     width = max(len(finding.part) for finding in findings)

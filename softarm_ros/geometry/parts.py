@@ -87,6 +87,30 @@ class Part:
         """Family and kind, as in `drives.stepper_board`."""
         return f'{self.family}.{self.kind}'
 
+    def named(self, target: str) -> Any:
+        """
+        Import and return what 'module:NAME' names.
+
+        Raises
+        ------
+        PartError
+            If the import fails, or the module has no such name.
+        ImportError
+            If a module of this package needs a package that is not installed.
+
+        """
+        module, _, name = target.partition(':')
+        try:
+            found = import_module(module)
+        except (Exception, SystemExit) as error:  # code of other packages may raise anything
+            if module.partition('.')[0] == __name__.partition('.')[0]:
+                raise
+            why = f'{type(error).__name__}: {error}'
+            raise PartError(f'part {self.name}: {module} cannot be imported: {why}') from error
+        if not hasattr(found, name):
+            raise PartError(f'part {self.name}: {module} has no {name!r}')
+        return getattr(found, name)
+
     def builder(self, role: str) -> Callable[..., Any]:
         """
         Import and return the builder of this part for a role.
@@ -96,18 +120,18 @@ class Part:
         Raises
         ------
         PartError
-            If the part has no such role, or if its module lacks the function.
+            If the part has no such role, or as for `named`.
         ImportError
-            If the module cannot be imported because a package it needs is not installed.
+            If a module of this package needs a package that is not installed.
 
         """
         if role not in self.builders:
             known = ', '.join(map(repr, self.builders)) or 'none'
             raise PartError(f'part {self.name} has no role {role!r}; it has: {known}')
         module, _, function = self.builders[role].partition(':')
-        found = getattr(import_module(module), function, None)
+        found = self.named(self.builders[role])
         if not callable(found):
-            raise PartError(f'part {self.name}: {module} has no function {function!r}')
+            raise PartError(f'part {self.name}: {function!r} of {module} is no function')
 
         # Otherwise, the TypeError would come from the caller, and not name the part.
         @wraps(found)

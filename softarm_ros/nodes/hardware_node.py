@@ -144,8 +144,9 @@ class HardwareNode(SelfPaced, LifecycleNode):
             return TransitionCallbackReturn.FAILURE
         except (ValueError, RuntimeError, OSError) as error:
             self._starting = False
-            self._release()
-            self.heartbeat.error(failure_text(error))
+            self._failure = failure_text(error)
+            self._release()  # if this fails as well, `on_error` tells the first failure
+            self.heartbeat.error(self._failure)
             return TransitionCallbackReturn.FAILURE
         except Exception as error:
             return self._failed(error)

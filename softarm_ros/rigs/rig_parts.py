@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import import_module
 from typing import Any, TypeVar, cast
 
 from pydantic import ValidationError, create_model
@@ -125,7 +124,7 @@ def gripper_fields(gripper: Part, block: str) -> type[ConfigBlock]:
     """Return the class of a gripper's fields in a block of a rig, `drives` or `plant`."""
     if block not in gripper.takes:
         raise wrong_part((), gripper.kind, f'part {gripper.name} has no fields in {block}')
-    return cast('type[ConfigBlock]', _at(gripper.takes[block]))
+    return cast('type[ConfigBlock]', gripper.named(gripper.takes[block]))
 
 
 def plant_of(
@@ -222,10 +221,10 @@ def device_parts(arm: Part, gripper: Part, value: Mapping[str, Any]) -> DevicePa
         message = f'another drive beside drives.{driving[0].kind}; expected one for all actuators'
         raise wrong_part((part.kind,), value[part.kind], message)
     if driving:
-        takes = dict(driving[0].takes)
-        if GRIPPER in takes and GRIPPER in value:
-            takes[GRIPPER] = gripper.takes.get('drives', takes[GRIPPER])
-        return DeviceParts(driving[0], _classes(driving[0].needs), _classes(takes))
+        needs, takes = (_classes(driving[0], of) for of in (driving[0].needs, driving[0].takes))
+        if GRIPPER in takes and GRIPPER in value and 'drives' in gripper.takes:
+            takes |= _classes(gripper, {GRIPPER: gripper.takes['drives']})
+        return DeviceParts(driving[0], needs, takes)
     known = list(drives_of(arm))
     for name in value:
         if name not in registered and name not in beside:
@@ -341,18 +340,12 @@ def checks_of(
 def _checks_of_part(part: Part) -> list[Check]:
     found: list[Check] = []
     for target in part.checks:
-        found += _at(target)
+        found += part.named(target)
     return found
 
 
-def _classes(targets: Mapping[str, str]) -> dict[str, type[ConfigBlock]]:
-    return {name: _at(target) for name, target in targets.items()}
-
-
-def _at(target: str) -> Any:
-    """Return the object that 'module:NAME' names."""
-    module, _, name = target.partition(':')
-    return getattr(import_module(module), name)
+def _classes(part: Part, targets: Mapping[str, str]) -> dict[str, type[ConfigBlock]]:
+    return {name: part.named(target) for name, target in targets.items()}
 
 
 def _config(arm: Part) -> type[ArmBase]:

@@ -47,7 +47,7 @@ class RigSchema:
             return SchemaTree(Rig.model_json_schema())
         body, sensor = _body(arm, document), _sensor(document)
         gripper, devices = named_gripper(document.data), _devices(arm, document)
-        grips = body is not None and GRIPPER in body.model_fields
+        grips = body is not None and GRIPPER in body.model_fields and 'plant' in gripper.takes
         simulated = gripper_fields(gripper, 'plant') if grips else None
         return _tree(arm.config, body, sensor, gripper.config, simulated, tuple(devices.items()))
 

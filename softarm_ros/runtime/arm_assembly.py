@@ -41,6 +41,9 @@ if TYPE_CHECKING:
     from softarm_ros.perception.sensor import PoseSensor
     from softarm_ros.plant.plant import Plant
 
+_OF_DEVICE = ('start', 'close', 'reset', 'not_ready', 'problems', 'values')
+_OF_DRIVE = (*_OF_DEVICE, 'home', 'follow', 'hold', 'reading')
+
 
 def build_plant(rig: Rig, seed: int) -> Plant:
     """
@@ -62,13 +65,15 @@ def build_plant(rig: Rig, seed: int) -> Plant:
     part = body_part(arm_part(rig.kind), config.kind)
     role, drives = _attached(rig, part)
     medium, fields = chosen_part('medium', config.medium)
-    grips = getattr(config, GRIPPER, None)
+    fluid = medium.builder('fluid')(fields)
+    if fluid is not None:
+        built_part(medium, fluid, 'properties', 'current_m_s')
     world = World(
         rig.gravity_m_s2,
-        medium.builder('fluid')(fields),
+        fluid,
         rig.tip_load_kg,
         rig.arm.payload_density_kg_m3,
-        None if grips is None else _gripper_part(rig).builder(SIMULATED)(grips),
+        _simulated_gripper(rig, getattr(config, GRIPPER, None)),
     )
     try:
         simulated = part.builder(role)(config, drives, world, seed)
@@ -97,7 +102,7 @@ def build_driver(rig: Rig, devices: Devices) -> ActuatorDriver:
     blocks = devices.blocks()
     if GRIPPER in blocks:
         blocks[GRIPPER] = partial(_gripper_part(rig).builder(DRIVER), blocks[GRIPPER])
-    driver: ActuatorDriver = part.builder(role)(drives, **blocks)
+    driver: ActuatorDriver = built_part(part, part.builder(role)(drives, **blocks), *_OF_DRIVE)
     return driver
 
 
@@ -131,10 +136,9 @@ def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> 
         If a library is missing.
 
     """
-    config = sensor_config(rig, name)
-    built: PoseSensor = find_part('sensors', name).builder('driver')(
-        addressed_sensor(name, config, folder), rig.base_frame
-    )
+    config, part = sensor_config(rig, name), find_part('sensors', name)
+    sensor = part.builder('driver')(addressed_sensor(name, config, folder), rig.base_frame)
+    built: PoseSensor = built_part(part, sensor, 'open', 'read', 'health', 'close')
     return built
 
 
@@ -142,7 +146,9 @@ def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
     """Return the emulated device of a sensor; raise RigError if the sensor has none."""
     config, part = sensor_config(rig, name), find_part('sensors', name)
     check_emulated_sensor(rig, name)
-    built: EmulatedSensor = part.builder('emulated')(config, rig.section_names, seed)
+    sensor = part.builder('emulated')(config, rig.section_names, seed)
+    methods = ('start', 'deliver', 'inject', 'report', 'close')
+    built: EmulatedSensor = built_part(part, sensor, *methods)
     return built
 
 
@@ -176,9 +182,10 @@ def build_emulated_arm(rig: Rig, seed: int) -> EmulatedArm:
     config = rig.plant_for('emulated').of_machine(seed)
     part = find_part('drives', devices.DRIVING)
     role, drives = _attached(rig, part)
-    arm: EmulatedArm = part.builder(f'{role}, emulated')(
+    built = part.builder(f'{role}, emulated')(
         build_plant(rig, seed), config, drives, seed, **devices.blocks()
     )
+    arm: EmulatedArm = built_part(part, built, 'start', 'advance', 'close', 'inject', 'report')
     return arm
 
 
@@ -187,6 +194,13 @@ def _attached(rig: Rig, part: Part) -> tuple[str, Any]:
     arm = arm_part(rig.kind)
     role = role_of(part, arm)
     return role, arm.builder(role)(rig.arm, rig.around)
+
+
+def _simulated_gripper(rig: Rig, fields: Any) -> Any:
+    if fields is None:
+        return None
+    part = _gripper_part(rig)
+    return built_part(part, part.builder(SIMULATED)(fields), 'fill', 'handle', 'place')
 
 
 def _gripper_part(rig: Rig) -> Part:

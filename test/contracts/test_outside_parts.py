@@ -315,6 +315,95 @@ driver.close()
     ]
 
 
+def test_ports_checks_the_outside_drive_and_sensor_without_motion(lab):
+    code = """
+import socket
+import threading
+from softarm_ros.cli.ports_command import show_rig
+from softarm_ros.rigs.loader import load_rig
+
+def winches(answers):
+    line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    line.bind(('127.0.0.1', 0))
+    heard = []
+
+    def answer():
+        while True:
+            words, driven = line.recvfrom(256)
+            heard.append(words.decode())
+            if answers:
+                line.sendto(b'10 20 -30', driven)
+
+    threading.Thread(target=answer, daemon=True).start()
+    return heard, f'drives.lab_winches.port={line.getsockname()[1]}'
+
+block = 'rate_hz: 100, base_from: sensor, bodies: [{name: tip, section: only}]'
+for answers, settings in (
+    (True, []),
+    (True, [f'sensors={{lab_peephole: {{fails: open, {block}}}}}']),
+    (True, [f'sensors={{lab_peephole: {{fails: read, {block}}}}}']),
+    (False, []),
+):
+    heard, port = winches(answers)
+    print(show_rig(load_rig(rig.source, [port, *settings]), None, None, print))
+    print(sorted(set(heard)))
+"""
+    told = [' '.join(line.split()) for line in said_by(lab, code).splitlines()]
+    measures = 'OK lab_winches measures: not homed, or not heard'
+    failed = 'FAILED lab_peephole part sensors.lab_peephole (Peephole.'
+    assert told[:3] == [measures, 'lab_arm: all 1 answer; nothing was moved', 'True']
+    assert [line for line in told if line.startswith('[')] == ["['?', 'stop']"] * 4
+    for where, why in (('open', "KeyError: 'lens'"), ('read', "KeyError: 'frame'")):
+        assert any(line.startswith(f'{failed}{where}, ') and why in line for line in told)
+    assert told[-4] == 'FAILED lab_winches no measurement within 3 s: not homed, or not heard'
+    assert told[-2] == 'False'
+
+
+def test_what_outside_builders_build_is_checked_for_the_methods_of_its_role(lab):
+    code = """
+from lab_arm import emulated_winches, oil, peephole, winches
+from softarm_ros.rigs.loader import load_rig
+from softarm_ros.runtime.arm_assembly import (
+    build_driver, build_emulated_arm, build_plant, build_pose_sensor
+)
+
+block = 'fails: open, rate_hz: 100, base_from: sensor, bodies: [{name: tip, section: only}]'
+seen = load_rig(rig.source, [f'sensors={{lab_peephole: {{{block}}}}}'])
+oily = load_rig('pneumatic_arm', ['plant.medium=lab_oil'])
+for module, make in (
+    (winches, lambda: build_driver(rig, rig.devices)),
+    (peephole, lambda: build_pose_sensor(seen, 'lab_peephole')),
+    (oil, lambda: build_plant(oily, 0)),
+    (emulated_winches, lambda: build_emulated_arm(rig, 0)),
+):
+    module.build = lambda *given, **named: 7
+    try:
+        make()
+    except ValueError as error:
+        print(error)
+"""
+    assert [line.partition(' without ')[0] for line in said_by(lab, code).splitlines()] == [
+        'part drives.lab_winches has built int',
+        'part sensors.lab_peephole has built int',
+        'part medium.lab_oil has built int',
+        'part drives.lab_winches has built int',
+    ]
+
+
+def test_an_outside_gripper_without_fields_in_the_plant_is_refused_by_the_rig(lab):
+    code = """
+from lab_arm import suction_cup
+from softarm_ros.rigs.loader import load_rig
+
+object.__setattr__(suction_cup.PART, 'takes', {})
+try:
+    load_rig('pneumatic_arm', ['gripper.kind=lab_suction'])
+except ValueError as error:
+    print(error)
+"""
+    assert 'plant.gripper: part gripper.lab_suction has no fields in plant' in said_by(lab, code)
+
+
 def test_the_outside_driver_has_a_node_that_first_stops_the_winches(lab):
     pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
     code = """

@@ -545,6 +545,14 @@ def test_unreachable_device_is_closed_and_the_reason_is_reported(made):
     assert (node.devices[0].started, node.devices[0].closed) == (1, 1)
 
 
+def test_first_failure_is_reported_if_closing_fails_as_well(made, monkeypatch):
+    node = owner(made, DriverError('pymodbus is not installed'))
+    monkeypatch.setattr(Device, 'close', lambda self: self.nothing)
+    assert node.trigger_configure() is TransitionCallbackReturn.ERROR
+    assert node.heartbeat.message == 'pymodbus is not installed'
+    assert state(node) == 'unconfigured'
+
+
 @pytest.mark.parametrize('when', ['configure', 'activate'])
 def test_unexpected_exception_closes_the_device_and_leaves_the_node_unconfigured(made, when):
     node = owner(made, KeyError('a defect') if when == 'configure' else None)

@@ -131,6 +131,25 @@ def test_missing_builder_function_is_named():
         part.builder('cables')
 
 
+@pytest.mark.parametrize(
+    ('text', 'why'),
+    [
+        ('import no_such_library', "ModuleNotFoundError: No module named 'no_such_library'"),
+        ('def build(:', 'SyntaxError: invalid syntax'),
+        ('raise SystemExit(3)', 'SystemExit: 3'),
+        (None, "ModuleNotFoundError: No module named 'lab_of_builders'"),
+    ],
+)
+def test_module_of_a_builder_that_cannot_be_imported_is_named(monkeypatch, tmp_path, text, why):
+    if text is not None:
+        (tmp_path / 'lab_of_builders.py').write_text(text)
+    monkeypatch.syspath_prepend(tmp_path)
+    part = Part('model', 'x', Empty, {'cables': 'lab_of_builders:build'}, 'summary')
+    message = re.escape(f'part model.x: lab_of_builders cannot be imported: {why}')
+    with pytest.raises(PartError, match=message):
+        part.builder('cables')
+
+
 def takes_two(config, model):
     return config, model
 
