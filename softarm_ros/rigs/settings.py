@@ -48,15 +48,20 @@ def _parse(setting: str) -> tuple[FieldPath, Any]:
     for piece in field.split('.'):
         found = _PART.findall(piece)
         if not found or _PART.sub('', piece):
-            raise RigError('', f'setting {setting!r}: expected field=value, as medium=water')
+            raise _malformed(setting)
         parts += [name or int(index) for name, index in found]
     if not equals or not parts:
-        raise RigError('', f'setting {setting!r}: expected field=value, as medium=water')
+        raise _malformed(setting)
     try:
         value = YAML(typ='safe', pure=True).load(text)
     except YAMLError:
         raise RigError('', f'setting {setting!r}: {text!r} is not a YAML value') from None
     return tuple(parts), _tuples(value)
+
+
+def _malformed(setting: str) -> RigError:
+    example = 'medium=water or arm.sections[0].length_m=0.1'
+    return RigError('', f'setting {setting!r}: expected field=value, as {example}')
 
 
 def _tuples(value: Any) -> Any:

@@ -37,6 +37,7 @@ def test_settings_add_a_block_that_the_file_leaves_out():
     [
         ('medium', 'expected field=value'),
         ('=1', 'expected field=value'),
+        ('arm.sections[-1].length_m=0.1', r'as medium=water or arm.sections\[0\].length_m=0.1'),
         ('a-b=1', 'expected field=value'),
         ('plant.pose_sensor.dely_s=0.02', "did you mean 'delay_s'"),
         ('plnt.mocap.delay_s=0.02', r"unknown field 'plnt' \(did you mean 'plant'\?\)"),
