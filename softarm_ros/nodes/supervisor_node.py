@@ -109,6 +109,8 @@ class SupervisorNode(SelfPaced, Node):
             else None
         )
         self._pressures = build_pressure_watch(rig)
+        self._actuators = rig.actuator_names
+        self._coordinates = rig.model(model or None).configuration_names
         ahead_s = rig.supervisor.feedback_watch.max_ahead_s
         self._base = BaseFrame(
             self, rig.base_frames, self._watch.max_ahead_s if self._watch is not None else ahead_s
@@ -228,7 +230,8 @@ class SupervisorNode(SelfPaced, Node):
 
     def _on_configuration(self, message: JointValues) -> None:
         if self._watch is not None:
-            self._watch.on_configuration(message.position)
+            with contextlib.suppress(ValueError):  # inverse kinematics refuses it
+                self._watch.on_configuration(conversions.positions_of(message, self._coordinates))
 
     def _on_tracker(self, values: dict[str, str]) -> None:
         """Take phase, tracking error and section problem from the tracker's heartbeat values."""
@@ -255,12 +258,22 @@ class SupervisorNode(SelfPaced, Node):
         return self._clock_s if self._simulated else 1e-9 * time.time_ns()
 
     def _on_command(self, message: JointValues) -> None:
+        try:
+            command = conversions.positions_of(message, self._actuators)
+        except ValueError as error:
+            self._supervisor.on_problem('command', f'command refused: {error}')
+            return
         if self._pressures is not None:
-            self._pressures.on_command(message.position)
-        self._supervisor.on_command(self._now_s(time.monotonic()), message.position)
+            self._pressures.on_command(command)
+        self._supervisor.on_command(self._now_s(time.monotonic()), command)
 
     def _on_state(self, message: JointValues) -> None:
         now = self._now_s(time.monotonic())
+        try:
+            conversions.positions_of(message, self._actuators)
+        except ValueError as error:  # the tracker does not use it
+            self._supervisor.on_problem('actuator state', f'actuator state: {error}')
+            return
         self._supervisor.on_actuator_state(now, message.position, message.effort)
         if self._pressures is not None:
             moving = self._status.state is SafetyState.RUNNING

@@ -509,9 +509,34 @@ def test_a_late_computer_is_not_blamed_for_values_that_are_not_finite(supervisor
 
     supervisor = supervisor_of('/not_finite', 'tracker')
     supervisor._on_heartbeat(conversions.Health('tracker', 0, '', {'late_ms': '90'}))
+    names = load_rig('cable_arm').actuator_names
     for value, blames in ((0.0, True), (np.nan, False), (0.0, True)):
-        supervisor._on_state(JointValues(0, (), np.full(6, value), np.empty(0), np.empty(0)))
+        supervisor._on_state(JointValues(0, names, np.full(6, value), np.empty(0), np.empty(0)))
         assert ('the computer is too slow: tracker was late' in supervisor._slowness()) == blames
+
+
+def test_a_supervisor_reads_joints_by_name_as_the_nodes_that_use_them(supervisor_of):
+    from softarm_ros.nodes.wire import JointValues
+
+    supervisor, rig = supervisor_of('/joints_by_name', 'tracker'), load_rig('cable_arm')
+    bad = supervisor._supervisor._bad
+
+    def joints(names, positions):
+        return JointValues(0, tuple(names), np.array(positions), np.empty(0), np.empty(0))
+
+    for take, kind in ((supervisor._on_command, 'command'), (supervisor._on_state, 'actuator st')):
+        for names, count in ((rig.actuator_names[::-1], 6), (rig.actuator_names, 5), ((), 0)):
+            take(joints(names, np.zeros(count)))
+            (found,) = [text for key, text in bad.items() if key.startswith(kind)]
+            assert 'names' in found
+        take(joints(rig.actuator_names, np.zeros(6)))
+        assert not bad
+    # Poses are not compared with configurations that inverse kinematics refuses.
+    watch, names = supervisor._watch, rig.model().configuration_names
+    supervisor._on_configuration(joints(names, np.full(4, 0.1)))
+    for refused in (joints(names[::-1], np.zeros(4)), joints((), [])):
+        supervisor._on_configuration(refused)
+        assert watch._configuration.tolist() == [0.1] * 4
 
 
 def test_a_fault_names_an_emulator_that_is_switched_off(supervisor_of):
