@@ -102,6 +102,8 @@ class Registration:
         """
         place = f'part {self.name!r} of the package {self.distribution} ({self.target})'
         module, _, attribute = self.target.partition(':')
+        if not attribute:
+            raise RigError('', f'{place}: expected module:NAME')
         try:
             found = getattr(import_module(module), attribute)
         except (Exception, SystemExit) as error:  # code of other packages may raise anything

@@ -232,6 +232,7 @@ def test_a_part_of_another_package_is_listed_with_its_fields(installed):
 
 
 BROKEN = [
+    ('lab_parts.parts', '(lab_parts.parts): expected module:NAME'),
     ('lab_parts.parts:GONE', 'AttributeError'),
     ('lab_parts.gone:SPRING', 'ModuleNotFoundError'),
     ('lab_parts.parts:NUMBER', 'expected a Part, found int'),
