@@ -14,6 +14,7 @@ from softarm_ros.clock import Rhythm
 from softarm_ros.emulation.emulated_arm import BOARD_LATE_MS, SWITCH_S
 from softarm_ros.emulation.emulated_sensor import LookingSensor, write_address
 from softarm_ros.nodes.hardware_node import HardwareNode
+from softarm_ros.nodes.heartbeat import UNCONFIGURED
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.node_parameters import declare, declare_seed
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
@@ -75,6 +76,7 @@ class EmulatorNode(HardwareNode):
         # The first steps load compiled code; another plant takes them.
         build_plant(self.rig, self._seed).step(None, self._chunk_s)
         self._arm = build_emulated_arm(self.rig, self._seed)
+        self._injected = 'none'
         self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         self._forget_addresses()
         self._arm.start(self._folder)
@@ -154,6 +156,7 @@ class EmulatorNode(HardwareNode):
 
     def _on_inject(self, message: String) -> None:
         if self._arm is None:
+            self.get_logger().error(f'inject {message.data!r}: {UNCONFIGURED}')
             return
         try:
             # Faults of cameras and of moving parts go to the simulated arm, others to the devices.

@@ -155,6 +155,7 @@ class PlantNode(SelfPaced, LifecycleNode):
         except Exception as error:  # parts of other packages may raise anything
             self._heartbeat.error(f'plant of {self.rig.name}: {failure_text(error)}')
             return TransitionCallbackReturn.FAILURE
+        self._injected = 'none'
         self._offer(self._plant)
         self._plant.mocap_enabled = bool(self.get_parameter('mocap_enabled').value)
         self._heartbeat.ok('configured')
@@ -231,6 +232,7 @@ class PlantNode(SelfPaced, LifecycleNode):
 
     def _on_inject(self, message: String) -> None:
         if self._plant is None:
+            self.get_logger().error(f'inject {message.data!r}: {UNCONFIGURED}')
             return
         try:
             self._injected = self._plant.inject(message.data)

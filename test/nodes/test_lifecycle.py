@@ -15,6 +15,7 @@ from rclpy.executors import SingleThreadedExecutor
 from rclpy.lifecycle import TransitionCallbackReturn
 from rclpy.parameter import Parameter
 from sensor_msgs.msg import FluidPressure
+from std_msgs.msg import String
 from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.actuator_driver import ActuatorReading
@@ -758,6 +759,22 @@ def test_emulator_says_whether_it_is_active(made):
     assert node.trigger_configure() is SUCCESS and said() == ('false', 'inactive')
     assert node.trigger_activate() is SUCCESS and said() == ('true', '')
     assert node.trigger_deactivate() is SUCCESS and said() == ('false', 'inactive')
+
+
+@pytest.mark.parametrize('kind', [PlantNode, EmulatorNode])
+def test_fault_ends_with_the_arm_into_which_it_was_injected(made, kind, capfd):
+    node = made(kind)
+    values = node._values if kind is PlantNode else node.heartbeat_values
+    node._on_inject(String(data='cameras freeze'))
+    assert "inject 'cameras freeze': unconfigured" in capfd.readouterr().err
+    told = []
+    for _ in range(2):
+        assert node.trigger_configure() is SUCCESS
+        told.append(values()['injected'])
+        node._on_inject(String(data='cameras freeze'))
+        told.append(values()['injected'])
+        assert node.trigger_cleanup() is SUCCESS
+    assert told == ['none', 'cameras freeze'] * 2
 
 
 def test_simulated_time_goes_on_when_the_plant_is_configured_again(made, monkeypatch):
