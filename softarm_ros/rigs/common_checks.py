@@ -413,7 +413,7 @@ def _pose_sensors(rig: Any) -> dict[str, PoseSensorConfig]:
 
 @check('sensors', 'arm')
 def _sensed_sections(rig: Any) -> Iterator[Problem]:
-    known = [BASE, *rig.arm.section_names]
+    known = list(dict.fromkeys((BASE, *rig.arm.section_names)))  # a section may be named base
     for kind, sensor in _pose_sensors(rig).items():
         for field in ('bodies', 'points'):
             for k, seen in enumerate(getattr(sensor, field)):
