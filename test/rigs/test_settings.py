@@ -33,7 +33,7 @@ def test_settings_add_a_block_that_the_file_leaves_out():
 
 
 def test_known_sections_of_an_arm_with_a_section_named_base_are_listed_once():
-    with pytest.raises(RigError, match=r"known: 'base', 'middle', 'tip'$"):
+    with pytest.raises(RigError, match=r"known: 'base', 'middle', 'tip'; from the setting"):
         load_rig('trunk', ['sensors.natnet.bodies[3].section=tpi'])
 
 
