@@ -82,11 +82,27 @@ def _ended_early(pool: ProcessPoolExecutor) -> Iterator[None]:
         pool.shutdown(wait=False, cancel_futures=True)
         for process in multiprocessing.active_children():
             process.terminate()
-        if isinstance(error, BrokenProcessPool):
+        if isinstance(error, Exception) and _is_broken(pool):
             raise UsageError(
                 'a process that simulated runs was killed, perhaps for lack of memory'
             ) from None
         raise
+
+
+def _is_broken(pool: ProcessPoolExecutor) -> bool:
+    """
+    Tell whether a process of a pool that was shut down had been killed.
+
+    The pool closes its pipes then; if it is starting another process, that fails with an error of
+    its own (`bad value(s) in fds_to_keep`).
+    """
+    try:
+        pool.submit(os.getpid)
+    except BrokenProcessPool:
+        return True
+    except RuntimeError:  # shut down
+        pass
+    return False
 
 
 def _end_with_parent() -> None:

@@ -1,11 +1,17 @@
 """Parallel runs end with the process that started them."""
 
+import multiprocessing
 import os
 import signal
 import subprocess
 import sys
+from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures.process import BrokenProcessPool
 
 import pytest
+
+from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.run_cases import _ended_early
 
 RUNS = """
 import multiprocessing, threading
@@ -51,3 +57,22 @@ def test_a_killed_process_of_runs_ends_them_all_with_the_reason(tmp_path):
         'UsageError: a process that simulated runs was killed, perhaps for lack of memory'
     )
     assert 'BrokenProcessPool' not in said
+
+
+@pytest.mark.parametrize(
+    ('number', 'said'),
+    [(signal.SIGKILL, (UsageError, 'was killed')), (0, (ValueError, 'bad value'))],
+)
+def test_a_kill_while_another_process_starts_is_told_as_such(number, said):
+    """The pool closes its pipes under the process that starts; the error is that of the pipes."""
+    error, text = said
+    with (
+        ProcessPoolExecutor(1, multiprocessing.get_context('spawn')) as pool,
+        pytest.raises(error, match=text),
+        _ended_early(pool),
+    ):
+        os.kill(pool.submit(os.getpid).result(), number)
+        if number:
+            with pytest.raises(BrokenProcessPool):
+                pool.submit(signal.pause).result()
+        raise ValueError('bad value(s) in fds_to_keep')
