@@ -325,17 +325,19 @@ from softarm_ros.rigs.loader import load_rig
 def winches(answers):
     line = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     line.bind(('127.0.0.1', 0))
-    heard = []
+    heard, stopped = [], threading.Event()
 
     def answer():
         while True:
             words, driven = line.recvfrom(256)
             heard.append(words.decode())
+            if heard[-1] == 'stop':
+                stopped.set()
             if answers:
                 line.sendto(b'10 20 -30', driven)
 
     threading.Thread(target=answer, daemon=True).start()
-    return heard, f'drives.lab_winches.port={line.getsockname()[1]}'
+    return heard, stopped, f'drives.lab_winches.port={line.getsockname()[1]}'
 
 block = 'rate_hz: 100, base_from: sensor, bodies: [{name: tip, section: only}]'
 for answers, settings in (
@@ -344,8 +346,9 @@ for answers, settings in (
     (True, [f'sensors={{lab_peephole: {{fails: read, {block}}}}}']),
     (False, []),
 ):
-    heard, port = winches(answers)
+    heard, stopped, port = winches(answers)
     print(show_rig(load_rig(rig.source, [port, *settings]), None, None, print))
+    stopped.wait(30.0)  # the last datagram may still be on its way
     print(sorted(set(heard)))
 """
     told = [' '.join(line.split()) for line in said_by(lab, code).splitlines()]
