@@ -79,6 +79,13 @@ def check_devices(
             yield Finding(False, name, '', str(error))
 
 
+def of_failure(part: str, error: BaseException) -> Finding:
+    """Return the finding that a part refuses or fails; raise the error if it is a bug of ours."""
+    if not refuses_or_fails(error):
+        raise error
+    return Finding(False, part, '', failure_text(error))
+
+
 def _driven(rig: Rig, devices: Devices) -> Finding:
     """Return whether a measurement comes from a driver, which moves nothing before a command."""
     name = devices.DRIVING
@@ -95,9 +102,7 @@ def _driven(rig: Rig, devices: Devices) -> Finding:
     except DriverError:
         raise
     except FAILURES as error:
-        if not refuses_or_fails(error):
-            raise
-        return Finding(False, name, '', failure_text(error))
+        return of_failure(name, error)
     if problems:
         return Finding(False, name, '', '; '.join(map(str, problems)))
     state = f': {not_ready}' if not_ready else ''

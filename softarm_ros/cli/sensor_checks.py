@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from softarm_ros.cli.device_checks import Finding
+from softarm_ros.cli.device_checks import Finding, of_failure
 from softarm_ros.perception.sensor import (
     STARTING,
     ExpectingSensor,
@@ -22,7 +22,7 @@ from softarm_ros.requirements import missing_package
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.addresses import addressed_sensor
 from softarm_ros.runtime.arm_assembly import build_marker_expectation, build_pose_sensor
-from softarm_ros.runtime.part_failure import FAILURES, failure_text, refuses_or_fails
+from softarm_ros.runtime.part_failure import FAILURES
 from softarm_ros.whole_file import NotWrittenError, whole_file
 
 if TYPE_CHECKING:
@@ -57,18 +57,14 @@ def check_sensor(
         yield Finding(False, name, '', str(error))
         return
     except FAILURES as error:
-        if not refuses_or_fails(error):
-            raise
-        yield Finding(False, name, '', failure_text(error))
+        yield of_failure(name, error)
         return
     try:
         health, at = _look(sensor, listener)
         if image is not None:
             yield save_view(sensor, name, image)
     except FAILURES as error:
-        if not refuses_or_fails(error):
-            raise
-        yield Finding(False, name, '', failure_text(error))
+        yield of_failure(name, error)
         return
     finally:
         sensor.close()

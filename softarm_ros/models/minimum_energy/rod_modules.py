@@ -49,7 +49,6 @@ class ModulesEquilibrium(MusclesInBalance):
         Quaternions x, y, z, w and positions [m] of the disks from the base, base frame.
     wrenches : (modules, 6)
         Force [N] and moment [N m] over a cut through the rod below each disk, base frame.
-    loads : ModuleLoads
     stable : bool
         Whether the equilibrium is a minimum of the energy.
     sweeps : int
@@ -60,7 +59,6 @@ class ModulesEquilibrium(MusclesInBalance):
     rotations: Array
     positions: Array
     wrenches: Array
-    loads: ModuleLoads
     stable: bool
     sweeps: int
     chain: ModuleChain = field(repr=False)
@@ -261,7 +259,6 @@ class RodModules:
             rotations=chain.rotations,
             positions=chain.places - chain.places[0],
             wrenches=solved,
-            loads=loads,
             stable=stable,
             sweeps=sweeps,
             chain=chain,
