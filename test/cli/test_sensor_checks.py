@@ -2,6 +2,7 @@
 
 import re
 import threading
+import time
 from contextlib import contextmanager
 
 import pytest
@@ -44,15 +45,19 @@ def started(rig, name, folder):
     write_address(folder, name, server.start())
     plant, ending = build_plant(rig, 0), threading.Event()
 
-    def step():
-        plant.step(None, 0.01)
+    def step(duration_s):
+        plant.step(None, duration_s)
         server.deliver(plant.poll_poses(), plant.time_s)
 
-    step()  # without a cache it compiles for seconds, as long as a check waits
+    step(0.01)  # without a cache it compiles for seconds, as long as a check waits
 
     def run():
+        # The device's clock is the plant's: it must not fall behind on a busy computer.
+        last_s = time.monotonic()
         while not ending.wait(0.01):
-            step()
+            now_s = time.monotonic()
+            step(now_s - last_s)
+            last_s = now_s
 
     thread = threading.Thread(target=run, daemon=True)
     thread.start()
