@@ -8,8 +8,11 @@ REPORT ?= demo-report
 # Tests build firmware with their own make, which must not request jobs from this one.
 PYTEST := env -u MAKEFLAGS -u MFLAGS -u MAKELEVEL $(BIN)/python -m pytest
 
-# A sourced ROS installation is used unchanged; without one, real ROS 2 is installed from PyPI.
-HAVE_ROS := $(shell $(PYTHON) -c 'import rclpy' 2>/dev/null && echo yes)
+# A sourced ROS installation is used unchanged; without one, real ROS 2 is installed from PyPI. An environment that is
+# activated may contain that one: the new environment would not see it.
+HAVE_ROS := $(shell $(PYTHON) -c 'import os, sys, rclpy; \
+  own = sys.prefix != sys.base_prefix and rclpy.__file__.startswith(os.path.join(sys.prefix, "")); \
+  sys.exit(own)' 2>/dev/null && echo yes)
 ifeq ($(HAVE_ROS),yes)
 VENV_FLAGS := --system-site-packages
 EXTRAS := hardware,sensing,bag,learning,video,view,test
