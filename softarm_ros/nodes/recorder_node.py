@@ -72,13 +72,14 @@ class RecorderNode(SelfPaced, Node):
     def _begin(self, rig: str, folder: str, duration_s: float) -> None:
         self._subscriptions_by_topic: dict[str, Any] = {}
         self._skipped: set[str] = set()
-        self._heard: set[str] = set()
+        self._heard: set[str] = set()  # topics since the last look
+        self._ever_heard = self._silent = False
         self._events = EventLog()
         self._failure = ''  # why the bag cannot be written any more
         self._heartbeat = Heartbeat(self, rig, fill=self._values)
         self._recording = f'recording to {folder}'
         self._silent_s = min(SILENT_S, duration_s or SILENT_S)
-        self._silent_at_s = time.monotonic() + self._silent_s
+        self._heard_s = time.monotonic()
         self._heartbeat.ok(self._recording)
         self.create_timer(LOOK_S, self._look, clock=steady_clock())
         if duration_s > 0.0:
@@ -125,6 +126,7 @@ class RecorderNode(SelfPaced, Node):
             at_s = 1e-9 * self.get_clock().now().nanoseconds
             self._events.add(Event(at_s, 'warning', 'recorder', what))
             self._heartbeat.warn(f'{self._recording}; {what}')
+            self._heard_s = now  # its messages still wait in the queues
         prefix = self.get_namespace().rstrip('/') + '/'
         for topic, types in self.get_topic_names_and_types():
             wanted = topic.startswith(prefix) or topic in self._outside
@@ -141,19 +143,21 @@ class RecorderNode(SelfPaced, Node):
 
     def _tell_silence(self) -> None:
         """Warn if no message of the arm arrives: otherwise the bag is found empty hours later."""
+        now = time.monotonic()
         prefix = self.get_namespace().rstrip('/') + '/'
         own = f'{prefix}heartbeat'
-        if any(topic.startswith(prefix) and topic != own for topic in self._heard):
-            if self._silent_at_s == 0.0:
+        heard = any(topic.startswith(prefix) and topic != own for topic in self._heard)
+        self._heard.clear()
+        if heard:
+            if self._silent:
                 self._heartbeat.ok(self._recording)
-            self._silent_at_s = float('inf')
-        elif 0.0 < self._silent_at_s <= time.monotonic():
-            self._silent_at_s = 0.0
-            domain = ros_domain()
-            self._heartbeat.warn(
-                f'no message of {prefix} for {self._silent_s:g} s; does the arm run in ROS domain '
-                f'{domain}?'
-            )
+            self._heard_s, self._ever_heard, self._silent = now, True, False
+        elif not self._silent and now - self._heard_s >= self._silent_s:
+            self._silent = True
+            why = 'has the arm ended?'
+            if not self._ever_heard:
+                why = f'does the arm run in ROS domain {ros_domain()}?'
+            self._heartbeat.warn(f'no message of {prefix} for {self._silent_s:g} s; {why}')
 
     def _record(self, topic: str, type_name: str) -> None:
         offers = [info.qos_profile for info in self.get_publishers_info_by_topic(topic)]

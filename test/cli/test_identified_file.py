@@ -264,3 +264,17 @@ def test_identified_values_far_from_the_plant_are_written_and_the_plant_is_named
         text.replace('cutting_in_stiffness_N_m2: 2.852e+4', 'cutting_in_stiffness_N_m2: 4.0e+3')
     )
     assert load_rig(new).arm.sections[1].cutting_in_stiffness_N_m2 == 500.0
+
+
+def test_the_written_file_finds_the_calibration_beside_the_old_one(tmp_path):
+    from softarm_ros.runtime.arm_assembly import sensor_config
+
+    old = load_rig('hydraulic_arm')
+    new = tmp_path / 'new.yaml'
+    write(old, new, {}, None, 'x')
+    found = sensor_config(load_rig(new), 'stereo_cameras').base_calibration
+    assert found == sensor_config(old, 'stereo_cameras').base_calibration
+    assert 'base_calibration: /' not in new.read_text(encoding='utf-8')
+    kept = tmp_path / 'again.yaml'
+    write(load_rig(new), kept, {}, None, 'x')
+    assert kept.read_text(encoding='utf-8') == new.read_text(encoding='utf-8')

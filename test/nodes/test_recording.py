@@ -5,6 +5,7 @@ import signal
 import subprocess
 import sys
 import threading
+from functools import partial
 
 import psutil
 import pytest
@@ -255,3 +256,46 @@ def test_recorder_warns_once_if_no_message_of_the_arm_arrives(tmp_path):
     assert done.returncode == 0, done.stderr
     said = done.stdout + done.stderr
     assert said.count('no message of /cable_arm/ for 2 s; does the arm run') == 1
+
+
+def test_recorder_warns_if_the_arm_falls_silent(context, tmp_path, monkeypatch):
+    from rclpy.executors import SingleThreadedExecutor
+    from rclpy.node import Node
+    from rclpy.parameter import Parameter
+    from std_msgs.msg import Bool
+
+    from softarm_ros.nodes import recorder_node
+
+    monkeypatch.setattr(recorder_node, 'SILENT_S', 0.5)
+    wants = {'rig': 'cable_arm', 'bag': str(tmp_path / 'bag'), 'twin_check_s': 0.0}
+    given = [Parameter(name, value=value) for name, value in wants.items()]
+    arm = Node('arm', context=context, namespace='/cable_arm')
+    permits = arm.create_publisher(Bool, 'supervisor/permit', 10)
+    recorder = recorder_node.RecorderNode(
+        context=context, namespace='/cable_arm', parameter_overrides=given
+    )
+    executor = SingleThreadedExecutor(context=context)
+    executor.add_node(recorder)
+
+    def spins_until(done, before=lambda: None):
+        def turn():
+            before()
+            executor.spin_once(timeout_sec=0.02)
+            return done()
+
+        return wait_until(turn, 30.0)
+
+    def said():
+        return recorder._heartbeat.message
+
+    try:
+        publish = partial(permits.publish, Bool(data=True))
+        assert spins_until(lambda: recorder._bag.messages, publish)
+        assert spins_until(lambda: 'no message of /cable_arm/ for 0.5 s' in said())
+        assert said().endswith('; has the arm ended?')
+        assert spins_until(lambda: said().startswith('recording to'), publish)
+    finally:
+        executor.shutdown()
+        recorder.close()
+        recorder.destroy_node()
+        arm.destroy_node()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import copy
 import io
 import json
+import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -20,6 +21,7 @@ from softarm_ros.rigs.field_values import path_of
 from softarm_ros.rigs.loader import load_rig
 from softarm_ros.rigs.residual_file import ResidualFile
 from softarm_ros.rigs.schema import Rig
+from softarm_ros.rigs.yaml_document import parse_yaml
 from softarm_ros.whole_file import write_text
 
 _DIGITS = 6  # significant, in the file
@@ -28,9 +30,11 @@ _COMMENT_COLUMN = 40
 _RESIDUAL = re.compile(r'^residual:.*\n(?:[ \t]+.*\n|\}.*\n)*', flags=re.MULTILINE)
 
 
-def updated_text(text: str, values: Mapping[str, float], note: str, rig: Rig | None = None) -> str:
+def updated_text(
+    text: str, values: Mapping[str, float | str], note: str, rig: Rig | None = None
+) -> str:
     """
-    Return the text of a rig file with new numbers; `note` marks each changed line.
+    Return the text of a rig file with new values; `note` marks each line with a new number.
 
     A shared block (`*other`, `<<: *other`) is copied where it is changed; the other places that
     share it keep their values. Lists missing from the file are taken from `rig`.
@@ -60,6 +64,9 @@ def updated_text(text: str, values: Mapping[str, float], note: str, rig: Rig | N
             line = (node, last)
         _keep(document, node, last, rig)
         _own(document, node, last)
+        if isinstance(value, str):
+            node[last] = value
+            continue
         node[last] = float(f'{value:.{_DIGITS}g}') + 0.0
         if line is not None:
             _mark(*line, note, marked)
@@ -74,7 +81,8 @@ def write(
     """
     Write a rig file and its residual beside it, load it as a check, and return the files written.
 
-    If `learned` is None, a residual that the rig already has is copied.
+    If `learned` is None, a residual that the rig already has is copied. A calibration file beside
+    the old rig file is named by its path from the new one.
 
     Raises
     ------
@@ -87,7 +95,8 @@ def write(
     """
     if rig.source is None:
         raise UsageError(f'rig {rig.name!r} was not loaded from a file')
-    text = updated_text(rig.text, values, note, rig)
+    moved = _calibrations(rig, rig.source.parent, output.resolve().parent)
+    text = updated_text(rig.text, {**values, **moved}, note, rig)
     written = [output]
     kept = None if rig.residual is None else rig.source.parent / rig.residual.file
     if learned is not None or kept is not None:
@@ -106,6 +115,25 @@ def write(
             f'is corrected in it:\n{error}'
         ) from error
     return written
+
+
+def _calibrations(rig: Rig, old: Path, new: Path) -> dict[str, str]:
+    """Return the fields that name calibration files relative to `old`, with paths from `new`."""
+    file = parse_yaml(rig.text, str(rig.source))  # without settings, which are not written
+    named = {
+        f'sensors.{name}.base_calibration': file.value_at(('sensors', name, 'base_calibration'))
+        for name in rig.sensors.devices()
+    }
+    beside = {
+        field: old / Path(value).expanduser()
+        for field, value in named.items()
+        if isinstance(value, str) and not Path(value).expanduser().is_absolute()
+    }
+    return {
+        field: os.path.relpath(path, new)
+        for field, path in beside.items()
+        if old != new and path.is_file()
+    }
 
 
 def _residual_text(learned: ResidualFile | None, kept: Path | None) -> str:
