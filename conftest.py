@@ -1,5 +1,5 @@
 """
-Settings of all tests: which files a part imports, one thread for linear algebra, few collections.
+Settings of all tests: imported files, threads of linear algebra, garbage collection, Ctrl-C.
 
 A run of one part (`-m packets`) imports only the files with tests of that part. Importing all
 files takes ten seconds in each process, importing those of a part one second. Garbage collection
@@ -12,10 +12,15 @@ from __future__ import annotations
 import atexit
 import gc
 import os
+import signal
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+# A script starts background commands with Ctrl-C ignored; commands that tests start inherit that.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 PARTS = ('wall_clock', 'graphs', 'packets', 'long')
 

@@ -1,4 +1,4 @@
-"""Compiled solution of small systems of linear equations."""
+"""Compiled linear algebra of small vectors and matrices."""
 
 from __future__ import annotations
 
@@ -7,31 +7,18 @@ from softarm_ros.geometry.kernels import kernel
 
 
 @kernel(allocates=False)
-def solve_small(matrix: Array, right: Array) -> None:
-    """Solve matrix x = right in place, by Gauss with pivoting; both arrays are overwritten."""
-    m = right.shape[0]
-    for i in range(m):
-        pivot = i
-        for k in range(i + 1, m):
-            if abs(matrix[k, i]) > abs(matrix[pivot, i]):
-                pivot = k
-        for j in range(m):
-            matrix[i, j], matrix[pivot, j] = matrix[pivot, j], matrix[i, j]
-        right[i], right[pivot] = right[pivot], right[i]
-        for k in range(i + 1, m):
-            ratio = matrix[k, i] / matrix[i, i]
-            right[k] -= ratio * right[i]
-            for j in range(i + 1, m):
-                matrix[k, j] -= ratio * matrix[i, j]
-    for i in range(m - 1, -1, -1):
-        for j in range(i + 1, m):
-            right[i] -= matrix[i, j] * right[j]
-        right[i] /= matrix[i, i]
+def cross_into(a: Array, b: Array, out: Array) -> None:
+    """Set `out` to the cross product of two vectors (3,)."""
+    out[0] = a[1] * b[2] - a[2] * b[1]
+    out[1] = a[2] * b[0] - a[0] * b[2]
+    out[2] = a[0] * b[1] - a[1] * b[0]
 
 
 @kernel(allocates=False)
 def solve_columns(matrix: Array, right: Array) -> None:
-    """Solve as `solve_small` for the columns of `right` (m, n)."""
+    """
+    Solve matrix X = right (m, n) in place, by Gauss with pivoting; both arrays are overwritten.
+    """
     m, n = right.shape
     for i in range(m):
         pivot = i
@@ -55,6 +42,12 @@ def solve_columns(matrix: Array, right: Array) -> None:
                 right[i, c] -= matrix[i, j] * right[j, c]
         for c in range(n):
             right[i, c] /= matrix[i, i]
+
+
+@kernel(allocates=False)
+def solve_small(matrix: Array, right: Array) -> None:
+    """Solve as `solve_columns` for a single column `right` (m,)."""
+    solve_columns(matrix, right[:, None])
 
 
 @kernel(allocates=False)

@@ -25,6 +25,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
+from softarm_ros.geometry.linear_kernels import cross_into
 from softarm_ros.geometry.rotation_kernels import exp_so3_into, stumpff
 from softarm_ros.models.cable_driven.weight_layout import Frames, Loads, Rod
 
@@ -109,13 +110,6 @@ def _add_turned(
 
 
 @kernel
-def _cross(a: Array, b: Array, out: Array) -> None:
-    out[0] = a[1] * b[2] - a[2] * b[1]
-    out[1] = a[2] * b[0] - a[0] * b[2]
-    out[2] = a[0] * b[1] - a[1] * b[0]
-
-
-@kernel
 def stiffness_of(rod: Rod, k: int, n: int) -> float:
     """Return the elastic part of d2 V / dq^2 [N m] for unknown n of section k."""
     sections, bends = rod.sections, rod.bends
@@ -159,7 +153,7 @@ def gradient_into(
             ds = sections[k, 0] / pieces
             turned[:] = 0.0
             _add_turned(rotation[e], x, y, z, -1.0, torque, 1.0, turned)
-            _cross(tangent[e], force, pull)
+            cross_into(tangent[e], force, pull)
             _add_turned(rotation[e], 0.5 * x, 0.5 * y, 0.5 * z, -1.0, pull, 0.5 * ds * c1, turned)
             along = force[0] * tangent[e, 0] + force[1] * tangent[e, 1] + force[2] * tangent[e, 2]
             shrinks = 0.25 * ds * (c3 - c2) * along
@@ -173,7 +167,7 @@ def gradient_into(
                 gradient[s + 2 * bends + j] -= basis[n - 1, j] * turned[2]
         for i in range(3):
             arm[i] = place[e + 1, i] - place[e, i]
-        _cross(arm, force, pull)
+        cross_into(arm, force, pull)
         for i in range(3):
             torque[i] += pull[i]
             force[i] += load.forces[e, i]
@@ -214,8 +208,8 @@ def tip_twist_into(
             _turn_by(R, 0.5 * x, 0.5 * y, 0.5 * z, axis, 0.5, middle)
             for i in range(3):
                 arm[i] = tip[i] - place[e + 1, i]
-            _cross(turn, arm, moved)
-            _cross(middle, tangent[e], way)
+            cross_into(turn, arm, moved)
+            cross_into(middle, tangent[e], way)
             shrinks = 0.0 if c == 2 else 0.25 * (c3 - c2) * phi[e, c]
             for i in range(3):
                 moved[i] += ds * (c1 * way[i] + shrinks * tangent[e, i])

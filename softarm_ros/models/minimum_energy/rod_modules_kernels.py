@@ -24,7 +24,7 @@ import numpy as np
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.kernels import kernel
-from softarm_ros.geometry.linear_kernels import solve_columns
+from softarm_ros.geometry.linear_kernels import cross_into, solve_columns
 from softarm_ros.models.banded_kernels import banded_ldl_into
 from softarm_ros.models.cosserat.frame_kernels import matrix_into, solve3, turn_right
 from softarm_ros.models.cosserat.shooting_kernels import shoot
@@ -89,13 +89,6 @@ def new_chain(modules: int) -> ModuleChain:
 
 
 @kernel(allocates=False)
-def _cross_into(a: Array, b: Array, out: Array) -> None:
-    for i in range(3):
-        j, k = (i + 1) % 3, (i + 2) % 3
-        out[i] = a[j] * b[k] - a[k] * b[j]
-
-
-@kernel(allocates=False)
 def _times_into(r: Array, a: Array, out: Array) -> None:
     for i in range(3):
         out[i] = r[i, 0] * a[0] + r[i, 1] * a[1] + r[i, 2] * a[2]
@@ -127,7 +120,7 @@ def _pulls_into(
         pull -= springs.gas[module, i] / length
         for k in range(3):
             force[k] = pull / length * vectors[i, k]
-        _cross_into(near, force, moment)
+        cross_into(near, force, moment)
         for k in range(3):
             wrench[k] += force[k]
             wrench[3 + k] += moment[k]
@@ -166,12 +159,12 @@ def _pull_derivatives_into(
         for k in range(3):
             force[k] = -commanded * p[k] / length
             pulled[k] = pull * p[k] / length
-        _cross_into(near, force, moment)
+        cross_into(near, force, moment)
         for k in range(3):
             by_command[k, i] = force[k]
             by_command[3 + k, i] = moment[k]
         for c in range(9):
-            _cross_into(rod[:3, c], a, local)
+            cross_into(rod[:3, c], a, local)
             _times_into(proximal, local, moved)
             for k in range(3):
                 moved[k] += rod[6 + k, c]
@@ -182,14 +175,14 @@ def _pull_derivatives_into(
                 _times_into(distal, local, turned)
                 for k in range(3):
                     moved[k] -= turned[k]
-                _cross_into(turned, pulled, moment)
+                cross_into(turned, pulled, moment)
                 for k in range(3):
                     by_end[3 + k, c] += moment[k]
             share = pull / length
             along = (p[0] * moved[0] + p[1] * moved[1] + p[2] * moved[2]) / length
             for k in range(3):
                 force[k] = share * moved[k] + (gives - share) * along * p[k] / length
-            _cross_into(near, force, moment)
+            cross_into(near, force, moment)
             for k in range(3):
                 by_end[k, c] += force[k]
                 by_end[3 + k, c] += moment[k]
@@ -213,7 +206,7 @@ def start_wrenches_into(
             wrenches[k, i] += force[i]
             wrenches[k, 3 + i] += moment[i]
             force[i] += 0.5 * loads.weight[i]
-        _cross_into(between, force, shift)
+        cross_into(between, force, shift)
         for i in range(3):
             moment[i] -= shift[i]
             force[i] += 0.5 * loads.weight[i]
@@ -280,7 +273,7 @@ def sweep(
             chain.places[k, i] = chain.places[k + 1, i] + between[i]
             chain.forces[k, i] = chain.forces[k + 1, i] + loads.weight[i]
             excess[i] = wrenches[k, i] - chain.forces[k + 1, i]
-        _cross_into(between, excess, shift)
+        cross_into(between, excess, shift)
         for i in range(3):
             gained = trace.moments[last, i] - wrenches[k, 3 + i]
             chain.moments[k, i] = chain.moments[k + 1, i] + gained + shift[i]
@@ -291,7 +284,7 @@ def sweep(
                 for j in range(6):
                     value += rod[i, 3 + j] * to_wrench[j, c]
                 to_disk[i, c] = value
-            _cross_into(to_disk[6:, c], excess, shift)
+            cross_into(to_disk[6:, c], excess, shift)
             for i in range(3):
                 change[i] = to_wrench[i, c]
                 if c == FORCE + i:
@@ -299,7 +292,7 @@ def sweep(
                 to_disk[3 + i, c] += shift[i] - to_wrench[3 + i, c]
                 if c == MOMENT + i:
                     to_disk[3 + i, c] += 1.0
-            _cross_into(between, change, shift)
+            cross_into(between, change, shift)
             for i in range(3):
                 to_disk[3 + i, c] += shift[i]
     return OK
@@ -520,7 +513,7 @@ def _add_rod_stiffness(
             if row <= c < row + 3:
                 unit[:] = 0.0
                 unit[c - row] = 1.0
-                _cross_into(m_local, unit, turned)
+                cross_into(m_local, unit, turned)
                 for i in range(3):
                     ends[row + i, c] += sign * turned[i]
 
@@ -551,7 +544,7 @@ def _add_muscle_stiffness(
         if c % 6 < 3:
             moved[:] = unit
         else:
-            _cross_into(unit, anchor, local)
+            cross_into(unit, anchor, local)
             _times_into(r, local, moved)
         along = sign * (vector[0] * moved[0] + vector[1] * moved[1] + vector[2] * moved[2])
         for i in range(3):
@@ -568,10 +561,10 @@ def _add_muscle_stiffness(
                     pulled[i] = share * (
                         r[0, i] * vector[0] + r[1, i] * vector[1] + r[2, i] * vector[2]
                     )
-                _cross_into(pulled, unit, moment)
+                cross_into(pulled, unit, moment)
                 for i in range(3):
                     local[i] += moment[i]
-            _cross_into(anchor, local, moment)
+            cross_into(anchor, local, moment)
             for i in range(3):
                 ends[row + i, c] += (2.0 * end - 1.0) * moment[i]
 
@@ -602,7 +595,7 @@ def stiffness_into(
         for i in range(3):
             between[i] = chain.places[k, i] - chain.places[k + 1, i]
             excess[i] = wrenches[k, i] - chain.forces[k + 1, i]
-        _cross_into(between, excess, moment)
+        cross_into(between, excess, moment)
         for i in range(3):
             gained = chain.moments[k, i] - chain.moments[k + 1, i]
             moment[i] = wrenches[k, 3 + i] + gained - moment[i]
