@@ -8,13 +8,15 @@ import numpy as np
 from pydantic import Field, ValidationError
 from ruamel.yaml import YAML
 
-from softarm_ros.geometry.arrays import finite_array
+from softarm_ros.geometry.arrays import Array, finite_array
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, first_mistake
 from softarm_ros.perception.base_frame import BaseCalibration
+from softarm_ros.perception.captured import MAX_RANGE_M
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.whole_file import whole_file
 
 VERSION = 1
+_ROUNDED = 1e-6  # tolerance of entries with few digits, as a share of the largest
 Row = list[Finite]
 
 
@@ -53,6 +55,13 @@ def read_base(path: str | Path) -> BaseCalibration:
             raise ValueError('X_sensor_base: it mirrors: expected right-handed axes')
         if not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):
             raise ValueError('X_sensor_base: expected the last row 0 0 0 1')
+        away_m = float(np.linalg.norm(pose[:3, 3]))
+        if away_m > MAX_RANGE_M:
+            raise ValueError(
+                f'X_sensor_base: the base is {away_m:.4g} m away (limit {MAX_RANGE_M:g} m): '
+                'expected metres'
+            )
+        _require_covariance(covariance)
     except OSError as error:
         raise SensorError(
             f'base_calibration = {str(where)!r}: {error.strerror}; write it with '
@@ -64,6 +73,16 @@ def read_base(path: str | Path) -> BaseCalibration:
         why = ' '.join(str(error).split())
         raise SensorError(f'base_calibration = {str(where)!r}: {why}') from error
     return BaseCalibration(pose, covariance, fields.rms_m)
+
+
+def _require_covariance(matrix: Array) -> None:
+    """Raise ValueError if a matrix is no covariance."""
+    largest = float(np.abs(matrix).max())
+    if np.abs(matrix - matrix.T).max() > _ROUNDED * largest:
+        raise ValueError('covariance: expected a symmetric matrix')
+    least = float(np.linalg.eigvalsh(matrix)[0])
+    if least < -_ROUNDED * largest:
+        raise ValueError(f'covariance: its smallest eigenvalue is {least:.3g}: expected 0 or more')
 
 
 def write_base(path: str | Path, calibration: BaseCalibration) -> None:

@@ -389,6 +389,24 @@ def test_corners_that_fit_no_camera_raise_a_camera_error():
             )
             for q, length in (([0, 0, 0, 0], 0), ([90, 0, 0, 1], 90.0056))
         ),
+        (
+            'format: softarm_ros cameras\nversion: 1\nstereo:\n  rms_px: 0.1\n'
+            '  board_misfit_mm: 0.1\n  baseline_mm: 150.0\n  left_in_right: '
+            '{position_m: [-150.0, 0, 0], quaternion_xyzw: [0, 0, 0, 1]}',
+            'stereo.baseline_mm = 150.0: Value error, expected 150000 mm, the length of '
+            'left_in_right.position_m',
+        ),
+        (
+            'format: softarm_ros cameras\nversion: 1\nwindow: {normal_in_left: [0, 0, 3], '
+            'distance_m: 0.2, thickness_m: 0.01}',
+            'window: normal has length 3',
+        ),
+        (
+            'format: softarm_ros cameras\nversion: 1\ncameras: {left: {size_px: [640, 480], '
+            'matrix: [[400, 0, 320], [0, 400, 240], [0, 0, 2]], distortion: [0, 0, 0, 0], '
+            'rms_px: 0.1, coverage_percent: 50}}',
+            'camera left: matrix = ',
+        ),
     ],
 )
 def test_an_invalid_calibration_file_is_refused_with_the_reason(text, says, tmp_path):

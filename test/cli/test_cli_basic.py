@@ -359,6 +359,23 @@ def test_check_warns_of_a_calibration_file_that_was_not_copied_with_its_rig(tmp_
     assert not any('base_calibration' in line for line in islice(warnings(load_rig(rig)), 1))
 
 
+@pytest.mark.parametrize(
+    ('name', 'field', 'what'),
+    [
+        ('hydraulic_arm', 'stereo_cameras', 'not a calibration file: expected format:'),
+        ('pam_arm', 'em_tracker', 'expected version: 1, X_sensor_base'),
+    ],
+)
+def test_check_warns_of_a_calibration_file_that_its_sensor_refuses(tmp_path, name, field, what):
+    file = tmp_path / 'wrong.yaml'
+    file.write_text('[1.0, 2.0]')
+    rig = load_rig(name, [f'sensors.{field}.base_calibration={file}'])
+    warning = next(warnings(rig))
+    assert warning.startswith(f'sensors.{field}.base_calibration: the sensor does not start')
+    assert str(file) in warning
+    assert what in warning
+
+
 # -- model ------------------------------------------------------------------------------------
 
 

@@ -211,6 +211,33 @@ def test_mirrored_base_calibration_is_refused(tmp_path: Path) -> None:
         read_base(file)
 
 
+def test_base_calibration_in_millimetres_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / 'base.yaml'
+    far = X_SB.copy()
+    far[:3, 3] *= 1e3
+    write_base(file, BaseCalibration(far, 1e-8 * np.eye(6), 1e-4))
+    with pytest.raises(SensorError, match=r'X_sensor_base: the base is .* m away \(limit 100 m\)'):
+        read_base(file)
+
+
+@pytest.mark.parametrize(
+    ('row', 'column', 'value', 'what'),
+    [
+        (0, 0, -1e-6, 'smallest eigenvalue is -1e-06: expected 0 or more'),
+        (0, 1, 1e-8, 'expected a symmetric matrix'),
+    ],
+)
+def test_base_calibration_with_an_impossible_covariance_is_refused(
+    tmp_path: Path, row: int, column: int, value: float, what: str
+) -> None:
+    file = tmp_path / 'base.yaml'
+    covariance = 1e-8 * np.eye(6)
+    covariance[row, column] = value
+    write_base(file, BaseCalibration(X_SB, covariance, 1e-4))
+    with pytest.raises(SensorError, match=f'covariance: .*{what}'):
+        read_base(file)
+
+
 @pytest.mark.parametrize(
     ('text', 'what'),
     [

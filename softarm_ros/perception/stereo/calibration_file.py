@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 import numpy as np
-from pydantic import Field, ValidationError, field_validator
+from pydantic import Field, ValidationError, ValidationInfo, field_validator
 from ruamel.yaml import YAML, YAMLError
 
 from softarm_ros.geometry.arrays import Array
@@ -29,6 +29,7 @@ VERSION: Literal[1] = 1
 Vector = tuple[Finite, Finite, Finite]
 Quaternion = tuple[Finite, Finite, Finite, Finite]
 Pixels = tuple[int, int]
+_BASELINE = 1e-3  # largest share by which two notes of one distance may differ: rounded digits
 _UNIT = 1e-3  # tolerance of the norm of a quaternion written with few digits
 
 
@@ -102,6 +103,19 @@ class StereoBlock(ConfigBlock):
     outliers: list[str] = Field(default_factory=list)
     dropped: list[str] = Field(default_factory=list)
 
+    @field_validator('baseline_mm')
+    @classmethod
+    def _one_distance(cls, baseline_mm: float, info: ValidationInfo) -> float:
+        """Refuse a file of which only one of two notes of the distance was edited."""
+        pose = info.data.get('left_in_right')  # missing if it is invalid itself
+        if pose is not None:
+            apart_mm = 1e3 * float(np.linalg.norm(pose.position_m))
+            if abs(apart_mm - baseline_mm) > _BASELINE * baseline_mm:
+                raise ValueError(
+                    f'expected {apart_mm:.6g} mm, the length of left_in_right.position_m'
+                )
+        return baseline_mm
+
 
 class BaseBlock(ConfigBlock):
     """Pose of the arm's base."""
@@ -126,6 +140,11 @@ class WindowBlock(ConfigBlock):
     rms_px: NonNegative | None = Field(
         default=None, description='reprojection error, if calibrated'
     )
+
+    def window(self) -> FlatWindow:
+        """Return the window."""
+        fields = self.model_dump(exclude={'normal_in_left', 'rms_px'})
+        return FlatWindow(np.array(self.normal_in_left), **fields)
 
 
 class CalibrationFile(ConfigBlock):
@@ -157,16 +176,12 @@ class CalibrationFile(ConfigBlock):
             raise CameraError(
                 'the calibration file has no pair of cameras: run softarm calibrate stereo'
             )
-        window = None
-        if self.window is not None:
-            fields = self.window.model_dump(exclude={'normal_in_left', 'rms_px'})
-            window = FlatWindow(np.array(self.window.normal_in_left), **fields)
         return StereoCameras(
             self.cameras['left'].camera('left'),
             self.cameras['right'].camera('right'),
             self.stereo.left_in_right.transform(),
             None if self.base is None else self.base.base_in_left.transform(),
-            window,
+            None if self.window is None else self.window.window(),
         )
 
 
@@ -202,9 +217,16 @@ def read_calibration(path: Path) -> CalibrationFile:
     if not isinstance(data, dict) or data.get('format') != FORMAT:
         raise CameraError(f'{path}: not a calibration file: expected format: {FORMAT}')
     try:
-        return CalibrationFile.model_validate(data)
+        found = CalibrationFile.model_validate(data)
+        for side, block in found.cameras.items():
+            block.camera(side)
+        if found.window is not None:
+            found.window.window()
     except ValidationError as error:
         raise CameraError(f'{path}: {first_mistake(error)}') from None
+    except CameraError as error:
+        raise CameraError(f'{path}: {error}') from None
+    return found
 
 
 def write_calibration(path: Path, calibration: CalibrationFile) -> None:

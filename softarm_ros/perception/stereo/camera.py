@@ -14,6 +14,7 @@ from softarm_ros.perception.stereo.lens_kernels import directions_into, project_
 Mask = NDArray[np.bool_]
 
 _COEFFICIENTS = (4, 5, 8)
+_FIXED = (np.array([1, 2, 2, 2]), np.array([0, 0, 1, 2]))  # entries that nothing reads
 
 
 class CameraError(ValueError):
@@ -32,14 +33,15 @@ class Camera:
     size : (int, int)
         Width and height of its images [px].
     matrix : (3, 3)
-        [[fx, 0, cx], [0, fy, cy], [0, 0, 1]] [px]; the centre of the first pixel is (0, 0).
+        [[fx, skew, cx], [0, fy, cy], [0, 0, 1]] [px]; the centre of the first pixel is (0, 0).
     distortion : (4,), (5,) or (8,)
         k1, k2, p1, p2, k3, k4, k5, k6 in OpenCV's order and meaning.
 
     Raises
     ------
     CameraError
-        If an attribute has a wrong shape or is not finite, or a focal length is not positive.
+        If an attribute has a wrong shape or is not finite, a focal length is not positive, or the
+        matrix is none of a camera.
 
     """
 
@@ -63,6 +65,11 @@ class Camera:
             raise CameraError(f'camera {self.name}: {error}') from None
         if min(matrix[0, 0], matrix[1, 1]) <= 0.0:
             raise CameraError(f'camera {self.name}: focal length must be positive [px]')
+        if not np.array_equal(matrix[_FIXED], [0.0, 0.0, 0.0, 1.0]):
+            raise CameraError(
+                f'camera {self.name}: matrix = {matrix.tolist()}: expected '
+                '[[fx, skew, cx], [0, fy, cy], [0, 0, 1]]'
+            )
 
     def project(self, points_C: ArrayLike) -> Array:
         """

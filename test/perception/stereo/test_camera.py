@@ -49,6 +49,8 @@ def test_pixel_beyond_the_range_of_the_lens_has_no_direction():
         ({'distortion': np.array([0.1, np.nan, 0.0, 0.0])}, 'not finite'),
         ({'matrix': np.eye(4)}, 'shape'),
         ({'matrix': np.diag([-1.0, 1.0, 1.0])}, 'focal length'),
+        ({'matrix': np.diag([400.0, 400.0, 2.0])}, 'skew, cx'),
+        ({'matrix': [[400.0, 0.0, 320.0], [5.0, 400.0, 240.0], [0.0, 0.0, 1.0]]}, 'skew, cx'),
     ],
 )
 def test_invalid_camera_values_are_named(change, says):
