@@ -15,7 +15,7 @@ from softarm_ros.drivers.dynamixel.packets import (
     encode,
 )
 from softarm_ros.emulation.dynamixel_servo import EmulatedServo
-from softarm_ros.plant.faults import Faults, InjectedFault
+from softarm_ros.plant.faults import Faults, InjectedFault, probability
 
 _BAD_INSTRUCTION = 2
 _LAST_ID = 252
@@ -98,7 +98,7 @@ class EmulatedDynamixelBus:
             'dynamixel id': InjectedFault(
                 (at, ('ID', _id)), self._locked(lambda s, number: setattr(s, 'id', number))
             ),
-            'dynamixel corrupt': InjectedFault((('P', float),), self._garble),
+            'dynamixel corrupt': InjectedFault((('P', probability),), self._garble),
         }
 
     # -- protocol
@@ -169,8 +169,6 @@ class EmulatedDynamixelBus:
         servo.answers = False
 
     def _garble(self, share: float) -> None:
-        if not 0.0 <= share <= 1.0:
-            raise ValueError(f'{share}: expected a chance of 0 to 1')
         self._corrupt = share
 
     def mend(self) -> None:

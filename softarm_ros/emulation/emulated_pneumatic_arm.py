@@ -15,7 +15,7 @@ from softarm_ros.drivers.daq_config import DaqConfig
 from softarm_ros.drivers.gripper_logic import GripperDriveConfig
 from softarm_ros.emulation.emulated_daq_arm import EmulatedDaqArm, listed
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.plant.faults import Faults, InjectedFault
+from softarm_ros.plant.faults import Faults, InjectedFault, kilograms, metres
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject
 from softarm_ros.plant.pneumatic.pneumatic_plant import PneumaticPlant
@@ -116,7 +116,7 @@ class EmulatedPneumaticArm(EmulatedDaqArm[PneumaticPlant]):
         """Return `object put X_M Y_M Z_M KG` and `object remove`, for arms with a gripper."""
         if self._arm.gripping is None:
             return {}
-        put = (('X_M', float), ('Y_M', float), ('Z_M', float), ('KG', float))
+        put = (('X_M', metres), ('Y_M', metres), ('Z_M', metres), ('KG', kilograms))
         return {
             'object put': InjectedFault(put, self._put_object),
             'object remove': InjectedFault((), lambda: self._arm.drives.place_object(None)),

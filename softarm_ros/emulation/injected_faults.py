@@ -94,14 +94,16 @@ def daq_faults(daq: EmulatedDaq) -> Faults:
 
 
 def _code(word: str) -> int:
-    value = int(word, 0)
+    try:
+        value = int(word, 0)
+    except ValueError:
+        value = -1
     if not 0 <= value <= 0xFFFF:
-        raise ValueError(f'code {word} does not fit into 16 bits')
+        raise ValueError(f'code {word}: expected 0 to 0xFFFF')
     return value
 
 
 def _count(word: str) -> int:
-    value = int(word)
-    if value < 0:
+    if not word.isdecimal():
         raise ValueError(f'{word}: expected a number of answers')
-    return value
+    return int(word)

@@ -64,6 +64,22 @@ def millimetres(word: str) -> float:
     return value
 
 
+def metres(word: str) -> float:
+    """Return a length [m]; raise ValueError if it is not finite."""
+    value = _number(word)
+    if not math.isfinite(value):
+        raise ValueError(f'{word} m: expected a finite number')
+    return value
+
+
+def probability(word: str) -> float:
+    """Return a probability; raise ValueError unless it is 0 to 1."""
+    value = _number(word)
+    if not 0.0 <= value <= 1.0:
+        raise ValueError(f'{word}: expected a probability of 0 to 1')
+    return value
+
+
 def milliseconds(word: str) -> float:
     """Return a time [s]; raise ValueError unless it is 0 to 60000 ms."""
     value = _number(word)

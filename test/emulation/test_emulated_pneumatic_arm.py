@@ -325,4 +325,6 @@ def test_unknown_faults_are_refused_with_the_known_ones():
         arm.inject('daq explode')
     with pytest.raises(ValueError, match='no input'):
         arm.inject('daq open nowhere')
+    with pytest.raises(ValueError, match='here m: expected a finite number'):
+        arm.inject('object put 0 0 here 0.1')
     arm.close()
