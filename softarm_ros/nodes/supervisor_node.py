@@ -309,7 +309,8 @@ class SupervisorNode(SelfPaced, Node):
             self._permitted = status.motion_allowed
             self._next_permit = wall_s + 1.0 / PERMIT_RATE_HZ - 0.5 * UPDATE_S
             self._permit.publish(Bool(data=status.motion_allowed))
-        if status.state is before.state:
+        # An emergency stop of an arm that is in a fault replaces the reason.
+        if (status.state, status.on_request) == (before.state, before.on_request):
             if status.state is SafetyState.WAITING:
                 self._heartbeat.waiting(self._message(status))
             elif status.state is SafetyState.FAULT and not status.on_request:

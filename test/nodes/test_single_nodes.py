@@ -347,6 +347,32 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
         alone.until(moves)
 
 
+def test_emergency_stop_of_an_arm_in_a_fault_is_what_its_diagnostics_say():
+    from sensor_msgs.msg import JointState
+    from std_srvs.srv import Trigger
+
+    from softarm_ros.nodes.qos import command_qos
+
+    rig = load_rig('cable_arm')
+    wants = {'required_nodes': ['supervisor'], 'feedback_required': False, 'autostart': True}
+    with Alone('supervisor', **wants) as alone:
+        commands = alone.node.create_publisher(JointState, 'actuators/command', command_qos(1.0))
+        estop = alone.node.create_client(Trigger, 'supervisor/estop')
+
+        def running():
+            now, names = alone.node.get_clock().now().to_msg(), rig.actuator_names
+            commands.publish(conversions.joint_message(names, np.zeros(len(names)), now))
+            return alone.health is not None and alone.health.values['state'] == 'running'
+
+        alone.until(running)
+        alone.until(lambda: alone.health.values['state'] == 'fault')  # of missing commands
+        assert 'emergency stop' not in alone.health.message
+        alone.until(estop.service_is_ready)
+        estop.call_async(Trigger.Request())  # its effect is judged: DDS may drop the answer
+        alone.until(lambda: alone.health.values['reason'] == 'emergency stop')
+        alone.until(lambda: alone.health.message == 'emergency stop')
+
+
 def test_supervisor_does_not_autostart_after_an_emergency_stop_and_a_reset():
     from sensor_msgs.msg import JointState
     from std_srvs.srv import Trigger
