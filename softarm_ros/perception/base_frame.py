@@ -19,6 +19,8 @@ MOVED_RAD = np.radians(10.0)
 # Points that miss the known ones by more than this share of their distance from the middle, and
 # by more than this length, are others or in another order or unit.
 _MISFIT, _MISFIT_M = 0.1, 5.0e-3
+# Three points always lie in a plane: an error across it tilts the base and leaves no residual.
+_FEWEST_POINTS = 4
 
 
 class BaseFollower:
@@ -141,7 +143,7 @@ def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:
     Parameters
     ----------
     seen : (n, 3)
-        Points in the sensor's frame [m]; n at least 3.
+        Points in the sensor's frame [m]; n at least 4.
     known : (n, 3)
         The same points in the base frame [m].
 
@@ -159,9 +161,14 @@ def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:
 
     """
     seen, known = np.asarray(seen, dtype=float), np.asarray(known, dtype=float)
-    if seen.shape != known.shape or seen.ndim != 2 or seen.shape[1] != 3 or len(seen) < 3:
+    if seen.shape != known.shape or seen.ndim != 2 or seen.shape[1] != 3:
         raise ValueError(
-            f'seen, known: expected at least 3 points (n, 3) each, got {seen.shape}, {known.shape}'
+            f'seen, known: expected points (n, 3) each, got {seen.shape}, {known.shape}'
+        )
+    if len(seen) < _FEWEST_POINTS:
+        raise ValueError(
+            f'{len(seen)} points: expected at least {_FEWEST_POINTS}; with three, an error across '
+            'their plane tilts the base and shows in no residual'
         )
     for name, points in (('seen', seen), ('known', known)):
         finite_array(points, points.shape, name)

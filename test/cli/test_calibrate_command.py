@@ -444,6 +444,9 @@ def test_base_of_a_tracker_is_refused_where_points_do_not_fit(tmp_path):
     code, _, why = softarm(*_touched(tmp_path, known[:3], known))
     assert code == 2
     assert 'only one of them has p3' in ' '.join(why.split())
+    code, _, why = softarm(*_touched(tmp_path, known[:3], known[:3]))
+    assert code == 2
+    assert '3 points: expected at least 4' in ' '.join(why.split())
     assert not (tmp_path / 'base.yaml').exists()
 
 

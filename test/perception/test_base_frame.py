@@ -81,7 +81,8 @@ def test_base_from_points_errs_within_its_covariance() -> None:
 @pytest.mark.parametrize(
     ('seen', 'what'),
     [
-        (np.zeros((2, 3)), 'at least 3 points'),
+        (np.zeros((2, 3)), '2 points: expected at least 4'),
+        (np.array([[0.05, 0, 0], [0, 0.05, 0], [-0.05, 0, 0]]), '3 points: expected at least 4'),
         (np.outer(np.arange(4.0), [1, 2, 3]), 'on a line'),
         (np.full((4, 3), np.nan), 'not finite'),
     ],
