@@ -313,7 +313,7 @@ class Supervisor:
             self._judge_hold(now_s, wall_s)
         elif self._state in (SafetyState.READY, SafetyState.STOPPED):
             # Nothing moves, so it can wait for missing nodes.
-            missing = [*self._silent_nodes(wall_s), *self._not_ready.values()]
+            missing = [*self.silent_nodes(wall_s).values(), *self._not_ready.values()]
             if missing:
                 self._set(SafetyState.WAITING, 'waiting: ' + '; '.join(missing))
 
@@ -380,7 +380,7 @@ class Supervisor:
 
     def _late_causes(self, now_s: float, wall_s: float) -> list[str]:
         """Return a text for each silent process and each message that has become too old."""
-        late = self._silent_nodes(wall_s)
+        late = list(self.silent_nodes(wall_s).values())
         for kind in [*self._required_kinds(), 'actuator state']:
             if kind in self._bad or kind not in self._seen:
                 continue
@@ -397,12 +397,13 @@ class Supervisor:
             if self._alive[name] - self._unheard_since[name] >= UNHEARD_S
         ]
 
-    def _silent_nodes(self, wall_s: float) -> list[str]:
+    def silent_nodes(self, wall_s: float) -> dict[str, str]:
+        """Return a text for each required node that sends no heartbeat."""
         limit = self._heartbeat_timeout_s
-        return [
-            f'node {name} silent for {1e3 * age:.0f} ms (limit {1e3 * limit:.0f} ms)'
+        return {
+            name: f'node {name} silent for {1e3 * age:.0f} ms (limit {1e3 * limit:.0f} ms)'
             if np.isfinite(age)
             else f'nothing received from node {name} yet'
             for name in self.required_nodes
             if (age := wall_s - self._alive.get(name, -np.inf)) > limit
-        ]
+        }

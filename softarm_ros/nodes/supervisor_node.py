@@ -126,6 +126,8 @@ class SupervisorNode(SelfPaced, Node):
         self._events = EventLog()
         self._held_at = self._changed_at = 0.0
         self._told_sensors: frozenset[str] = frozenset()  # sensors quoted in the fault's message
+        self._told_silent: frozenset[str] = frozenset()  # nodes that it names as silent
+        self._silence_s = rig.supervisor.heartbeat_timeout_s
         self._period_s = 1.0 / rig.tracker.rate_hz
         self._heartbeat = Heartbeat(self, rig.name, fill=self._values)
         self._permit = self.create_publisher(Bool, '~/permit', PERMIT)
@@ -315,8 +317,10 @@ class SupervisorNode(SelfPaced, Node):
                 self._heartbeat.waiting(self._message(status))
             elif status.state is SafetyState.FAULT and not status.on_request:
                 self._add_late_words(wall_s)
+                self._add_silent_nodes(wall_s)
             return
         self._changed_at, self._told_sensors = wall_s, frozenset()
+        self._told_silent = frozenset(self._supervisor.silent_nodes(wall_s))
         message = self._message(status)
         self._note_hold(before.state, status.state, message, wall_s)
         self._heartbeat.set(LEVELS[status.state], message, now=True)
@@ -367,6 +371,18 @@ class SupervisorNode(SelfPaced, Node):
             self._told_sensors |= set(late)
             words = [self._heartbeat.message, *(named(name, failing[name]) for name in late)]
             self._heartbeat.set(LEVELS[SafetyState.FAULT], '; '.join(words), now=True)
+
+    def _add_silent_nodes(self, wall_s: float) -> None:
+        """Add nodes that have ended to a fault: their last messages are missed before them."""
+        if wall_s - self._changed_at > self._silence_s + LATE_WORDS_S:
+            return
+        silent = self._supervisor.silent_nodes(wall_s)
+        late = sorted(silent.keys() - self._told_silent)
+        if late:
+            self._told_silent |= set(late)
+            told = (f'{silent[name]}; start it again if it has ended' for name in late)
+            words = '; '.join([self._heartbeat.message, *told])
+            self._heartbeat.set(LEVELS[SafetyState.FAULT], words, now=True)
 
     def _rivals(self) -> str:
         """Return the publishers of each topic of the loop that has several as text, or ''."""

@@ -602,6 +602,31 @@ def test_a_wait_for_a_latched_problem_names_the_reset(supervisor_of, latched):
     assert supervisor._values()['reason'] == said  # which softarm run shows
 
 
+def test_a_fault_names_a_node_that_falls_silent_after_it(supervisor_of):
+    """The poses of a killed sensor are missed long before its heartbeats."""
+    from softarm_ros.control.supervisor import SafetyState, SupervisorStatus
+
+    supervisor = supervisor_of('/killed_sensor', 'tracker', 'natnet')
+    limit = load_rig('cable_arm').supervisor.heartbeat_timeout_s
+    for name in ('tracker', 'natnet'):
+        supervisor._on_heartbeat(conversions.Health(name, 0, '', {'ready': 'true'}))
+    began = time.monotonic()
+    fault = SupervisorStatus(SafetyState.FAULT, 'feedback stale: 124 ms old', False)
+    supervisor._tell(fault, began)
+    assert 'silent' not in supervisor._heartbeat.message
+    supervisor._supervisor.on_heartbeat('tracker', began + limit)
+    said = []
+    for late_s in (0.1, 0.2):
+        supervisor._tell(fault, began + limit + late_s)
+        said.append(supervisor._heartbeat.message)
+    assert said[0].startswith('feedback stale') and said[0] == said[1]
+    assert 'node natnet silent for' in said[0] and 'tracker' not in said[0]
+    assert said[0].endswith('start it again if it has ended')
+    # A node that ends long after the fault did not cause it.
+    supervisor._tell(fault, began + 3.0 * limit + 10.0)
+    assert supervisor._heartbeat.message == said[0]
+
+
 def test_fault_names_all_publishers_of_the_tip_and_a_later_sensor_error(context):
     from diagnostic_msgs.msg import DiagnosticStatus
     from geometry_msgs.msg import PoseStamped
