@@ -240,6 +240,8 @@ class DaqDriver:
         """Define the mean force of the next `tare_s` seconds as zero."""
         if self._force is None:
             raise DriverError('there is no force sensor to tare')
+        if not self._inputs.running:  # later samples may be of another load
+            raise DriverError('the DAQ sends no samples; call tare again when it does')
         with self._lock:
             self._force.tare(max(1, round(self.config.tare_s * self.config.sample_rate_hz)))
 

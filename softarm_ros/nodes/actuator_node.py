@@ -117,7 +117,7 @@ class ActuatorNode(DriverNode):
         if self._refuses():
             values['outside'] = 'true'  # it gets its commands
         said = '' if self.driver is None else self.driver.not_ready()
-        if self._homing and said and refusal and refusal not in said:
+        if self._homing and self.active and said and refusal and refusal not in said:
             values['not_ready'] += f'; homing at the start waits: {refusal}'
         return values
 

@@ -39,6 +39,11 @@ class DaqSensorsNode(DriverNode):
         self._topics.attach(driver.daq, None)
         return driver
 
+    def release(self) -> None:
+        """Stop, switch off and disconnect."""
+        self._topics.detach()
+        super().release()
+
     def news(self) -> None:
         """Publish new samples."""
         self._topics.publish()
@@ -68,6 +73,11 @@ class DaqActuatorNode(ActuatorNode):
         gripper = driver.gripper.config.pressure_input if driver.gripper is not None else None
         self._topics.attach(driver.daq, gripper)
         return driver
+
+    def release(self) -> None:
+        """Stop, switch off and disconnect."""
+        self._topics.detach()
+        super().release()
 
     def values(self) -> dict[str, str]:
         """Return the actuator node's values, and why the last gripper command was refused."""

@@ -61,6 +61,10 @@ class DaqTopics:
         if daq.config.force_sensor is not None:
             self._offer('wrench', WrenchStamped, MEASUREMENT)
 
+    def detach(self) -> None:
+        """Forget the DAQ, which is closed."""
+        self._daq = None
+
     def _offer(self, topic: str, kind: Any, qos: QoSProfile) -> None:
         if topic not in self._publishers:
             self._publishers[topic] = self._node.create_lifecycle_publisher(kind, topic, qos)

@@ -107,10 +107,10 @@ class DriverNode(HardwareNode):
         problems, not_ready = _problems_of(driver), _not_ready_of(driver)
         if problems:
             self.heartbeat.error('; '.join(map(str, problems)))
+        elif not self.active:
+            self.heartbeat.waiting('; '.join(filter(None, [INACTIVE, not_ready])))
         elif not_ready:
             self.heartbeat.waiting(not_ready)
-        elif not self.active:
-            self.heartbeat.waiting(INACTIVE)
         else:
             doing = self.describe()
             (self.heartbeat.waiting if doing.startswith('held') else self.heartbeat.ok)(doing)
@@ -137,8 +137,10 @@ class DriverNode(HardwareNode):
         driver = self.driver
         if driver is None:
             return {'ready': 'false', 'not_ready': self.idle(), **self._touch.values()}
-        not_ready = _not_ready_of(driver) or self.idle() or self.waits_for()
-        problems = _problems_of(driver)
+        problems, said = _problems_of(driver), _not_ready_of(driver)
+        # What an inactive device waits for, such as homing, an inactive node refuses.
+        idle = '' if problems else self.idle()
+        not_ready = idle or said or self.idle() or self.waits_for()
         return {
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,

@@ -538,6 +538,42 @@ def test_a_reset_reaches_only_a_driver_with_something_to_reset(made, monkeypatch
     assert node.heartbeat_values()['latched'] == 'false'
 
 
+def test_an_inactive_driver_says_so_before_what_its_device_waits_for(made, monkeypatch):
+    """It said `not homed; call home`, and answered `not active` to that call."""
+    node = owner(made)
+    assert node.trigger_configure() is SUCCESS
+    device = node.devices[0]
+    monkeypatch.setattr(device, 'not_ready', lambda: 'not homed; call home')
+    node.work()
+    assert node.heartbeat.message == 'inactive; not homed; call home'
+    assert node.heartbeat_values()['not_ready'] == 'inactive'
+    assert node.trigger_activate() is SUCCESS
+    node.turn(1.0)
+    assert node.heartbeat.message == node.heartbeat_values()['not_ready'] == 'not homed; call home'
+    assert node.trigger_deactivate() is SUCCESS
+    lost = Problem('link', '', 'lost', 0.0)
+    monkeypatch.setattr(device, 'problems', lambda: (lost,))
+    node.turn(2.0)
+    assert node.heartbeat.message == str(lost)
+    assert node.heartbeat_values()['not_ready'] == 'not homed; call home'
+
+
+def test_tare_is_refused_without_samples_and_without_a_daq(made, tmp_path):
+    (tmp_path / 'daq.port').write_text('9')  # a port where nobody answers
+    node = made(DaqActuatorNode, rig='pneumatic_arm')
+
+    def answer():
+        reply = node._topics._on_tare(Trigger.Request(), Trigger.Response())
+        assert not reply.success
+        return reply.message
+
+    assert answer() == 'not configured'
+    assert node.trigger_configure() is SUCCESS
+    assert answer() == 'the DAQ sends no samples; call tare again when it does'
+    assert node.trigger_cleanup() is SUCCESS
+    assert answer() == 'not configured'
+
+
 def test_unreachable_device_is_closed_and_the_reason_is_reported(made):
     node = owner(made, DriverError('pymodbus is not installed'))
     assert node.trigger_configure() is TransitionCallbackReturn.FAILURE
