@@ -350,7 +350,9 @@ class SupervisorNode(SelfPaced, Node):
         self._told_sensors = self._sensors & set(failing)
         reported = [named(name, text) for name, text in failing.items() if text not in message]
         # If an arm does not follow, or a device gets no commands, the computer may be the cause.
-        return '; '.join(filter(None, [message, self._rivals(), *reported, self._slowness()]))
+        rivals = self._rivals()
+        slowness = '' if rivals else self._slowness()
+        return '; '.join(filter(None, [message, rivals, *reported, slowness]))
 
     def _failing(self) -> dict[str, str]:
         return {

@@ -586,6 +586,22 @@ def test_a_late_computer_is_not_blamed_for_poses_in_a_wrong_frame(supervisor_of)
         assert ('the computer is too slow: tracker was late' in supervisor._slowness()) == blames
 
 
+def test_a_late_computer_is_not_blamed_if_several_programs_publish_a_topic(
+    supervisor_of, monkeypatch
+):
+    """Poses of two programs in turn: the usable one hid the wrong frame of the other."""
+    from softarm_ros.control.supervisor import SafetyState, SupervisorStatus
+
+    supervisor = supervisor_of('/rival_poses', 'tracker')
+    supervisor._on_heartbeat(conversions.Health('tracker', 0, '', {'late_ms': '90'}))
+    fault = SupervisorStatus(SafetyState.FAULT, "pose in frame 'world'", False)
+    for found, blames in ((['/a/natnet'], True), (['/a/natnet', '/a/script'], False)):
+        monkeypatch.setattr(supervisor, '_named_publishers', lambda topic, found=found: found)
+        said = supervisor._message(fault)
+        assert ('the computer is too slow: tracker was late' in said) == blames
+        assert ('2 publish tip/pose: /a/natnet, /a/script; end all but one' in said) != blames
+
+
 @pytest.mark.parametrize('latched', [True, False])
 def test_a_wait_for_a_latched_problem_names_the_reset(supervisor_of, latched):
     supervisor = supervisor_of('/latched_arm', 'steppers')
