@@ -33,6 +33,16 @@ def _begins_with_number(row: list[str]) -> bool:
     return True
 
 
+def _undecodable_line(path: Path) -> int:
+    """Return the line with the first byte that is not UTF-8; a decoder counts in its buffer."""
+    content = path.read_bytes()
+    try:
+        content.decode()
+    except UnicodeDecodeError as error:
+        return content.count(b'\n', 0, error.start) + 1
+    return 1
+
+
 class CsvTable:
     """
     A CSV file with a heading; empty cells and `nan` are missing values, empty lines are skipped.
@@ -62,10 +72,10 @@ class CsvTable:
                         self._add(reader.line_num, row)
                     else:
                         self._begin(row)
-        except UnicodeDecodeError as error:
+        except UnicodeDecodeError:
             raise MeasurementError(
-                f'{path}: cannot be read (byte {error.start} is not UTF-8); expected text in '
-                'UTF-8: save the file again with this encoding'
+                f'{path}: cannot be read (line {_undecodable_line(path)} is not UTF-8); expected '
+                'text in UTF-8: save the file again with this encoding'
             ) from None
         except (OSError, csv.Error) as error:
             why = getattr(error, 'strerror', None) or error

@@ -306,6 +306,13 @@ def test_a_file_in_another_encoding_is_refused_with_the_expected_one(rig, tmp_pa
         read_run(mapped(rig), path)
 
 
+def test_a_byte_that_is_not_utf_8_is_reported_by_its_line_in_a_long_file(rig, tmp_path):
+    path = tmp_path / 'a.csv'
+    path.write_bytes(b'a,b\n' + 20000 * b'1,2\n' + b'1,\xb5\n')
+    with pytest.raises(MeasurementError, match=r'a.csv: .*line 20002 is not UTF-8'):
+        read_run(mapped(rig), path)
+
+
 def test_commands_barely_beyond_a_limit_are_clipped_and_others_unchanged(rig):
     limits = rig.actuator_limits()
     span = limits.position_max - limits.position_min
