@@ -1,5 +1,7 @@
 """Statics of the water-hydraulic arm: pressures <-> bends and elongations, twist by weight."""
 
+import re
+
 import numpy as np
 import pytest
 from hypothesis import given, reject, settings
@@ -401,6 +403,15 @@ def test_inverse_reports_a_point_out_of_reach():
     found = ARM.inverse((0.0, 0.0, 0.95))
     assert not found.converged and 'mm left' in found.message
     assert found.residual == pytest.approx(0.95 - found.shape.tip[2, 3], abs=2e-3)
+
+
+@pytest.mark.parametrize('target', [(0.1, 0.0, 0.5), (0.1, 0.0, 0.9)])
+def test_inverse_names_a_chamber_outside_its_range_once_with_its_pressure(target):
+    """And not also as at the end of its range, which is another pressure."""
+    message = ARM.inverse(target).message
+    outside = re.findall(r'(\w+) at \S+ Pa is outside', message)
+    assert outside
+    assert not [name for name in outside if re.search(rf'{name} at \S+ kPa', message)]
 
 
 # -- refusals ---------------------------------------------------------------------------------

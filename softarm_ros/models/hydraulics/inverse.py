@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ModelError, Vector3
@@ -91,8 +92,7 @@ class HeldShapeProblem(SteppedProblem):
         model, held = self._model, end.place.state
         pressures, shape, refusals = model.pressures_of(held), model.shape_of_held(held), []
         low, high = model.pressure_min, model.pressure_max
-        slack = _RANGE_TOLERANCE * (high - low)
-        outside = (pressures < low - slack) | (pressures > high + slack)
+        outside = self._outside(pressures)
         refusals += [
             f'{model.actuator_names[i]} at {pressures[i]:.6g} Pa is outside '
             f'[{low[i]:.6g}, {high[i]:.6g}] Pa'
@@ -105,6 +105,12 @@ class HeldShapeProblem(SteppedProblem):
         if not outside.any():
             pressures = np.clip(pressures, low, high)
         return Outcome(pressures, shape, '; '.join(refusals))
+
+    def _outside(self, pressures: Array) -> NDArray[np.bool_]:
+        """Return which pressures (m,) are outside their ranges by more than the tolerance."""
+        low, high = self._model.pressure_min, self._model.pressure_max
+        slack = _RANGE_TOLERANCE * (high - low)
+        return np.asarray((pressures < low - slack) | (pressures > high + slack))
 
     def _other_shape(self, pressures: Array, tip: Array) -> list[str]:
         """Return a text if the arm, loaded from rest, takes a shape with another tip (4, 4)."""
@@ -121,11 +127,17 @@ class HeldShapeProblem(SteppedProblem):
         ]
 
     def limits_met(self, end: End) -> list[str]:
-        """Return texts of the chambers at an end of their range and the sections at a limit."""
+        """
+        Return texts of the chambers at an end of their range and the sections at a limit.
+
+        Chambers outside their range are left out: the refusal in `outcome` gives their pressures.
+        """
         model = self._model
         pressures = model.pressures_of(end.place.state)
-        bounds = model.pressure_min, model.pressure_max
-        met = values_at_limits(model.actuator_names, pressures, bounds, 'kPa', 1e-3)
+        inside = np.flatnonzero(~self._outside(pressures))
+        names = [model.actuator_names[int(i)] for i in inside]
+        bounds = model.pressure_min[inside], model.pressure_max[inside]
+        met = values_at_limits(names, pressures[inside], bounds, 'kPa', 1e-3)
         bends = np.linalg.norm(end.unknowns.reshape(-1, 3)[:, :2], axis=1)
         return met + [
             f'{section.name} at its {section.max_bending_angle_deg:g} deg bending limit'
