@@ -86,7 +86,7 @@ class CableDrives:
 
         """
         require_duration(duration_s)
-        end = as_actuation(position, len(self._steppers.position), 'position')
+        end = as_actuation(position, len(self._names), 'position', self._names)
         self._under_way.clear()
         self._steppers.begin_turn(end, duration_s)
         self._turning = True
@@ -98,7 +98,7 @@ class CableDrives:
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
         """Command contractions (m,) [m]; they reach the motors after their delay."""
-        wanted = as_actuation(target, len(self._steppers.position), 'command')
+        wanted = as_actuation(target, len(self._names), 'command', self._names)
         self._under_way.append((now_s + self._delay_s, wanted))
         while self._under_way and self._under_way[0][0] <= now_s + _EARLY_S:
             self._steppers.command(self._under_way.popleft()[1])

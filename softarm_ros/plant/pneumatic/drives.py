@@ -56,7 +56,7 @@ class PneumaticDrives:
 
     def command(self, target: ArrayLike, now_s: float, duration_s: float) -> None:
         """Set the target pressures (m,) [Pa]; see `Drives`."""
-        wanted = as_actuation(target, self._count, 'command')
+        wanted = as_actuation(target, self._count, 'command', self._names)
         within = np.clip(wanted, 0.0, self._config.regulators.max_pressure_Pa)
         self._regulators.command(self._compensation.signal(within))
 
@@ -79,7 +79,7 @@ class PneumaticDrives:
             If the shape is wrong or a value is not finite.
 
         """
-        self._regulators.drive(as_actuation(signal_Pa, self._count, 'signal_Pa'))
+        self._regulators.drive(as_actuation(signal_Pa, self._count, 'signal_Pa', self._names))
         if self._gripper is not None:
             supply = self._gripper.config.vacuum_Pa if vacuum else 0.0
             self._gripper.target_Pa = supply + max(float(gripper_Pa), 0.0)
@@ -154,7 +154,7 @@ class PneumaticDrives:
 
         `pressures_Pa` (m,) are true pressures, after the regulators.
         """
-        pressures = as_actuation(pressures_Pa, self._count, 'pressures_Pa')
+        pressures = as_actuation(pressures_Pa, self._count, 'pressures_Pa', self._names)
         fresh = PlantChambers(self._config.sections, self._config.hysteresis)
         fresh.settle(pressures.reshape(-1, 3))
         return self._body.section_tips_at_rest(fresh.free_strains())
