@@ -11,6 +11,7 @@ from ruckig import Trajectory as RuckigTrajectory
 from softarm_ros.control.path import Curve, Path, build_path
 from softarm_ros.control.trajectory_config import MAX_LAPS, TrajectoryConfig
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.counts import whole_number
 
 
 @dataclass(frozen=True)
@@ -81,8 +82,9 @@ class Trajectory:
         self.config = config
         self.path: Path = build_path(config)
         self.laps = config.laps if laps is None else laps
-        if not 1 <= self.laps <= MAX_LAPS:
-            raise ValueError(f'laps = {self.laps}: expected 1 to {MAX_LAPS}')
+        expected = f'1 to {MAX_LAPS}'
+        if not 1 <= whole_number(self.laps, 'laps', f'a whole number, {expected}') <= MAX_LAPS:
+            raise ValueError(f'laps = {self.laps}: expected {expected}')
         self._legs: list[_Leg] = []
         clock = 0.0
         for curve, first_lap, count, backwards in self._plan():

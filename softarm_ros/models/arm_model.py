@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Protocol, runtime_checkable
 
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.geometry.counts import whole_number
 
 Vector3 = Sequence[float] | Array
 ZERO3 = (0.0, 0.0, 0.0)
@@ -39,7 +40,7 @@ class Shape:
 
     def centerline(self, n: int) -> Array:
         """Return n points (n, 3) [m] from base to tip, evenly spaced; ValueError if n < 2."""
-        if n < 2:
+        if whole_number(n, 'n', 'a whole number >= 2') < 2:
             raise ValueError(f'n = {n}: a centreline needs at least 2 points')
         return self.sample_centerline(n)
 

@@ -21,6 +21,7 @@ from softarm_ros.control.gripper import GRIPPER, GripperConfig
 from softarm_ros.control.pose_topic import PoseTopicConfig
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.geometry.configs import ConfigBlock, Finite, NonNegative, PartBlock
+from softarm_ros.geometry.counts import whole_number
 from softarm_ros.plant.config import PlantBase
 from softarm_ros.rigs.arms.base import ActuatorBase, ArmBase, Name, Surrounded
 from softarm_ros.rigs.checks import Check, find_inconsistencies
@@ -399,12 +400,12 @@ class Rig(ConfigBlock):
         Raises
         ------
         ValueError
-            If n is negative.
+            If n is not a whole number, or negative.
 
         """
         import numpy as np
 
-        if n < 0:
+        if whole_number(n, 'n', 'a whole number of configurations') < 0:
             raise ValueError(f'n = {n}: expected 0 or more configurations')
         model = self.model()
         found = self.arm.sample_held(model, rng, n, batches=_MOST_DRAWS)

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softarm_ros.control.gripper import GRIPPER
+from softarm_ros.geometry.counts import whole_number
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.world import World
 from softarm_ros.rigs.devices import Devices
@@ -56,11 +57,12 @@ def build_plant(rig: Rig, seed: int) -> Plant:
     RigError
         If the rig has no plant, or its plant finds no rest position.
     ValueError
-        If the seed is negative.
+        If the seed is not a whole number, or negative.
 
     """
-    if seed < 0:
-        raise ValueError(f'seed = {seed}: expected 0 or more')
+    expected = 'a whole number >= 0'
+    if whole_number(seed, 'seed', expected) < 0:
+        raise ValueError(f'seed = {seed}: expected {expected}')
     config = rig.plant_for('sim').of_machine(seed)
     part = body_part(arm_part(rig.kind), config.kind)
     role, drives = _attached(rig, part)

@@ -61,7 +61,7 @@ def run_direct(
     TaskError
         If this arm cannot do a step of the task.
     ValueError
-        If `laps` is not 1 to 1000, or the seed is negative.
+        If `laps` is not a whole number from 1 to 1000, or the seed none from 0.
 
     """
     loop = build_loop(rig, trajectory, task=task, model=model, open_loop=open_loop, laps=laps)

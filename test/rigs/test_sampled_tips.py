@@ -26,3 +26,13 @@ def test_negative_number_of_configurations_is_refused(name):
     rng = np.random.default_rng(0)
     with pytest.raises(ValueError, match=r'^n = -1: expected 0 or more configurations$'):
         load_rig(name).sample_configurations(rng, -1)
+
+
+@pytest.mark.parametrize('n', [3.0, '3', None])
+def test_number_that_is_not_whole_is_refused_by_name(n):
+    rig, rng = load_rig('cable_arm'), np.random.default_rng(0)
+    with pytest.raises(ValueError, match=rf'^n = {n!r}: expected a whole number of configurat'):
+        rig.sample_configurations(rng, n)
+    model = rig.model()
+    with pytest.raises(ValueError, match=rf'^n = {n!r}: expected a whole number >= 2$'):
+        model.shape_of(model.rest_configuration).centerline(n)

@@ -1,5 +1,6 @@
 """Runs in one process: tracking, and exact repetition."""
 
+import re
 from dataclasses import replace
 from itertools import count
 
@@ -53,9 +54,17 @@ def test_run_of_another_plant_states_no_machine_and_needs_no_plant_in_the_rig():
     assert record.info.drawn == {}
 
 
-def test_negative_seed_is_refused_by_name():
-    with pytest.raises(ValueError, match=r'seed = -1: expected 0 or more'):
-        build_plant(RIG, -1)
+@pytest.mark.parametrize('seed', [-1, 1.0, '1', None, True])
+def test_seed_that_is_no_count_is_refused_by_name(seed):
+    with pytest.raises(ValueError, match=rf'^seed = {seed!r}: expected a whole number >= 0$'):
+        build_plant(RIG, seed)
+
+
+@pytest.mark.parametrize('laps', [2.0, '2', [2]])
+def test_laps_that_are_no_whole_number_are_refused_by_name(laps):
+    text = re.escape(f'laps = {laps!r}: expected a whole number, 1 to 1000')
+    with pytest.raises(ValueError, match=f'^{text}$'):
+        run_direct(RIG, 'line_small', laps=laps)
 
 
 def test_plant_without_a_rest_position_is_refused_by_rig_file_and_block():
