@@ -40,6 +40,8 @@ def _slice(run: MeasuredRun, piece: str) -> slice:
     first, colon, last = piece.partition(':')
     begin = _row(run, first) if first else 0
     if not colon:
+        if not 0 <= begin < len(run):
+            raise IndexError  # a slice would leave the row out silently
         return slice(begin, begin + 1)
     return slice(begin, _row(run, last) if last else len(run))
 

@@ -313,6 +313,13 @@ def test_a_byte_that_is_not_utf_8_is_reported_by_its_line_in_a_long_file(rig, tm
         read_run(mapped(rig), path)
 
 
+@pytest.mark.parametrize('rows', ['0,99999', '99999', '0,-1', '0,99999s'])
+def test_a_single_row_that_the_run_does_not_have_is_refused(rig, tmp_path, rows):
+    run = read_run(mapped(rig), write(rig, tmp_path / 'a.csv', commands_of(rig)))
+    with pytest.raises(UsageError, match=rf"--rows '{rows}': .* a.csv has {len(run)} rows"):
+        chosen_rows(run, rows, 1)
+
+
 def test_commands_barely_beyond_a_limit_are_clipped_and_others_unchanged(rig):
     limits = rig.actuator_limits()
     span = limits.position_max - limits.position_min
