@@ -17,6 +17,7 @@ from softarm_ros.runtime.part_failure import FAILURES, FailureWords
 STANDING = 0.02
 # More than a held actuator lags behind its command.
 LET_GO = 0.2
+SETTLED_S = 0.5  # a held actuator that stands for this long moves no more by itself
 
 
 class PermittedLoop:
@@ -24,9 +25,10 @@ class PermittedLoop:
     Starts, holds and resumes a loop as the supervisor permits.
 
     The loop starts from its beginning, at the posture that the actuators report, after the end of
-    the trajectory or if the actuators stand far from the command (this loop or their driver was
-    restarted, or the driver released them while the arm was held). The command is set before
-    motion is allowed, so a driver that receives the permission first does not follow an old one.
+    the trajectory, if the actuators stand far from the command (this loop or their driver was
+    restarted, or the driver released them while the arm was held), or if held actuators have moved
+    after they had come to rest (the driver has homed them). The command is set before motion is
+    allowed, so a driver that receives the permission first does not follow an old one.
 
     Attributes
     ----------
@@ -47,6 +49,11 @@ class PermittedLoop:
         self._refused_now = False  # since the last cycle
         self._jumped = False
         self._taken: Array | None = None  # positions that were last taken over
+        self._now_s = 0.0
+        self._stood: Array | None = None  # where held actuators came to rest
+        self._rest: tuple[float, Array] | None = (
+            None  # where they seem to come to rest, since when
+        )
 
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
         """
@@ -55,6 +62,7 @@ class PermittedLoop:
         The command is still sent, unchanged: the supervisor then learns the reason from `refusal`,
         rather than from missing commands.
         """
+        self._now_s = now_s
         try:
             self._output = self.loop.cycle(now_s, pose)
             if not (self.allowed or self._refused_now):
@@ -107,11 +115,13 @@ class PermittedLoop:
         self._jumped = self._jumped or self._apart(position, self.actuators, share)
         self.actuators = position
         if not self.allowed:
+            self._note_rest(position)
             self._take_over()
 
     def follow(self, allowed: bool, now_s: float) -> None:
         """Take the supervisor's permission, or its end."""
         rising, self.allowed = allowed and not self.allowed, allowed
+        self._now_s = now_s
         loop = self.loop
         if rising:
             if self._jumped or loop.phase in (Phase.IDLE, Phase.DONE):
@@ -119,6 +129,7 @@ class PermittedLoop:
             else:
                 loop.resume(now_s)
             self._jumped, self._taken = False, None
+            self._stood = self._rest = None
         elif not allowed:
             self.refusal = ''
             loop.hold(now_s)
@@ -139,6 +150,15 @@ class PermittedLoop:
         limits = self.loop.limits
         tolerance = share * (limits.position_max - limits.position_min)
         return other is not None and bool((np.abs(other - position) > tolerance).any())
+
+    def _note_rest(self, position: Array) -> None:
+        """Note where held actuators (m,) come to rest, and whether they have moved since then."""
+        if self._stood is not None:
+            self._jumped = self._jumped or self._apart(position, self._stood, JUMP)
+        elif self._rest is None or self._apart(position, self._rest[1], STANDING):
+            self._rest = self._now_s, position
+        elif self._now_s - self._rest[0] >= SETTLED_S:
+            self._stood = position
 
     def _take_over(self) -> None:
         """Set the command to the actuators' positions if they have jumped or the loop is idle."""

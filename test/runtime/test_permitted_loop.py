@@ -198,3 +198,33 @@ def test_failure_before_the_first_permit_is_cleared_by_later_cycles(motion):
     assert motion.refusal == 'cannot go on: not yet'
     motion.cycle(PERIOD, None)
     assert not motion.refusal
+
+
+@pytest.mark.parametrize(('moved', 'anew'), [(0.08, True), (0.03, False)])
+def test_held_actuators_that_are_homed_are_taken_over(rig, motion, moved, anew):
+    """Water chambers home smoothly, by less than a following actuator lags: the arm jumped."""
+    motion.on_actuators(np.zeros(3))
+    motion.follow(True, 0.0)
+    now, before = drive(motion, 0.0, 6.0)
+    assert motion.loop.phase is Phase.TRACK
+    motion.follow(False, now)
+    limits = rig.actuator_limits()
+    home = moved * (limits.position_max - limits.position_min) * np.array([-1.0, 0.5, 0.5])
+
+    def report(seconds, at):
+        nonlocal now
+        steps = round(seconds / PERIOD)
+        for k in range(1, steps + 1):
+            now += PERIOD
+            motion.cycle(now, None)
+            motion.on_actuators(before.actuation + at(k / steps))
+
+    report(0.2, lambda share: (1.0 - share) * 1.5e-3)  # still catching up with its command
+    report(1.0, lambda share: 0.0)
+    report(2.0, lambda share: share * home)
+    motion.follow(True, now)
+    assert motion.loop.phase is (Phase.APPROACH if anew else Phase.TRACK)
+    command = motion.cycle(now, None).actuation
+    stands = before.actuation + (home if anew else 0.0)
+    span = limits.position_max - limits.position_min
+    assert np.abs(command - stands).max() < 0.02 * float(span.max())
