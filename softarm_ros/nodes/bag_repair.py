@@ -73,8 +73,8 @@ def repair(bag: Path, folder: Path) -> Repaired:
     Raises
     ------
     BagError
-        If the bag has no MCAP file, the file is not MCAP, or `folder` cannot be written. An
-        unfinished new bag is removed.
+        If the bag has no MCAP file, the file is not MCAP or has no whole message, or `folder`
+        cannot be written. An unfinished new bag is removed.
 
     """
     mcap = find_mcap(bag)
@@ -134,6 +134,8 @@ def _copied(mcap: Path, folder: Path, about: Mapping[str, str]) -> Repaired:
                 elif topic not in left_out:
                     writer.write(topic, record.log_time, record.data)
         writer.close()
+        if first_ns is None:
+            raise BagError(f'{mcap}: no whole message is left in it; nothing to repair')
     except BaseException:  # Ctrl-C as well: half a bag would block the next attempt
         shutil.rmtree(folder, ignore_errors=True)
         raise

@@ -812,3 +812,10 @@ def test_an_unknown_option_beside_negative_numbers_is_named(arguments, option):
     status, out, err = softarm(*arguments)
     assert (status, out) == (2, '')
     assert f'No such option: {option}' in err
+
+
+@pytest.mark.parametrize('option', [['--duration', '3'], ['--set', 'medium=water']])
+def test_repair_of_a_bag_refuses_options_of_recording(option, tmp_path):
+    status, _, err = softarm('record', '--repair', str(tmp_path), *option)
+    assert status == 2
+    assert err == 'softarm: --repair copies a whole bag; drop --duration and --set\n'

@@ -130,6 +130,20 @@ def test_repair_works_from_inside_the_bag_folder(given, tmp_path, monkeypatch):
     assert list(repair(Path(given), None)) == [f'10 messages: {tmp_path / "bag_repaired"}']
 
 
+def test_repair_refuses_a_bag_without_a_whole_message_and_writes_nothing(tmp_path):
+    pytest.importorskip('rosbags', reason='needs rosbags')
+    pytest.importorskip('mcap', reason='needs mcap')
+    from softarm_ros.cli.record_command import repair
+
+    written(tmp_path / 'bag', 10)
+    (path,) = (tmp_path / 'bag').glob('*.mcap')
+    data = path.read_bytes()
+    path.write_bytes(data[: data.index(b'\x28\xb5\x2f\xfd')])
+    with pytest.raises(BagError, match='no whole message is left in it'):
+        list(repair(tmp_path / 'bag', None))
+    assert not (tmp_path / 'bag_repaired').exists()
+
+
 @pytest.mark.parametrize(('damaged', 'index'), [(0, True), (4, True), (4, False), (0, False)])
 def test_repair_leaves_out_and_reports_only_what_a_damaged_chunk_makes_unreadable(
     tmp_path, damaged, index

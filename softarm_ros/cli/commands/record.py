@@ -46,6 +46,8 @@ def record(
     if (rig is None) == (repair is None):
         raise UsageError('expected either a RIG to record or --repair BAG')
     if repair is not None:
+        if duration or settings:
+            raise UsageError('--repair copies a whole bag; drop --duration and --set')
         for line in record_command.repair(repair, bag):
             typer.echo(line)
     elif rig is not None:
