@@ -143,6 +143,53 @@ def test_a_measured_column_that_does_not_follow_its_command_is_refused_by_name(t
         drives_of(trunk, recorded)
 
 
+def rows_of(path, new, first, last, constant=False):
+    """Write rows of a file; if `constant`, all with the commands of the first of them."""
+    heading, *rows = csv.reader(path.read_text().splitlines())
+    kept = [list(row) for row in rows[first:last]]
+    if constant:
+        for row in kept:
+            for k, name in enumerate(heading):
+                if name.startswith('u'):
+                    row[k] = kept[0][k]
+    with new.open('w', newline='') as file:
+        csv.writer(file).writerows([heading, *kept])
+    return new
+
+
+@pytest.mark.parametrize('count', [1, 2, 40])
+def test_a_file_shorter_than_the_longest_delay_is_refused(trunk, tmp_path, count):
+    whole = write(trunk, tmp_path / 'a.csv')
+    short = rows_of(whole, tmp_path / 'short.csv', 300, 300 + count)
+    with pytest.raises(UsageError, match=r'^short\.csv: no row .* is 1 s or more after the first'):
+        drives_of(trunk, read_recordings(trunk, [short], 'nothing'))
+    both = drives_of(trunk, read_recordings(trunk, [whole, short], 'nothing'))
+    assert both == drives_of(trunk, read_recordings(trunk, [whole], 'nothing'))
+
+
+def test_commands_that_never_change_do_not_tell_a_delay(trunk, tmp_path):
+    path = write(trunk, tmp_path / 'a.csv')
+    names = {trunk.recording.commands[name] for name in trunk.actuator_names}
+    assert all(name.startswith('u') for name in names)
+    still = rows_of(path, tmp_path / 'still.csv', 300, 500, constant=True)
+    with pytest.raises(UsageError, match='its command never changes; record a motion'):
+        drives_of(trunk, read_recordings(trunk, [still], 'nothing'))
+    reached = rows_of(path, tmp_path / 'reached.csv', 300, 500, constant=True)
+    heading, *rows = csv.reader(reached.read_text().splitlines())
+    at, of = (
+        [heading.index(columns[name]) for name in trunk.actuator_names]
+        for columns in (trunk.recording.measured, trunk.recording.commands)
+    )
+    for row in rows:
+        for k, c in zip(at, of):
+            row[k] = str(0.9 * float(row[c]))
+    with reached.open('w', newline='') as file:
+        csv.writer(file).writerows([heading, *rows])
+    drives = drives_of(trunk, read_recordings(trunk, [reached], 'nothing'))
+    assert 'recording.delay_s' not in drives
+    np.testing.assert_allclose(list(drives.values()), 0.9)
+
+
 def test_an_actuator_that_was_not_moved_keeps_its_share(trunk, tmp_path):
     path = write(trunk, tmp_path / 'a.csv', still=('base_1', 'tip_2'))
     rig = with_values(trunk, {'recording.reached.base_1': 0.8})

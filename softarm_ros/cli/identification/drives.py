@@ -32,24 +32,35 @@ def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
     """
     Return fields of `recording`: the actuators' shares and their delay; none if not measured.
 
-    The rows `train` are fitted. If no file has times, the delay is not among the fields; neither
-    is the share of an actuator that was not moved.
+    The rows `train` later than the longest delay are fitted. If no file has times, or no command
+    changes, the delay is not among the fields; neither is the share of an actuator that was not
+    moved.
 
     Raises
     ------
     UsageError
-        If an actuator does not follow its command: its column is wrong.
+        If no file has rows after the longest delay, or an actuator does not follow its command:
+        its column is wrong, or its command never changes.
 
     """
-    used = [one for one in recorded if one.whole.commanded is not None and len(one.train)]
-    if not used:
+    measured = [one for one in recorded if one.whole.commanded is not None and len(one.train)]
+    if not measured:
         return {}
+    used = [one for one in measured if len(_after_the_longest(one))]
+    if not used:
+        sources = ', '.join(one.whole.source for one in measured)
+        raise UsageError(
+            f'{sources}: no row to identify from is {LONGEST_S:g} s or more after the first row; '
+            f'expected some: delays up to {LONGEST_S:g} s between commands and measured actuators '
+            'are tried'
+        )
     limits = rig.actuator_limits()
     span = limits.position_max - limits.position_min
     most = np.max([np.abs(one.whole.asked[one.train]).max(axis=0) for one in used], axis=0)
     moved = most >= _STILL * span
     if not moved.any():
         return {}
+    varied = np.ptp(np.concatenate([one.whole.asked for one in used]), axis=0) >= _STILL * span
 
     def fitted(delay_s: float) -> tuple[float, Array]:
         """Return the squared error [spans^2] and the shares (m,) for a delay."""
@@ -71,32 +82,36 @@ def drives_of(rig: Rig, recorded: Sequence[Recorded]) -> dict[str, float]:
         return float(np.sum((((x - shares * u) / span) ** 2)[:, moved])), shares
 
     found, delay_s = {}, 0.0
-    if any(one.whole.time_s is not None for one in used):
+    if (moved & varied).any() and any(one.whole.time_s is not None for one in used):
         tried = np.linspace(0.0, LONGEST_S, _TRIED)
         best = tried[np.argmin([fitted(d)[0] for d in tried])]
         ends = (max(0.0, best - tried[1]), best + tried[1])
         delay_s = float(minimize_scalar(lambda d: fitted(d)[0], bounds=ends, method='bounded').x)
         found['recording.delay_s'] = delay_s
     shares = fitted(delay_s)[1]
-    for name, share, is_told in zip(rig.actuator_names, shares, moved):
+    for name, share, is_told, is_varied in zip(rig.actuator_names, shares, moved, varied):
         if not is_told:
             continue
         if share < _LEAST_SHARE:
+            cause = (
+                'does recording.measured name its column?'
+                if is_varied
+                else 'its command never changes; record a motion'
+            )
             raise UsageError(
                 f'{name} was measured to reach {share:.3g} of its command; expected at least '
-                f'{_LEAST_SHARE}: does recording.measured name its column?'
+                f'{_LEAST_SHARE}: {cause}'
             )
         found[f'recording.reached.{name}'] = float(share)
     return found
 
 
 def _after_the_longest(one: Recorded) -> NDArray[np.int64]:
-    """Return the rows `train` after the longest delay, or all of them if there are none."""
+    """Return the rows `train` whose command is known for all delays; all rows without times."""
     time = one.whole.time_s
     if time is None:
         return one.train
-    known = one.train[time[one.train] >= time[0] + LONGEST_S]
-    return known if len(known) else one.train
+    return one.train[time[one.train] >= time[0] + LONGEST_S]
 
 
 def told_by_poses(parameters: Sequence[Parameter], drives: dict[str, float]) -> list[Parameter]:
