@@ -16,9 +16,7 @@ def cross_into(a: Array, b: Array, out: Array) -> None:
 
 @kernel(allocates=False)
 def solve_columns(matrix: Array, right: Array) -> None:
-    """
-    Solve matrix X = right (m, n) in place, by Gauss with pivoting; both arrays are overwritten.
-    """
+    """Solve matrix X = right (m, n) in place, by Gauss with pivoting; both are overwritten."""
     m, n = right.shape
     for i in range(m):
         pivot = i
