@@ -11,12 +11,13 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.actuator_state import ActuatorState
+from softarm_ros.plant.actuator_values import as_actuation
 from softarm_ros.plant.config import PlantCable, PlantConfig
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word, millimetres
 from softarm_ros.plant.layout import Loads
 from softarm_ros.plant.packing import motor_count, pack_wiring
 from softarm_ros.plant.plant import require_duration
-from softarm_ros.plant.soft_arm import Equilibrium, SoftArm, as_actuation
+from softarm_ros.plant.soft_arm import Equilibrium, SoftArm
 from softarm_ros.plant.step_kernels import drive_arm, wind_cables
 from softarm_ros.plant.stepper import Steppers
 

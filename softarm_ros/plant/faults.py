@@ -58,18 +58,12 @@ def kilograms(word: str) -> float:
 
 def millimetres(word: str) -> float:
     """Return a length [mm]; raise ValueError if it is not finite."""
-    value = _number(word)
-    if not math.isfinite(value):
-        raise ValueError(f'{word} mm: expected a finite number')
-    return value
+    return _length(word, 'mm')
 
 
 def metres(word: str) -> float:
     """Return a length [m]; raise ValueError if it is not finite."""
-    value = _number(word)
-    if not math.isfinite(value):
-        raise ValueError(f'{word} m: expected a finite number')
-    return value
+    return _length(word, 'm')
 
 
 def probability(word: str) -> float:
@@ -86,6 +80,13 @@ def milliseconds(word: str) -> float:
     if not 0.0 <= value <= 60_000.0:
         raise ValueError(f'{word} ms: expected 0 to 60000')
     return 1e-3 * value
+
+
+def _length(word: str, unit: str) -> float:
+    value = _number(word)
+    if not math.isfinite(value):
+        raise ValueError(f'{word} {unit}: expected a finite number')
+    return value
 
 
 def _number(word: str) -> float:

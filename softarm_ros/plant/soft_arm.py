@@ -9,7 +9,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike
 
-from softarm_ros.geometry.arrays import Array, real_array
+from softarm_ros.geometry.arrays import Array
+from softarm_ros.plant.actuator_values import as_actuation
 from softarm_ros.plant.body_kernels import load_bodies, place_bodies
 from softarm_ros.plant.cable_kernels import measure_cables, thread_lengths
 from softarm_ros.plant.config import PlantCable, PlantConfig
@@ -268,30 +269,6 @@ class SoftArm:
         if contraction is None:
             return self.state.contraction.copy(), False
         return as_actuation(contraction, self.cable_count, 'contraction'), False
-
-
-def as_actuation(
-    values: ArrayLike, count: int, what: str, names: Sequence[str] | None = None
-) -> Array:
-    """
-    Return actuator values as a new array (count,).
-
-    Raises
-    ------
-    ValueError
-        If the shape is wrong or a value is not finite, naming the actuator, or its index if no
-        names are given.
-
-    """
-    array = real_array(values, what)
-    if array.shape != (count,):
-        raise ValueError(f'{what} has shape {array.shape}, expected ({count},)')
-    finite = np.isfinite(array)
-    if not finite.all():
-        index = int(finite.argmin())
-        which = f'{what}[{index}]' if names is None else f'{what} of {names[index]}'
-        raise ValueError(f'{which} = {array[index]} is not finite')
-    return array
 
 
 def _loads(force: ArrayLike, moment: ArrayLike) -> Loads:

@@ -51,9 +51,8 @@ class PermittedLoop:
         self._taken: Array | None = None  # positions that were last taken over
         self._now_s = 0.0
         self._stood: Array | None = None  # where held actuators came to rest
-        self._rest: tuple[float, Array] | None = (
-            None  # where they seem to come to rest, since when
-        )
+        # Until then: since when they are about there, and where.
+        self._rest: tuple[float, Array] | None = None
 
     def cycle(self, now_s: float, pose: PoseSample | None) -> CycleOutput:
         """

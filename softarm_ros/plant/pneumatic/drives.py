@@ -11,13 +11,13 @@ from numpy.typing import ArrayLike
 from softarm_ros.drivers.play_compensation import PlayCompensation, PlayCompensationConfig
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.actuator_state import ActuatorState
+from softarm_ros.plant.actuator_values import as_actuation
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.pneumatic.body import PneumaticBody
 from softarm_ros.plant.pneumatic.chambers import PlantChambers
 from softarm_ros.plant.pneumatic.config import PneumaticPlantConfig
 from softarm_ros.plant.pneumatic.gripper import GrippedObject, Gripper
 from softarm_ros.plant.pneumatic.regulators import Regulators
-from softarm_ros.plant.soft_arm import as_actuation
 
 
 class PneumaticDrives:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,6 +10,7 @@ from numpy.typing import ArrayLike
 
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.plant.actuator_state import ActuatorState
+from softarm_ros.plant.actuator_values import as_actuation
 from softarm_ros.plant.faults import Faults, InjectedFault, actuator_word
 from softarm_ros.plant.tendon_rod.config import TendonRodPlantConfig
 from softarm_ros.plant.tendon_rod.kernels import read_cell
@@ -142,12 +142,8 @@ class Winches:
         )
 
     def _checked(self, values: ArrayLike, what: str) -> Array:
-        array = np.array(values, dtype=np.float64)
-        if array.shape != (len(self._names),):
-            raise ValueError(f'{what} has shape {array.shape}, expected ({len(self._names)},)')
+        array = as_actuation(values, len(self._names), what, self._names)
         for name, value in zip(self._names, array):
-            if not math.isfinite(value):
-                raise ValueError(f'{what} of {name} = {value} is not finite')
             if value < 0.0:
                 raise ValueError(f'{what} of {name} = {value:g} N; a cable only pulls')
         return array
