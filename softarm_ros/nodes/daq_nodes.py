@@ -44,6 +44,10 @@ class DaqSensorsNode(DriverNode):
         self._topics.detach()
         super().release()
 
+    def waits_for(self) -> str:
+        """Return why the arm may not start although the device is ready, or ''."""
+        return self._topics.waits_for()
+
     def news(self) -> None:
         """Publish new samples."""
         self._topics.publish()
@@ -78,6 +82,10 @@ class DaqActuatorNode(ActuatorNode):
         """Stop, switch off and disconnect."""
         self._topics.detach()
         super().release()
+
+    def waits_for(self) -> str:
+        """Return why no command can be followed now, or ''."""
+        return super().waits_for() or self._topics.waits_for()
 
     def values(self) -> dict[str, str]:
         """Return the actuator node's values, and why the last gripper command was refused."""

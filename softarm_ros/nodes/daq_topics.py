@@ -12,7 +12,7 @@ from std_srvs.srv import Trigger
 
 from softarm_ros.drivers.daq import DaqDriver
 from softarm_ros.drivers.problems import DriverError
-from softarm_ros.nodes.hardware_node import HardwareNode
+from softarm_ros.nodes.driver_node import DriverNode
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER
 from softarm_ros.nodes.wire import pressure_bytes, wrench_bytes
 
@@ -24,21 +24,23 @@ class DaqTopics:
     Publishes each block of samples as its mean, stamped with the middle of its sample times.
 
     Every input in Pa, except the gripper's, is the pressure of the chamber with the same name. The
-    service `~/tare` takes the present load of the force sensor for zero.
+    service `~/tare` takes the present load of the force sensor for zero. A moving arm has no
+    constant load: the service refuses while the arm may move, and meanwhile none may start.
 
     Publishers are made for the quantities that the DAQ measures. They live as long as the node,
     whichever DAQ is attached.
 
     Parameters
     ----------
-    node : HardwareNode
-        Publishes while active; its `news` has to call `publish`.
+    node : DriverNode
+        Publishes while active; its `news` has to call `publish`, its `waits_for` the method of
+        the same name.
     frame : str
         Frame of the wrench.
 
     """
 
-    def __init__(self, node: HardwareNode, frame: str) -> None:
+    def __init__(self, node: DriverNode, frame: str) -> None:
         self._node = node
         self._frame = frame
         self._daq: DaqDriver | None = None
@@ -90,15 +92,24 @@ class DaqTopics:
                 load = block.wrench.mean(axis=1)
                 self._publishers['wrench'].publish(wrench_bytes(stamp_ns, self._frame, load))
 
+    def waits_for(self) -> str:
+        """Return why the arm may not start now, or ''."""
+        taring = self._daq is not None and self._daq.taring
+        return 'the force sensor is being tared' if taring else ''
+
     def _on_tare(self, asked: Trigger.Request, reply: Trigger.Response) -> Trigger.Response:
         if self._daq is None:
             reply.success, reply.message = False, 'not configured'
+            return reply
+        if self._node.may_move:
+            reply.success, reply.message = False, 'the arm follows commands; stop it first'
             return reply
         try:
             self._daq.tare()
         except DriverError as error:
             reply.success, reply.message = False, str(error)
         else:
+            self._node.heartbeat.publish()  # at once, so that no start comes before it
             reply.success = True
             reply.message = f'the load of the next {self._daq.config.tare_s:g} s counts as zero'
         return reply

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from abc import abstractmethod
 from collections.abc import Sequence
 from typing import Any
@@ -44,6 +45,7 @@ class DriverNode(HardwareNode):
         )
         self.starting_up = bool(self._folder)
         self._next_reset_s = 0.0
+        self._allowed_s = -float('inf')  # when the supervisor last allowed motion, if it does
         listen_to_permit(self, lambda allowed: self.on_permit(allowed))
         self._touch = TouchMemory(self)
         self.create_service(Trigger, '~/reset', self._on_reset)
@@ -61,8 +63,14 @@ class DriverNode(HardwareNode):
 
     def on_permit(self, allowed: bool) -> None:
         """Take the supervisor's permit: from the first motion on, problems are latched."""
+        self._allowed_s = time.monotonic() if allowed else -float('inf')
         if allowed:
             self.starting_up = False
+
+    @property
+    def may_move(self) -> bool:
+        """Whether the arm may move now; a supervisor that falls silent allows nothing."""
+        return time.monotonic() - self._allowed_s <= self.rig.supervisor.permit_timeout_s
 
     def waits_for(self) -> str:
         """Return what an active node with a ready device still waits for, or ''."""

@@ -3,6 +3,7 @@
 import threading
 import time
 from collections import Counter
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -572,6 +573,45 @@ def test_tare_is_refused_without_samples_and_without_a_daq(made, tmp_path):
     assert answer() == 'the DAQ sends no samples; call tare again when it does'
     assert node.trigger_cleanup() is SUCCESS
     assert answer() == 'not configured'
+
+
+class Loaded:
+    """Stands in for a DAQ that reads a force sensor."""
+
+    config = SimpleNamespace(tare_s=0.5)
+    taring = False
+
+    def tare(self):
+        self.taring = True
+
+
+@pytest.mark.parametrize('kind', [DaqSensorsNode, DaqActuatorNode])
+def test_no_tare_while_the_arm_may_move_and_no_start_during_a_tare(made, monkeypatch, kind):
+    node, daq = made(kind, rig='pneumatic_arm'), Loaded()
+    monkeypatch.setattr(node._topics, '_daq', daq)
+
+    def tare():
+        reply = node._topics._on_tare(Trigger.Request(), Trigger.Response())
+        return reply.success, reply.message
+
+    if kind is DaqActuatorNode:
+        monkeypatch.setattr(node._gate, 'not_ready', lambda: '')
+    node.on_permit(True)
+    assert tare() == (False, 'the arm follows commands; stop it first')
+    assert not daq.taring and node.waits_for() == ''
+    node.on_permit(False)
+    assert tare() == (True, 'the load of the next 0.5 s counts as zero')
+    assert node.waits_for() == 'the force sensor is being tared'
+    daq.taring = False
+    assert node.waits_for() == ''
+
+
+def test_a_supervisor_that_falls_silent_no_longer_keeps_an_arm_from_a_tare(made):
+    node = made(DaqSensorsNode, rig='pneumatic_arm')
+    node.on_permit(True)
+    assert node.may_move
+    node._allowed_s -= node.rig.supervisor.permit_timeout_s
+    assert not node.may_move
 
 
 def test_unreachable_device_is_closed_and_the_reason_is_reported(made):
