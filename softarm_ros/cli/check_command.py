@@ -6,27 +6,19 @@ import itertools
 import math
 from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
 
 import numpy as np
 
-import softarm_ros
+from softarm_ros.cli.check_calibrations import lacking_calibrations, unseen_at_rest
 from softarm_ros.cli.edge_units import edge_unit
 from softarm_ros.cli.work_bar import Show, show_nothing
 from softarm_ros.cli.workspace import sample_workspace
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.models.arm_model import ArmModel, ModelError
-from softarm_ros.perception.base_calibration_file import read_base
-from softarm_ros.perception.config import PoseSensorConfig
-from softarm_ros.perception.sensor import SensorError
-from softarm_ros.perception.stereo.calibration_file import read_calibration
-from softarm_ros.perception.stereo.camera import CameraError
-from softarm_ros.perception.stereo.config import StereoCamerasConfig
 from softarm_ros.rigs.arms.cable_driven import CableArm
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.graph import BACKENDS, check_backend
 from softarm_ros.rigs.schema import Rig
-from softarm_ros.runtime.arm_assembly import sensor_config
 from softarm_ros.runtime.assembly import (
     bridge_s,
     build_pretension,
@@ -108,7 +100,8 @@ def _actuators(rig: Rig) -> Iterator[str]:
 def warnings(rig: Rig, show: Show = show_nothing) -> Iterator[str]:
     """Yield warnings about weak directions, missing files, refused poses, paths out of reach."""
     yield from _weak_directions(rig)
-    yield from _lacking_calibrations(rig)
+    yield from lacking_calibrations(rig)
+    yield from unseen_at_rest(rig)
     model = rig.model()
     show('random poses', None)
     yield from _refused(rig, model)
@@ -141,38 +134,6 @@ def _weak_directions(rig: Rig) -> Iterator[str]:
                 f'{100.0 * share:.1f} % of that across; expected at least '
                 f'{100.0 * _LEAST_LEVER:g} %'
             )
-
-
-def _lacking_calibrations(rig: Rig) -> Iterator[str]:
-    """Yield a warning about each sensor whose calibration file is not there, or unusable."""
-    for name in rig.sensors.devices():
-        config = sensor_config(rig, name)
-        file = config.base_calibration
-        if file is None:
-            continue
-        field = f'sensors.{name}.base_calibration'
-        if not Path(file).expanduser().is_file():
-            yield (
-                f'{field} = {file!r}: no such file, and the sensor does '
-                'not start without it: softarm calibrate writes it; a relative path begins at '
-                'the rig file'
-            )
-        elif trouble := _calibration_trouble(config, Path(file).expanduser()):
-            yield f'{field}: the sensor does not start with this file: {trouble}'
-
-
-def _calibration_trouble(config: PoseSensorConfig, file: Path) -> str:
-    """Return why a calibration cannot be used, or ''; the form of another package is unknown."""
-    try:
-        if isinstance(config, StereoCamerasConfig):
-            read_calibration(file).stereo_cameras().base_pose()
-        elif type(config).__module__.startswith(f'{softarm_ros.__name__}.'):
-            read_base(file)
-    except CameraError as error:
-        return str(error) if str(file) in str(error) else f'{file}: {error}'
-    except SensorError as error:
-        return str(error)
-    return ''
 
 
 def _refused(rig: Rig, model: ArmModel) -> Iterator[str]:

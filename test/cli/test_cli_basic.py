@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 
 import softarm_ros
 from softarm_ros.cli import cli_errors, commands
+from softarm_ros.cli.check_calibrations import unseen_at_rest
 from softarm_ros.cli.check_command import summary, warnings
 from softarm_ros.cli.cli_errors import UsageError
 from softarm_ros.cli.commands import SUMMARIES
@@ -374,6 +375,44 @@ def test_check_warns_of_a_calibration_file_that_its_sensor_refuses(tmp_path, nam
     assert warning.startswith(f'sensors.{field}.base_calibration: the sensor does not start')
     assert str(file) in warning
     assert what in warning
+
+
+@pytest.mark.parametrize(
+    ('right', 'wrong', 'where'),
+    [
+        # The base behind the cameras, and the centre of the left lens in another unit.
+        ('0.5050410893605303]', '-0.5050410893605303]', 'behind it, or beyond the range of its'),
+        ('399.5]', '3595.5]', 'outside its image (800 x 600 px, lens centre at 3596, 300)'),
+    ],
+)
+def test_check_warns_of_cameras_that_cannot_see_the_arm_at_rest(tmp_path, right, wrong, where):
+    text = (find_rig('pneumatic_arm').parents[1] / 'cameras' / 'pneumatic_arm.yaml').read_text()
+    file = tmp_path / 'edited.yaml'
+    file.write_text(text.replace(right, wrong, 1))
+    rig = load_rig('pneumatic_arm', [f'sensors.stereo_cameras.base_calibration={file}'])
+    warning = next(warnings(rig))
+    assert warning.startswith(
+        'sensors.stereo_cameras.base_calibration: by this file the left camera does not see '
+    )
+    assert where in warning
+
+
+@pytest.mark.parametrize(
+    ('name', 'settings'),
+    [
+        ('hydraulic_arm', []),
+        ('pneumatic_arm', []),
+        (
+            'pneumatic_arm',
+            [
+                'medium=water',
+                'sensors.stereo_cameras.base_calibration=../cameras/pneumatic_arm_water.yaml',
+            ],
+        ),
+    ],
+)
+def test_shipped_cameras_see_their_arm_at_rest(name, settings):
+    assert not list(unseen_at_rest(load_rig(name, settings)))
 
 
 # -- model ------------------------------------------------------------------------------------
