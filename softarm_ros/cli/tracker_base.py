@@ -12,6 +12,8 @@ from softarm_ros.perception.base_frame import base_from_points
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.perception.stereo.base_markers import read_markers
 
+_LEAST_SPREAD_M = 1.0e-3  # of points on a base; those of a plate in metres, read as mm, are closer
+
 
 def tracker_base(places: Path, seen: Path, output: Path) -> list[str]:
     """
@@ -28,7 +30,7 @@ def tracker_base(places: Path, seen: Path, output: Path) -> list[str]:
     Raises
     ------
     UsageError
-        If the points of both files differ, or do not fit.
+        If the points of both files differ, do not fit, or are too close or too far to be in mm.
 
     """
     known, measured = read_markers(places), read_markers(seen)
@@ -46,12 +48,21 @@ def tracker_base(places: Path, seen: Path, output: Path) -> list[str]:
                 f'{error}'
             ) from None
     on_base, points = (np.array([found[name] for name in known]) for found in (known, measured))
+    spread = float(np.sqrt(np.mean(np.sum((on_base - on_base.mean(axis=0)) ** 2, axis=1))))
+    if spread < _LEAST_SPREAD_M:
+        raise UsageError(
+            f'{places}: the points are {1e3 * spread:.3g} mm (rms) from their middle (limit '
+            f'{1e3 * _LEAST_SPREAD_M:g} mm): expected points spread over the base, in mm'
+        )
     try:
         fit = base_from_points(points, on_base)
     except ValueError as error:
-        raise UsageError(f'{places} and {seen}: {error}') from None
+        raise UsageError(f'{places} and {seen}: {error}; both files are in mm') from None
     misses = points - (on_base @ fit.pose[:3, :3].T + fit.pose[:3, 3])
-    write_base(output, fit)
+    try:
+        write_base(output, fit)
+    except SensorError as error:
+        raise UsageError(f'{seen}: {error}') from None
     x, y, z = 1e3 * fit.pose[:3, 3]
     sd = np.sqrt(np.diag(fit.covariance))
     return [

@@ -200,7 +200,7 @@ def base_from_points(seen: ArrayLike, known: ArrayLike) -> BaseCalibration:
         raise ValueError(
             f'seen: {rms:.3g} m (rms) from the known points (limit {limit:.2g} m), and '
             f'{apart_seen:.3g} m from their middle, where the known ones are {apart:.3g} m from '
-            'theirs: expected both in metres, in the same order, and right-handed'
+            'theirs: expected both in one unit, in the same order, and right-handed'
         )
     return BaseCalibration(base, covariance, rms)
 

@@ -32,6 +32,7 @@ from softarm_ros.emulation.stereo_renderer import ArmLooks, StereoRenderer
 from softarm_ros.geometry.poses import pose
 from softarm_ros.geometry.rotations import exp_so3
 from softarm_ros.perception.base_calibration_file import read_base
+from softarm_ros.perception.stereo.base_markers import read_markers
 from softarm_ros.perception.stereo.boards import Board, BoardView
 from softarm_ros.perception.stereo.calibrate_camera import calibrate_camera
 from softarm_ros.perception.stereo.calibration_file import (
@@ -448,6 +449,43 @@ def test_base_of_a_tracker_is_refused_where_points_do_not_fit(tmp_path):
     assert code == 2
     assert '3 points: expected at least 4' in ' '.join(why.split())
     assert not (tmp_path / 'base.yaml').exists()
+
+
+@pytest.mark.parametrize(
+    ('unit', 'away_m', 'what'),
+    [
+        (1e-3, 0.0, 'places.yaml: the points are 0.0486 mm (rms) from their middle (limit 1 mm)'),
+        (1.0, 200.0, 'touched.yaml: the base is 200 m away (limit 100 m)'),
+    ],
+)
+def test_a_base_of_a_tracker_that_cannot_be_in_mm_is_not_written(tmp_path, unit, away_m, what):
+    """Two files in metres gave a base a thousand times too near."""
+    known = np.array([[0.05, 0, 0], [0, 0.03, 0], [-0.06, 0, 0], [0, -0.05, 0.01]])
+    touched = known + np.array([away_m, 0, 0])
+    code, _, why = softarm(*_touched(tmp_path, unit * touched, unit * known))
+    assert code == 2
+    assert what in ' '.join(why.split())
+    assert not (tmp_path / 'base.yaml').exists()
+
+
+@pytest.mark.parametrize('place', ['[0, 0]', '[0, 0, .nan]', '[true, 0, 0]', '["100", 0, 0]', '3'])
+def test_a_place_of_a_marker_that_is_not_three_numbers_is_named(tmp_path, place):
+    file = tmp_path / 'places.yaml'
+    file.write_text(f'good: [1, 2.5, 3]\nbad: {place}\n')
+    with pytest.raises(CameraError, match=r'places\.yaml: bad = .*: expected three'):
+        read_markers(file)
+    file.write_text('good: [1, 2.5, 3]\n')
+    assert read_markers(file) == {'good': pytest.approx([1e-3, 2.5e-3, 3e-3])}
+
+
+@pytest.mark.parametrize('seen', [(), ('--seen', 'touched.yaml')])
+def test_a_board_is_not_placed_with_markers(tmp_path, seen):
+    code, _, why = softarm(
+        *('calibrate', 'base', '--markers', 'places.yaml', *seen, '--board-at', '0,0,9,0,0,0'),
+        *('--output', tmp_path / 'base.yaml'),
+    )
+    assert code == 2
+    assert "--board-at '0,0,9,0,0,0': with --markers there is no board" in ' '.join(why.split())
 
 
 def test_base_of_a_tracker_replaces_no_calibration_of_cameras(tmp_path):

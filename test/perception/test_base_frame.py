@@ -99,7 +99,7 @@ def test_points_in_another_unit_or_order_are_refused(unit: float, order: list[in
     """Millimetres fitted to metres gave a base at a thousand times its distance."""
     known = np.array([[0.05, 0, 0], [0, 0.03, 0], [-0.06, 0, 0], [0, -0.05, 0.01]])
     seen = (known @ X_SB[:3, :3].T + X_SB[:3, 3])[order]
-    with pytest.raises(ValueError, match=r'seen: .* from the known points \(limit .* in metres'):
+    with pytest.raises(ValueError, match=r'seen: .* from the known points \(limit .* in one unit'):
         base_from_points(unit * seen, known)
 
 

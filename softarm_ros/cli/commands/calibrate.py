@@ -32,6 +32,7 @@ class BoardKind(str, Enum):
 
 _FARTHEST_MM, _LARGEST_DEG = 10_000.0, 360.0  # of a board, from the base of the arm
 SOURCE = 'FOLDER|GLOB|SOURCE'
+_AT_BASE = '0,0,0,0,0,0'
 
 
 @app.command(
@@ -101,7 +102,7 @@ def calibrate(
             help='For base: pose of the board in the base '
             'frame, mm and rotation vector in degrees.',
         ),
-    ] = '0,0,0,0,0,0',
+    ] = _AT_BASE,
     markers: Annotated[
         Path | None,
         typer.Option(
@@ -158,8 +159,11 @@ def calibrate(
     elif what is What.base and seen is not None:
         from softarm_ros.cli.tracker_base import tracker_base
 
-        if markers is None or images.given:
-            raise UsageError('--seen: expected --markers, and neither --left nor --right')
+        if markers is None or images.given or calibration is not None:
+            raise UsageError(
+                '--seen: expected --markers, and neither --left, --right nor --calibration'
+            )
+        _require_no_board(board_at)
         lines = tracker_base(markers, seen, output)
     elif what is What.base:
         at = parse_numbers(board_at, '--board-at', 'expected x,y,z,rx,ry,rz', 6)
@@ -169,6 +173,8 @@ def calibrate(
                     f'--board-at {board_at!r}: {value:g}; expected mm within +-{_FARTHEST_MM:g} '
                     f'and degrees within +-{_LARGEST_DEG:g}'
                 )
+        if markers is not None:
+            _require_no_board(board_at)
         known = calibration or output
         lines = work.base(shown, images, known, output, at, markers, threshold)
     else:
@@ -179,3 +185,11 @@ def calibrate(
         lines = work.window(shown, images, calibration or output, output, size, n)
     for line in lines:
         typer.echo(line)
+
+
+def _require_no_board(board_at: str) -> None:
+    """Raise UsageError if a board was placed although markers are used."""
+    from softarm_ros.cli.cli_errors import UsageError
+
+    if board_at != _AT_BASE:
+        raise UsageError(f'--board-at {board_at!r}: with --markers there is no board to place')

@@ -33,13 +33,11 @@ def read_markers(path: Path) -> dict[str, list[float]]:
         raise CameraError(f'{path}: expected lines of name: [x, y, z] in mm')
     places = {}
     for name, place in data.items():
-        try:
-            row = np.array(place, dtype=np.float64)
-        except (TypeError, ValueError):
-            row = np.empty(0)
-        if row.shape != (3,) or not np.isfinite(row).all():
+        # A text in quotes or `yes` is no number, although numpy converts both.
+        numbers = isinstance(place, list) and all(type(each) in (int, float) for each in place)
+        if not numbers or len(place) != 3 or not np.isfinite(place).all():
             raise CameraError(f'{path}: {name} = {place!r}: expected three numbers [mm]')
-        places[str(name)] = (1e-3 * row).tolist()
+        places[str(name)] = [1e-3 * each for each in place]
     return places
 
 
