@@ -24,7 +24,7 @@ from softarm_ros.nodes.gated_command import offer_command
 from softarm_ros.nodes.hardware_node import RETRY_S
 from softarm_ros.nodes.node_errors import NodeFailedError
 from softarm_ros.nodes.node_parameters import declare
-from softarm_ros.nodes.permit import listen_to_halt
+from softarm_ros.nodes.permit import listen_to_stop_homing
 from softarm_ros.nodes.qos import MEASUREMENT, PER_CHAMBER, command_qos, newest
 from softarm_ros.nodes.wire import (
     JointValues,
@@ -84,7 +84,8 @@ class ActuatorNode(DriverNode):
             self._on_command,
             newest(command_qos(self.rig.supervisor.command_timeout_s)),
         )
-        listen_to_halt(self, self._on_halt, self._stop_homing)
+        self._memory.on_halt = self._on_halt
+        listen_to_stop_homing(self, self._stop_homing)
         self.create_service(Trigger, '~/home', self._on_home)
 
     def build(self, devices: Devices) -> ActuatorDriver:

@@ -16,7 +16,7 @@ from softarm_ros.nodes.hardware_node import HardwareNode
 from softarm_ros.nodes.heartbeat import INACTIVE
 from softarm_ros.nodes.node_errors import NodeFailedError
 from softarm_ros.nodes.node_parameters import declare
-from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
+from softarm_ros.nodes.permit import RequestMemory, listen_to_permit
 from softarm_ros.rigs.devices import Devices
 from softarm_ros.runtime.addresses import addressed
 
@@ -47,7 +47,7 @@ class DriverNode(HardwareNode):
         self._next_reset_s = 0.0
         self._allowed_s = -float('inf')  # when the supervisor last allowed motion, if it does
         listen_to_permit(self, lambda allowed: self.on_permit(allowed))
-        self._touch = TouchMemory(self)
+        self._memory = RequestMemory(self)
         self.create_service(Trigger, '~/reset', self._on_reset)
 
     @abstractmethod
@@ -144,7 +144,7 @@ class DriverNode(HardwareNode):
         """Return readiness, problems, and the values of node and driver."""
         driver = self.driver
         if driver is None:
-            return {'ready': 'false', 'not_ready': self.idle(), **self._touch.values()}
+            return {'ready': 'false', 'not_ready': self.idle(), **self._memory.values()}
         problems, said = _problems_of(driver), _not_ready_of(driver)
         # What an inactive device waits for, such as homing, an inactive node refuses.
         idle = '' if problems else self.idle()
@@ -154,7 +154,7 @@ class DriverNode(HardwareNode):
             'not_ready': not_ready,
             'latched': str(not self.starting_up and any(not p.passing for p in problems)).lower(),
             'outside': str(any(p.outside for p in problems)).lower(),
-            **self._touch.values(),
+            **self._memory.values(),
             **{f'problem {i + 1}': str(p) for i, p in enumerate(problems)},
             **self.values(),
             **_values_of(driver),

@@ -26,38 +26,42 @@ def listen_to_permit(node: Node, on_permit: Callable[[bool], None]) -> None:
     )
 
 
-def listen_to_halt(
-    node: Node, on_halt: Callable[[bool], None], stop_homing: Callable[[], None]
-) -> None:
-    """
-    Call `on_halt` at an emergency stop and its end, `stop_homing` at every stop.
-
-    Call it after `listen_to_permit`, as `TouchMemory`.
-    """
+def listen_to_stop_homing(node: Node, stop_homing: Callable[[], None]) -> None:
+    """Call `stop_homing` at every stop. Call this after `listen_to_permit`, as `RequestMemory`."""
     supervisor = node.get_parameter('supervisor').value
-    node.create_subscription(
-        Bool, f'{supervisor}/halt', lambda message: on_halt(bool(message.data)), LATCHED
-    )
     node.create_subscription(
         Empty, f'{supervisor}/stop_homing', lambda message: stop_homing(), EVENTS
     )
 
 
-class TouchMemory:
+class RequestMemory:
     """
-    Remembers whether somebody has started or stopped the arm, for a restarted supervisor.
+    Remembers for a restarted supervisor what people asked of the one before.
 
-    Construct it after `listen_to_permit`, which declares the parameter `supervisor`.
+    These are whether somebody has started or stopped the arm, and an emergency stop that nobody
+    has reset. Construct it after `listen_to_permit`, which declares the parameter `supervisor`.
+
+    Attributes
+    ----------
+    on_halt : callable
+        Called with True at an emergency stop, and with False at its end.
+
     """
 
     def __init__(self, node: Node) -> None:
-        self._touched = False
+        self._touched = self._halted = False
+        self.on_halt: Callable[[bool], None] = lambda halted: None
         supervisor = node.get_parameter('supervisor').value
         node.create_subscription(Bool, f'{supervisor}/touched', self._on_touched, LATCHED)
+        node.create_subscription(Bool, f'{supervisor}/halt', self._on_halt, LATCHED)
 
     def values(self) -> dict[str, str]:
-        """Return the memory as a value of the heartbeat."""
-        return {'touched': str(self._touched).lower()}
+        """Return the memory as values of the heartbeat."""
+        return {'touched': str(self._touched).lower(), 'halted': str(self._halted).lower()}
 
     def _on_touched(self, message: Bool) -> None:
         self._touched = self._touched or bool(message.data)
+
+    def _on_halt(self, message: Bool) -> None:
+        self._halted = bool(message.data)
+        self.on_halt(self._halted)

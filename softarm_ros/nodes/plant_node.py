@@ -27,7 +27,7 @@ from softarm_ros.nodes.node_parameters import (
 )
 from softarm_ros.nodes.other_nodes import other_clocks, refuse_twin
 from softarm_ros.nodes.pacing import Lockstep, control_tick
-from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
+from softarm_ros.nodes.permit import RequestMemory, listen_to_permit
 from softarm_ros.nodes.pose_publisher import PosePublisher, TrueTipPublisher
 from softarm_ros.nodes.qos import (
     MEASUREMENT,
@@ -123,7 +123,7 @@ class PlantNode(SelfPaced, LifecycleNode):
             String, '~/inject', self._on_inject, listening(depth=10, reliable=True)
         )
         listen_to_permit(self, self._on_permit)
-        self._touch = TouchMemory(self)
+        self._memory = RequestMemory(self)
 
     def _offer(self, plant: Plant) -> None:
         """Create the topics of chambers, base wrench and gripper once, if the arm has them."""
@@ -386,7 +386,7 @@ class PlantNode(SelfPaced, LifecycleNode):
             'not_ready': not_ready,
             'unheard': self._gate.unheard(self._loop_now_s(), time.monotonic()),
             'injected': self._injected,
-            **self._touch.values(),
+            **self._memory.values(),
             'commands': str(self._received),
             'refused': str(self._refused),
             'poses': str(self._poses.count),

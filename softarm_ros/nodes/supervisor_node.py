@@ -55,6 +55,7 @@ UPDATE_S = 0.01
 COMMANDS = ('configuration/command', 'actuators/command')
 # Their errors are failures or refusals of a part, never lateness, which a device may report.
 CALCULATING = ('inverse_kinematics', 'plant', 'emulator')
+ESTOP_BEFORE = 'emergency stop, called before the supervisor was restarted'
 LATE_WORDS_S = 1.0  # after a fault; longer than a sensor takes to notice a lost device
 LEVELS = {
     SafetyState.WAITING: WARN,
@@ -135,7 +136,7 @@ class SupervisorNode(SelfPaced, Node):
         self._touched = self.create_publisher(Bool, '~/touched', LATCHED)
         self._halt = self.create_publisher(Bool, '~/halt', LATCHED)
         self._stop_homing = self.create_publisher(Empty, '~/stop_homing', EVENTS)
-        self._told_touched = False
+        self._told_touched = self._told_halt = False
         self._subscribe(rig)
         self._offer_services()
 
@@ -167,8 +168,12 @@ class SupervisorNode(SelfPaced, Node):
 
         self.create_service(Trigger, f'~/{name}', answer)
 
+    def _tell_halt(self, halted: bool) -> None:
+        self._told_halt = True
+        self._halt.publish(Bool(data=halted))
+
     def _estop(self, now_s: float, wall_s: float) -> tuple[bool, str]:
-        self._halt.publish(Bool(data=True))
+        self._tell_halt(True)
         self._stop_homing.publish(Empty())
         return self._supervisor.request_estop(now_s)
 
@@ -178,7 +183,7 @@ class SupervisorNode(SelfPaced, Node):
 
     def _reset(self, now_s: float, wall_s: float) -> tuple[bool, str]:
         # Whatever the answer is: a device that is not homed may be the reason for a refusal.
-        self._halt.publish(Bool(data=False))
+        self._tell_halt(False)
         done, message = self._supervisor.request_reset(now_s, wall_s)
         if done or not (advice := self._unlatching()):
             return done, message
@@ -214,6 +219,10 @@ class SupervisorNode(SelfPaced, Node):
             not_ready = health.values.get('not_ready') or health.message
         unheard = health.values.get('unheard', '')
         now = time.monotonic()
+        if health.values.get('halted') == 'true' and not self._told_halt:
+            # Of a supervisor that has ended since: whoever called it relies on the reset.
+            self._tell_halt(True)
+            self._supervisor.request_estop(self._now_s(now), ESTOP_BEFORE)
         self._supervisor.on_heartbeat(health.name, now, not_ready, unheard, touched=touched)
         self._healths[health.name] = health
 

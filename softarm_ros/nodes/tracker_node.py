@@ -27,7 +27,7 @@ from softarm_ros.nodes.loop_parameters import declared_loop
 from softarm_ros.nodes.node_parameters import declare_priority, declare_rig, declare_time_scale
 from softarm_ros.nodes.other_nodes import refuse_twin
 from softarm_ros.nodes.pacing import EARLY, LATE, control_tick
-from softarm_ros.nodes.permit import TouchMemory, listen_to_permit
+from softarm_ros.nodes.permit import RequestMemory, listen_to_permit
 from softarm_ros.nodes.point_topic import listen_to_points
 from softarm_ros.nodes.qos import (
     CYCLES,
@@ -147,7 +147,7 @@ class TrackerNode(SelfPaced, Node):
         listen(self, read_joints, 'actuators/state', self._on_actuators, MEASUREMENT)
         listen_to_points(self, self.rig, self._intake, self._now_s, self._motion.refusing)
         listen_to_permit(self, self._on_permit)
-        self._touch = TouchMemory(self)
+        self._memory = RequestMemory(self)
         self._goals: GoalTopics | None = None
         if isinstance(self.loop, GoalLoop):
             from softarm_ros.nodes.goal_topics import GoalTopics  # imports messages only it needs
@@ -432,7 +432,7 @@ class TrackerNode(SelfPaced, Node):
             'ready': str(not not_ready).lower(),
             'not_ready': not_ready,
             'unheard': self._unheard(),
-            **self._touch.values(),
+            **self._memory.values(),
             'phase': self._phase[0],
             'lap': str(self._phase[1]),
             'counts': self.loop.counts,

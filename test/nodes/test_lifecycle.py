@@ -311,6 +311,7 @@ def test_emergency_stop_and_deactivation_stop_homing(made, monkeypatch, tmp_path
             executor.spin_once(timeout_sec=0.1)
             seen.append(node._halted)
         assert (len(stopped), node._halted) == (halts, halted)
+        assert node.heartbeat_values()['halted'] == str(halted).lower()
         return seen
 
     def stop_twice(*now):

@@ -495,6 +495,28 @@ def supervisor_of(context):
         node.destroy_node()
 
 
+def test_an_emergency_stop_outlives_its_supervisor_until_a_reset(supervisor_of):
+    """Whoever called it relied on the reset, but the new supervisor only asked for a start."""
+    supervisor = supervisor_of('/restarted', 'steppers')
+    judge, now = supervisor._supervisor, time.monotonic()
+    halted = conversions.Health('steppers', 0, '', {'touched': 'true', 'halted': 'true'})
+
+    def hear():
+        supervisor._on_heartbeat(halted)
+        judge.on_command(now, np.zeros(len(supervisor._actuators)))
+        judge.on_feedback(now, [0.0, 0.0, 0.2])
+        return judge.update(now).state.value
+
+    assert hear() == 'fault'
+    started, why = judge.request_start(now)
+    assert not started
+    assert why == (
+        'fault: emergency stop, called before the supervisor was restarted; call reset first'
+    )
+    assert supervisor._reset(now, now) == (True, 'ready: call start to move')
+    assert hear() == 'ready'  # the driver may not have heard of the reset yet
+
+
 def test_a_supervisor_takes_heartbeats_without_the_values_of_our_tracker(supervisor_of):
     supervisor = supervisor_of('/foreign_tracker')
     odd = [{'phase': 'track'}, {'phase': 'track', 'error_mm': 'small'}, {'late_ms': 'never'}]
