@@ -12,11 +12,14 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, TypeVar
 
-from softarm_ros.emulation.emulated_sensor import address_file
-from softarm_ros.geometry.configs import ConfigBlock
-from softarm_ros.rigs.devices import Devices
+from pydantic import ValidationError
 
-SensorT = TypeVar('SensorT', bound=ConfigBlock)
+from softarm_ros.emulation.emulated_sensor import address_file
+from softarm_ros.geometry.configs import ConfigBlock, first_mistake
+from softarm_ros.rigs.devices import Devices
+from softarm_ros.rigs.errors import RigError
+
+BlockT = TypeVar('BlockT', bound=ConfigBlock)
 LOCALHOST = '127.0.0.1'
 SERIAL = ('dynamixel', 'steppers', 'valves')  # devices behind a serial port
 
@@ -33,6 +36,8 @@ def addressed(devices: Devices, folder: str | Path | None) -> Devices:
     ------
     NoDevicesYetError
         If an address is missing; the message names the file.
+    RigError
+        If an address does not fit the fields of its device.
 
     """
     if not folder:
@@ -40,13 +45,13 @@ def addressed(devices: Devices, folder: str | Path | None) -> Devices:
     where = Path(folder)
     return devices.model_copy(
         update={
-            name: getattr(devices, name).model_copy(update=_address(name, where))
+            name: _placed(f'device {name!r}', getattr(devices, name), _address(name, where))
             for name in devices.names
         }
     )
 
 
-def addressed_sensor(name: str, config: SensorT, folder: str | Path | None) -> SensorT:
+def addressed_sensor(name: str, config: BlockT, folder: str | Path | None) -> BlockT:
     """
     Return `config` with the address of the emulated sensor in `folder`, or unchanged without one.
 
@@ -54,6 +59,8 @@ def addressed_sensor(name: str, config: SensorT, folder: str | Path | None) -> S
     ------
     NoDevicesYetError
         If the address is missing; the message names the file.
+    RigError
+        If the address does not fit the fields of the sensor.
 
     """
     if not folder:
@@ -63,7 +70,21 @@ def addressed_sensor(name: str, config: SensorT, folder: str | Path | None) -> S
         fields = json.loads(where.read_text(encoding='utf-8'))
     except OSError:
         raise NoDevicesYetError(f'no emulated sensor in {where} yet') from None
-    return config.model_copy(update=fields)
+    return _placed(f'sensor {name!r}', config, fields)
+
+
+def _placed(who: str, config: BlockT, address: dict[str, Any]) -> BlockT:
+    """
+    Return a device's fields with the address of the emulated one; RigError if they do not fit.
+
+    With an unknown field, a driver of another package would reach the real device instead.
+    """
+    try:
+        return type(config).model_validate({**dict(config), **address})
+    except ValidationError as error:
+        raise RigError(
+            '', f'the address of the emulated {who} does not fit: {first_mistake(error)}'
+        ) from None
 
 
 def note_moved(name: str, folder: str | Path) -> None:
