@@ -109,6 +109,8 @@ class FramePairing:
         self._used: deque[int] = deque(maxlen=_REMEMBERED)
         self._tip: _Open | None = None
         self._sections: tuple[float, int, Array] | None = None
+        # First and newest arrival of sections, and the newest stamp.
+        self._arrived: tuple[float, float, int] | None = None
         self._handed_out_ns: int | None = None
         self._paired_s: float | None = None  # when sections last arrived with a tip
         # Arrival of the first and the newest tip without sections since then.
@@ -138,6 +140,8 @@ class FramePairing:
 
     def on_sections(self, now_s: float, stamp_ns: int, section_tips: Array) -> None:
         """Take measured section tips (sections, 4, 4)."""
+        first_s = now_s if self._arrived is None else self._arrived[0]
+        self._arrived = (first_s, now_s, stamp_ns)
         if self._is_late(stamp_ns):
             self._keep_late(now_s, stamp_ns, section_tips=np.array(section_tips, dtype=float))
             return
@@ -222,10 +226,31 @@ class FramePairing:
         absent = newest_s - first_s
         if absent <= self.absent_s:
             return None
-        return (
+        text = (
             f'section poses missing for {1e3 * absent:.0f} ms while tip poses come '
             f'(limit {1e3 * self.absent_s:.0f} ms)'
         )
+        come = self._arrived is not None and self._arrived[1] > first_s + self.max_age_s
+        return f'{text}; those that come have other stamps{self._apart()}' if come else text
+
+    def unused_sections(self) -> str | None:
+        """Return a text if sections have come for long, but never with a tip, else None."""
+        if self._arrived is None or self._paired_s is not None or self._missing_s is None:
+            return None
+        first_s, newest_s, _ = self._arrived
+        if newest_s - first_s <= self.absent_s:
+            return None
+        return (
+            'section poses come, but none with the stamp of a tip pose, so they are not '
+            f'used{self._apart()}'
+        )
+
+    def _apart(self) -> str:
+        """Return by how much the newest stamps of sections and tip differ, as text, or ''."""
+        newest_ns = self._handed_out_ns if self._tip is None else self._tip.frame.stamp_ns
+        if self._arrived is None or newest_ns is None:
+            return ''
+        return f' (the newest by {1e-6 * (self._arrived[2] - newest_ns):+.3f} ms)'
 
     def _waits(self) -> bool:
         """Return whether sections are expected: some have arrived, and not too long ago."""

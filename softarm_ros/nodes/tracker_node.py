@@ -102,6 +102,7 @@ class TrackerNode(SelfPaced, Node):
         self._intake = build_pose_intake(self.rig, self.loop.model, time_scale=self._time_scale)
         self._base = BaseFrame(self, self.rig.base_frames, self._intake.watch.max_ahead_s)
         self._refused, self._tell_refusal_s = 0, -np.inf
+        self._told_unused = False  # that sections are not used
         self._last_cycle: int | None = None
         self._actuators_ns = self._poses_ns = 0  # when the last state and pose arrived
         self._references = ReferenceHistory()
@@ -155,7 +156,7 @@ class TrackerNode(SelfPaced, Node):
             self._goals = GoalTopics(self, self.rig, self.loop, self._base)
         if self._simulated:
             self.create_subscription(Clock, '/clock', self._on_clock, newest(VISUAL))
-        self.create_timer(0.05, self._watch_supervisor, clock=steady_clock())
+        self.create_timer(0.05, self._watch_others, clock=steady_clock())
 
     def _publish_path(self) -> None:
         stamp = self.get_clock().now().to_msg()
@@ -243,7 +244,12 @@ class TrackerNode(SelfPaced, Node):
             with self._motion.refusing(self._now_s()):
                 self._motion.follow(allowed, self._now_s())
 
-    def _watch_supervisor(self) -> None:
+    def _watch_others(self) -> None:
+        """Stand still without a supervisor; report once sections that can never be used."""
+        unused = self._intake.frames.unused_sections()
+        if unused is not None and not self._told_unused:
+            self._told_unused = True
+            self._tell(Event(self._now_s(), 'warning', 'tracker', unused))
         silent = time.monotonic() - self._permit_time
         if self._motion.allowed and silent > self._permit_timeout_s:
             self._tell(

@@ -199,3 +199,46 @@ def test_late_frame_waits_for_its_sections_like_any_other():
     assert alone.section_tips is None
     pairs.on_tip(0.05, 3 * PERIOD_NS, tip(3))  # a duplicate
     assert pairs.take_others(0.06) == []
+
+
+def run_apart(pairs, first, count, apart_ns):
+    """Feed tips, each with sections of another stamp; return the time of the last one."""
+    for k in range(first, first + count):
+        now = k * 1e-9 * PERIOD_NS
+        pairs.on_sections(now, k * PERIOD_NS + apart_ns, sections(k))
+        pairs.on_tip(now, k * PERIOD_NS, tip(k))
+        pairs.take(now + WAIT_S)
+    return now
+
+
+@pytest.mark.parametrize('apart_ns', [-3_000_000, 2_000])
+def test_sections_that_never_have_the_stamp_of_a_tip_are_reported_as_unused(apart_ns):
+    pairs = pairing()
+    run_apart(pairs, 0, 15, apart_ns)
+    assert pairs.unused_sections() is None  # for as long as they may be missing
+    run_apart(pairs, 15, 15, apart_ns)
+    assert pairs.unused_sections() == (
+        'section poses come, but none with the stamp of a tip pose, so they are not used '
+        f'(the newest by {1e-6 * apart_ns:+.3f} ms)'
+    )
+    assert pairs.problem() is None  # tips alone may drive an arm
+    run(pairs, 40, 3)
+    assert pairs.unused_sections() is None
+
+
+@pytest.mark.parametrize('come', [False, True])
+def test_sections_that_never_come_or_come_with_their_tips_are_not_called_unused(come):
+    pairs = pairing()
+    run(pairs, 0, 40, with_sections=come)
+    assert pairs.unused_sections() is None
+
+
+def test_sections_that_lose_the_stamps_of_their_tips_are_not_called_missing_alone():
+    pairs = pairing()
+    run(pairs, 0, 5)
+    run(pairs, 5, 40, with_sections=False)
+    assert pairs.problem().endswith('(limit 200 ms)')
+    pairs = pairing()
+    run(pairs, 0, 5)
+    run_apart(pairs, 5, 40, 2_500_000)
+    assert pairs.problem().endswith('those that come have other stamps (the newest by +2.500 ms)')

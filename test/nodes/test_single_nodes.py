@@ -347,6 +347,33 @@ def test_tracker_is_not_ready_before_states_and_poses_reach_it():
         alone.until(moves)
 
 
+def test_tracker_says_once_that_sections_without_the_stamps_of_tips_are_not_used():
+    from geometry_msgs.msg import PoseArray, PoseStamped
+
+    from softarm_ros.geometry.poses import rows_from_transforms
+    from softarm_ros.nodes.qos import MEASUREMENT
+    from softarm_ros.nodes.wire import pose_bytes, poses_bytes
+
+    rig = load_rig('cable_arm')
+    rows = rows_from_transforms(rig.model().forward(np.zeros(len(rig.actuators))).section_tips)
+    with Alone('tracker') as alone:
+        poses = alone.node.create_publisher(PoseStamped, 'tip/pose', MEASUREMENT)
+        sections = alone.node.create_publisher(PoseArray, 'sections/poses', MEASUREMENT)
+
+        def told():
+            now_ns = alone.node.get_clock().now().nanoseconds
+            sections.publish(poses_bytes(now_ns - 1_000_000, rig.base_frame, rows))
+            poses.publish(pose_bytes(now_ns, rig.base_frame, rows[-1]))
+            return [v for v in alone.health.values.values() if 'they are not used' in v]
+
+        alone.until(told)
+        assert 'none with the stamp of a tip pose' in told()[0]
+        end = time.monotonic() + 0.5
+        while time.monotonic() < end:
+            alone.spin(0.02)
+            assert len(told()) == 1
+
+
 def test_emergency_stop_of_an_arm_in_a_fault_is_what_its_diagnostics_say():
     from sensor_msgs.msg import JointState
     from std_srvs.srv import Trigger
