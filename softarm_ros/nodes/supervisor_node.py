@@ -57,6 +57,8 @@ COMMANDS = ('configuration/command', 'actuators/command')
 CALCULATING = ('inverse_kinematics', 'plant', 'emulator')
 ESTOP_BEFORE = 'emergency stop, called before the supervisor was restarted'
 LATE_WORDS_S = 1.0  # after a fault; longer than a sensor takes to notice a lost device
+# DDS removes a killed publisher when its lease ends: 10 s with Cyclone, 20 s with Fast DDS.
+_LISTED_ON = ' (a killed one stays listed for up to 20 s)'
 LEVELS = {
     SafetyState.WAITING: WARN,
     SafetyState.READY: OK,
@@ -400,7 +402,7 @@ class SupervisorNode(SelfPaced, Node):
         poses = [self._pose_topic] if self._watch is not None else []
         names = {topic: self._named_publishers(topic) for topic in (*poses, *COMMANDS)}
         return '; '.join(
-            f'{len(found)} publish {topic}: {", ".join(found)}; end all but one'
+            f'{len(found)} publish {topic}: {", ".join(found)}; end all but one{_LISTED_ON}'
             for topic, found in names.items()
             if len(found) > 1
         )
