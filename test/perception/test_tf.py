@@ -161,6 +161,34 @@ def test_poses_are_composed_over_static_and_moving_frames():
             assert len(seen[0].bodies) == 2
 
 
+@pytest.mark.parametrize('parent', [ROOM, 'base'])
+def test_a_static_body_of_the_arm_is_no_measurement(parent):
+    """It was published again and again, with the stamps of the moving base: a frozen tip."""
+    room = Room()
+    tip = room.bodies(0.0)[2]
+    stuck = tip if parent == ROOM else replace(tip, parent='base', position=(0.0, 0.0, 0.2))
+    room.send([stuck], static=True)
+    seen = room.run(40, change=lambda sent: sent[:2])
+    assert len(seen) == 40
+    assert {body.name for sighting in seen for body in sighting.bodies} == {'middle'}
+    assert room.problems()['static'] == (
+        'tip: is static (/tf_static), so it is no measurement and not used; publish it on /tf, '
+        'with the time of each exposure'
+    )
+    room.run(400, first=40)  # a body that moves now is no longer static
+    assert 'static' not in room.problems()
+    (sighting,) = room.run(1, first=440)
+    assert {body.name for body in sighting.bodies} == {'middle', 'tip'}
+
+
+def test_an_arm_that_is_static_as_a_whole_is_called_static():
+    room = Room()
+    room.send(room.bodies(0.0), static=True)
+    room.clock.sleep(0.5)
+    assert room.sensor.read(0.005) == []
+    assert 'middle: is static (/tf_static)' in room.problems()['static']
+
+
 def test_transforms_of_other_robots_are_ignored():
     room = Room()
 

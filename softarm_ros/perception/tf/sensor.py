@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 
 from softarm_ros.clock import MONOTONIC, Clock
 from softarm_ros.geometry.poses import rows_from_transforms
@@ -31,12 +31,15 @@ class TfSensor(FrameSensor[TfConfig]):
 
     Transforms of one stamp are one exposure, in one message or several. A body may be connected to
     `frame` through other frames, either static or of the same stamp. All further frames belong to
-    other robots and are ignored. Stamps are trusted: the clocks of both computers must agree.
+    other robots and are ignored. Stamps are trusted: the clocks of both computers must agree. A
+    body of the arm that is static, in `frame` or on the base, is not measured and not used.
     """
 
     def __init__(self, config: TfConfig, frame_id: str, clock: Clock = MONOTONIC) -> None:
         super().__init__(config, frame_id, clock)
         self._wanted = tuple(body.name for body in config.bodies)
+        base = config.base_body
+        self._base_name = '' if base is None else base.name
         self._news = clock.condition()
         self._queue: deque[tuple[Sequence[FrameTransform], bool, int, float]] = deque()
         self._open = False
@@ -117,6 +120,7 @@ class TfSensor(FrameSensor[TfConfig]):
         if static:
             self._static[child] = link
             return []
+        self._static.pop(child, None)  # it moves now
         if child not in self._relevant:
             return []
         seen: list[Sighting] = []
@@ -151,6 +155,9 @@ class TfSensor(FrameSensor[TfConfig]):
         chains = self._chains()
         moved, self._moving = self._moving, {}
         tied = {name: chain for name, chain in chains.items() if chain.last == self.config.frame}
+        for name in self._fixed(tied, moved):
+            del tied[name]
+            self._intake.problems.report(self._arrived_s, 3, _static(name))
         found = {name: chain.pose for name, chain in tied.items()}
         measured = any(moved.keys() & set(chain.passed) for chain in tied.values())
         self._note_loose(chains)
@@ -184,6 +191,13 @@ class TfSensor(FrameSensor[TfConfig]):
             return []
         sighting = self._intake.take(frame)
         return [] if sighting is None else [sighting]
+
+    def _fixed(self, tied: Mapping[str, Chain], moved: Collection[str]) -> list[str]:
+        """Return the bodies of the arm on chains without a moved link of their own."""
+        base = tied.get(self._base_name)
+        below = set() if base is None else set(base.passed)
+        arm = (name for name in tied if name != self._base_name)
+        return [name for name in arm if not set(moved) & (set(tied[name].passed) - below)]
 
     def _wrong_stamp(self) -> str:
         """Return why the stamp cannot be that of this exposure, with value and limit, or ''."""
@@ -265,6 +279,10 @@ class TfSensor(FrameSensor[TfConfig]):
                 f'no transforms of {names} in {self.config.frame} arrive any more',
                 'look whether the driver that publishes them still runs',
             )
+        chains = self._chains()
+        tied = {name: chain for name, chain in chains.items() if chain.last == self.config.frame}
+        if fixed := self._fixed(tied, ()):
+            return _static(fixed[0])
         if self._parents:
             return SensorProblem(
                 'no-frames',
@@ -279,3 +297,12 @@ class TfSensor(FrameSensor[TfConfig]):
             'no transforms arrive',
             'start the driver that publishes them; ROS_DOMAIN_ID and namespace must be the same',
         )
+
+
+def _static(name: str) -> SensorProblem:
+    return SensorProblem(
+        'static',
+        name,
+        'is static (/tf_static), so it is no measurement and not used',
+        'publish it on /tf, with the time of each exposure',
+    )
