@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 from softarm_ros.cli.cli_errors import UsageError
-from softarm_ros.perception.base_calibration_file import read_base, write_base
+from softarm_ros.perception.base_calibration_file import read_base, too_far, write_base
 from softarm_ros.perception.base_frame import base_from_points
 from softarm_ros.perception.sensor import SensorError
 from softarm_ros.perception.stereo.base_markers import read_markers
@@ -59,10 +59,9 @@ def tracker_base(places: Path, seen: Path, output: Path) -> list[str]:
     except ValueError as error:
         raise UsageError(f'{places} and {seen}: {error}; both files are in mm') from None
     misses = points - (on_base @ fit.pose[:3, :3].T + fit.pose[:3, 3])
-    try:
-        write_base(output, fit)
-    except SensorError as error:
-        raise UsageError(f'{seen}: {error}') from None
+    if far := too_far(fit.pose):
+        raise UsageError(f'{seen}: {far}')
+    write_base(output, fit)
     x, y, z = 1e3 * fit.pose[:3, 3]
     sd = np.sqrt(np.diag(fit.covariance))
     return [

@@ -27,6 +27,14 @@ class _Fields(ConfigBlock):
     rms_m: NonNegative
 
 
+def too_far(pose: Array) -> str:
+    """Return why no sensor sees a base at this pose (4, 4), or ''."""
+    away_m = float(np.linalg.norm(pose[:3, 3]))
+    if away_m <= MAX_RANGE_M:
+        return ''
+    return f'the base is {away_m:.4g} m away (limit {MAX_RANGE_M:g} m)'
+
+
 def read_base(path: str | Path) -> BaseCalibration:
     """
     Read a calibration.
@@ -55,7 +63,7 @@ def read_base(path: str | Path) -> BaseCalibration:
             raise ValueError('X_sensor_base: it mirrors: expected right-handed axes')
         if not np.array_equal(pose[3], [0.0, 0.0, 0.0, 1.0]):
             raise ValueError('X_sensor_base: expected the last row 0 0 0 1')
-        if far := _too_far(pose):
+        if far := too_far(pose):
             raise ValueError(f'X_sensor_base: {far}: expected metres')
         _require_covariance(covariance)
     except OSError as error:
@@ -71,14 +79,6 @@ def read_base(path: str | Path) -> BaseCalibration:
     return BaseCalibration(pose, covariance, fields.rms_m)
 
 
-def _too_far(pose: Array) -> str:
-    """Return why no sensor sees a base at this pose (4, 4), or ''."""
-    away_m = float(np.linalg.norm(pose[:3, 3]))
-    if away_m <= MAX_RANGE_M:
-        return ''
-    return f'the base is {away_m:.4g} m away (limit {MAX_RANGE_M:g} m)'
-
-
 def _require_covariance(matrix: Array) -> None:
     """Raise ValueError if a matrix is no covariance."""
     largest = float(np.abs(matrix).max())
@@ -90,9 +90,7 @@ def _require_covariance(matrix: Array) -> None:
 
 
 def write_base(path: str | Path, calibration: BaseCalibration) -> None:
-    """Write a calibration; raise SensorError instead if no sensor could see the base there."""
-    if far := _too_far(calibration.pose):
-        raise SensorError(far)
+    """Write a calibration."""
     yaml = YAML()
     yaml.default_flow_style = None
     with whole_file(Path(path).expanduser()) as part, part.open('w', encoding='utf-8') as file:
