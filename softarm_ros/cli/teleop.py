@@ -51,9 +51,9 @@ class TargetMover:
     """
     A target moved by keys or sticks.
 
-    Sticks have no effect until they have been seen at rest, at the beginning and after each halt.
-    So a stick that is held or stuck, or an axis with another rest value, cannot move a starting
-    arm.
+    Sticks have no effect until they have been seen at rest, at the beginning, after each halt and
+    after each silence of the gamepad. So a stick that is held or stuck, or an axis with another
+    rest value, cannot move a starting arm, nor one whose gamepad is plugged in again.
 
     Parameters
     ----------
@@ -69,7 +69,7 @@ class TargetMover:
         self.speed_m_s = speed_m_s
         self._keys: dict[str, float] = {}
         self._stick, self._stick_s = np.zeros(3), -np.inf
-        self._centred = False  # whether sticks were seen at rest since the last halt
+        self._centred = False  # whether sticks were seen at rest since the last halt or silence
 
     def press(self, key: str, now_s: float) -> bool:
         """Handle a pressed key; return whether it moves the target."""
@@ -87,15 +87,24 @@ class TargetMover:
         if not values:
             return
         stick = np.array([values[i] if i < len(values) else 0.0 for i in _AXES])
+        self._centred &= not self._silent(now_s)
         finite = np.isfinite(stick)
         stick = np.where(finite, np.clip(stick, -1.0, 1.0), 0.0)
         self._stick = np.where(np.abs(stick) > DEAD_ZONE, stick, 0.0)
         self._stick_s = now_s
         self._centred |= bool(finite.all()) and not self._stick.any()
 
+    def _silent(self, now_s: float) -> bool:
+        return now_s - self._stick_s > SILENT_S
+
     def refusal(self, now_s: float) -> str:
         """Return the reason why sticks are ignored now; '' if none are ignored."""
-        if self._centred or now_s - self._stick_s > SILENT_S:
+        if self._silent(now_s):
+            if not self._stick.any():
+                return ''
+            silent_s = now_s - self._stick_s
+            return f'gamepad silent for {silent_s:.1f} s; expected a message every {SILENT_S:g} s'
+        if self._centred:
             return ''
         off = ', '.join(
             f'axis {i} = {v:.2f}' for i, v in zip(_AXES, self._stick, strict=True) if v
@@ -114,7 +123,7 @@ class TargetMover:
         for key, pressed_s in self._keys.items():
             if now_s - pressed_s <= HELD_S:
                 way += KEYS[key]
-        if self._centred and now_s - self._stick_s <= SILENT_S:
+        if self._centred and not self._silent(now_s):
             way += self._stick
         size = float(np.linalg.norm(way))
         if size > 1.0:

@@ -2,13 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import os
 import re
-import select
-import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from softarm_ros.cli.cli_errors import UsageError
@@ -19,9 +15,10 @@ from softarm_ros.cli.goto_command import (
     require_arm,
     why_held,
 )
+from softarm_ros.cli.keyboard import END_OF_INPUT, typed_keys
 from softarm_ros.cli.run_command import EXIT_INCOMPLETE
 from softarm_ros.cli.stop_request import stop_on_signals
-from softarm_ros.cli.teleop import TargetMover, Typing
+from softarm_ros.cli.teleop import TargetMover
 from softarm_ros.geometry.configs import TOPIC_NAME
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.runtime.assembly import goal_speed_m_s
@@ -79,7 +76,7 @@ def teleop(rig: Rig, joy: str | None, out: Callable[[str], None]) -> int:
                     paused = f'delayed by {late_s:.1f} s: keys and sticks of that time are ignored'
                     paused_until, before = now + _PAUSE_S, now
                 for key in read():
-                    if key in ('q', '\x04', '\x03'):
+                    if key in ('q', END_OF_INPUT, '\x03'):
                         return 0
                     if late_s > _LATE_S:
                         continue
@@ -125,43 +122,3 @@ def _given_up(report: Health) -> bool:
     """Return whether a stream has ended: further targets have no effect until they pause."""
     values = report.values
     return values.get('kind') == 'stream' and values.get('state') in ('cancelled', 'refused')
-
-
-@contextlib.contextmanager
-def typed_keys(*, required: bool) -> Iterator[Callable[[], str]]:
-    """
-    Yield a function that returns the keys pressed since its last call, without waiting.
-
-    The end of the input is Ctrl-D, unless no keyboard is `required` and the input is no terminal.
-    """
-    descriptor = sys.stdin.fileno()
-    restore = None
-    terminal = os.isatty(descriptor)
-    if terminal:
-        try:
-            import termios
-            import tty
-        except ImportError as error:
-            raise UsageError(
-                f'keys are read from a terminal of Linux or macOS ({error})'
-            ) from None
-        restore = termios.tcgetattr(descriptor)
-        tty.setcbreak(descriptor)
-    ended, typing = False, Typing()
-
-    def read() -> str:
-        nonlocal ended
-        typed = ''
-        while not ended and select.select([descriptor], [], [], 0.0)[0]:
-            data = os.read(descriptor, 64)
-            if not data:
-                ended = True
-                return typing.letters(typed) + ('\x04' if required or terminal else '')
-            typed += data.decode(errors='replace')
-        return typing.letters(typed)
-
-    try:
-        yield read
-    finally:
-        if restore is not None:
-            termios.tcsetattr(descriptor, termios.TCSADRAIN, restore)

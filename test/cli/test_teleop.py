@@ -1,14 +1,18 @@
-"""The target moved by keys and sticks, without a terminal and without an arm."""
+"""The target moved by keys and sticks, and the keyboard, without an arm."""
 
 import os
+import select
+import signal
 import sys
+import termios
 
 import numpy as np
 import pytest
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.keyboard import typed_keys
 from softarm_ros.cli.teleop import HELD_S, KEYS, LEAD_S, SILENT_S, TargetMover, Typing
-from softarm_ros.cli.teleop_command import teleop, typed_keys
+from softarm_ros.cli.teleop_command import teleop
 from softarm_ros.rigs.loader import load_rig
 
 START = np.array([0.1, 0.0, 0.2])
@@ -61,6 +65,7 @@ def test_sticks_move_the_target_until_silent_and_non_finite_axes_have_no_effect(
     assert 0.9 * SILENT_S * SPEED <= moved[0] <= (SILENT_S + 1 / 15) * SPEED
     assert moved[1] == moved[2] == 0.0
     before = mover.target.copy()
+    mover.axes([0.0, 0.0], 3.0)
     mover.axes([float('nan'), float('inf'), 0.0, 0.0, 0.05], 3.0)
     mover.advance(3.0, 1 / 30, START)
     np.testing.assert_array_equal(mover.target, before)
@@ -100,6 +105,20 @@ def test_a_held_stick_has_no_effect_until_it_is_released():
     assert pushed(1.0) > 0.0
 
 
+def test_a_stick_held_while_its_gamepad_was_silent_has_no_effect_until_it_is_released():
+    mover = TargetMover(START, SPEED)
+    mover.axes([0.0, 0.0], 0.0)
+    mover.axes([0.0, 1.0], 0.1)  # unplugged in mid-motion
+    assert mover.refusal(0.2) == ''
+    assert mover.refusal(5.1) == 'gamepad silent for 5.0 s; expected a message every 0.2 s'
+    mover.axes([0.0, 1.0], 6.0)  # plugged in again
+    assert 'until they are released (axis 1 = 1.00)' in mover.refusal(6.0)
+    np.testing.assert_array_equal(mover.advance(6.0, 1 / 30, START), START)
+    mover.axes([0.0, 0.0], 6.1)
+    mover.axes([0.0, 1.0], 6.2)
+    assert mover.advance(6.2, 1 / 30, START)[0] > START[0]
+
+
 @pytest.mark.parametrize(
     'special',
     ['\x1b[A', '\x1b[D', '\x1b[3~', '\x1b[1;5D', '\x1b[[A', '\x1bOS', '\x1bOQ', '\x1bd', '\x1b'],
@@ -137,3 +156,34 @@ def test_end_of_the_input_is_ctrl_d_unless_a_gamepad_is_enough(monkeypatch, requ
             assert read() == 'wq'
             os.close(writer)
             assert [read(), read()] == [at_the_end, '']
+
+
+@pytest.fixture
+def terminal(monkeypatch):
+    """Make a pseudo-terminal the keyboard; yield its far end, at which a person types."""
+    far, near = os.openpty()
+    with os.fdopen(near) as keyboard, os.fdopen(far, 'wb', buffering=0) as typist:
+        monkeypatch.setattr(sys, 'stdin', keyboard)
+        yield typist
+
+
+def pressed(read, keyboard):
+    assert select.select([keyboard], [], [], 5.0)[0], 'no key arrived'
+    return read()
+
+
+def test_keys_need_no_enter_after_a_shell_suspended_and_resumed_the_command(terminal):
+    shell = termios.tcgetattr(sys.stdin)
+    with typed_keys(required=True) as read:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, shell)  # Ctrl-Z
+        signal.raise_signal(signal.SIGCONT)  # fg
+        terminal.write(b'w')
+        assert pressed(read, sys.stdin) == 'w'
+    assert termios.tcgetattr(sys.stdin) == shell
+    assert signal.getsignal(signal.SIGCONT) == signal.SIG_DFL
+
+
+def test_a_closed_terminal_is_the_end_of_the_input(terminal):
+    with typed_keys(required=True) as read:
+        terminal.close()
+        assert pressed(read, sys.stdin) == '\x04'
