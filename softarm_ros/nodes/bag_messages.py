@@ -11,6 +11,7 @@ from shlex import quote
 from typing import Any
 
 from softarm_ros.nodes.bag_writer import BagError
+from softarm_ros.nodes.mcap_records import is_mcap
 
 
 @dataclass(frozen=True)
@@ -110,8 +111,8 @@ def _reader(bag: Path) -> Iterator[Any]:
     if not bag.exists():
         raise BagError(f'{bag}: no such bag')
     folder = bag.parent if bag.is_file() else bag
-    repair = ''
-    if any(folder.glob('*.mcap')):
+    files, repair = list(folder.glob('*.mcap')), ''
+    if len(files) == 1 and is_mcap(files[0]):  # else nothing to repair, or not known which
         repair = f'; if its recorder was killed: softarm record --repair {quote(str(folder))}'
     if not (folder / 'metadata.yaml').exists():
         raise BagError(f'{bag}: not a bag: no metadata.yaml{repair}')
@@ -119,16 +120,29 @@ def _reader(bag: Path) -> Iterator[Any]:
         with AnyReader(
             [_BagFolder(folder)], default_typestore=get_typestore(Stores.LATEST)
         ) as reader:
-            if bag.is_file():  # all files would be read as this one
-                names = [Path(name).name for name in _metadata(folder)['relative_file_paths']]
-                if names != [bag.name]:
-                    repair = ''
-                    raise ValueError(
-                        f'the bag has the files {", ".join(names)}; expected its folder, {folder}'
-                    )
+            if wrong := _wrong_files(bag, folder):
+                repair = ''
+                raise ValueError(wrong)
             yield reader
     except Exception as error:  # damaged file: rosbags, YAML and decoders raise their own errors
         raise BagError(f'{bag}: cannot be read: {error}{repair}') from None
+
+
+def _wrong_files(bag: Path, folder: Path) -> str:
+    """Return why the files of a bag are not those that its name says; '' if they are."""
+    names = [Path(name).name for name in _metadata(folder)['relative_file_paths']]
+    listed = ', '.join(names)
+    if bag.is_file():  # all files would be read as this one
+        right = names == [bag.name]
+        return '' if right else f'the bag has the files {listed}; expected its folder, {folder}'
+    own = {*names, *(name.removesuffix('.zstd') for name in names)}  # ros2 bag decompresses there
+    others = {path.name for kind in ('*.mcap', '*.db3') for path in folder.glob(kind)} - own
+    if not others:
+        return ''
+    return (
+        f'{", ".join(sorted(others))} would be ignored: metadata.yaml has only {listed}; expected '
+        'the files of one recording in the folder'
+    )
 
 
 POSE = 'geometry_msgs/msg/PoseStamped'

@@ -55,13 +55,16 @@ def about_of(bag: Path) -> dict[str, str]:
     """
     folder = bag.parent if bag.is_file() else bag
     files = [bag] if bag.suffix == '.mcap' else sorted(folder.glob('*.mcap'))
+    described = (folder / 'metadata.yaml').exists()
+    if len(files) > 1 and described:
+        return custom_data_of(bag)
     for record in records_of(files[0]) if files else ():
         kind = type(record).__name__
         if kind == 'Metadata' and record.name == ABOUT:
             return dict(record.metadata)
         if kind in ('Schema', 'Channel', 'Message'):
             break  # the metadata record precedes all of these
-    if files and not (folder / 'metadata.yaml').exists():
+    if files and not described:
         return {}  # the recorder was killed, and it was another program
     return custom_data_of(bag)
 

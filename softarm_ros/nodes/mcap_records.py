@@ -35,6 +35,12 @@ class Damaged:
     last_ns: int
 
 
+def is_mcap(path: Path) -> bool:
+    """Return whether a file begins as an MCAP file does and has more than that."""
+    with path.open('rb') as file:
+        return file.read(len(_MAGIC)) == _MAGIC and bool(file.read(1))
+
+
 def records_of(path: Path, *, in_chunks: bool = True) -> Iterator[Any]:
     """
     Yield the records of a file to its readable end; with `in_chunks`, also those in chunks.

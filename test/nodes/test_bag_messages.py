@@ -70,6 +70,15 @@ def spoil_chunks(bag):
     mcap_of(bag).write_bytes(data.replace(b'\x28\xb5\x2f\xfd', b'\xd7\x4a\xd0\x02'))
 
 
+def empty_mcap(bag):
+    mcap_of(bag).write_bytes(b'')
+
+
+def two_files_without_metadata(bag):
+    (bag / 'other.mcap').write_bytes(mcap_of(bag).read_bytes())
+    remove_metadata(bag)
+
+
 def no_mcap(bag):
     mcap_of(bag).unlink()
 
@@ -88,6 +97,8 @@ def no_mcap(bag):
         (broken_yaml, 'cannot be read: .*--repair'),
         (cut_off, 'cannot be read: .*--repair'),
         (no_mcap, 'cannot be read: .*missing'),
+        (empty_mcap, 'cannot be read: (?!.*--repair)'),
+        (two_files_without_metadata, r'not a bag: no metadata\.yaml$'),
     ],
 )
 def test_reading_a_damaged_or_incomplete_bag_raises_a_bag_error_with_its_name(
@@ -122,6 +133,16 @@ def test_one_of_several_files_of_a_bag_is_refused_and_the_only_one_read(bag):
     assert len(list(messages_of(bag))) == 600
     with pytest.raises(BagError, match=r'has the files bag.mcap, other.mcap; expected its folder'):
         list(messages_of(bag / 'bag.mcap'))
+
+
+@pytest.mark.parametrize('read', [about_of, topics_of, lambda bag: list(messages_of(bag))])
+def test_a_file_of_another_recording_in_the_folder_is_refused(bag, read):
+    """It was ignored, but its rig was taken if its name came first."""
+    assert read(bag / 'bag.mcap') is not None
+    (bag / 'another.mcap').write_bytes((bag / 'bag.mcap').read_bytes())
+    with pytest.raises(BagError, match=r'bag: .*another.mcap would be ignored: .* only bag.mcap;'):
+        read(bag)
+    assert read(bag / 'bag.mcap') is not None
 
 
 def test_file_that_is_no_bag_is_named(tmp_path, monkeypatch):

@@ -15,8 +15,10 @@ pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
 pytest.importorskip('rosbags', reason='needs rosbags')
 pytest.importorskip('mcap', reason='needs mcap')
 from test_topic_run import environment, nodes_of, run, wait_until
+from typer.testing import CliRunner
 
 from softarm_ros.cli.cli_errors import UsageError
+from softarm_ros.cli.main import app
 from softarm_ros.cli.replay_direct import describe, replay_direct
 from softarm_ros.nodes.bag_messages import messages_of, stamp_ns
 
@@ -623,3 +625,12 @@ def test_a_residual_that_is_gone_is_told_with_the_file_it_lay_beside(tmp_path):
     for again in (replay_direct, lambda bag: replay(bag, 1.0, ['tracker'])):
         with pytest.raises(UsageError, match=f'A bag does not have the residual.*beside {rig}'):
             again(tmp_path / 'bag')
+
+
+@pytest.mark.parametrize(
+    ('more', 'said'),
+    [([], "--nodes '': expected some of tracker, "), (['--direct'], '--direct plays nothing')],
+)
+def test_an_empty_list_of_live_nodes_is_refused(more, said, tmp_path):
+    answer = CliRunner().invoke(app, ['replay', str(tmp_path), '--nodes', '', *more])
+    assert (answer.exit_code, said in answer.output) == (2, True), answer.output

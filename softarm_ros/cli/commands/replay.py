@@ -26,13 +26,13 @@ def replay(
     ],
     rate: Annotated[float, typer.Option(min=0.01, max=100.0, help='Speed; 1 is real time.')] = 1.0,
     nodes: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar='NAME,...',
             help='Nodes to run live on recorded inputs: tracker (with the estimator, which is '
             'another name for it), inverse_kinematics, supervisor, markers.',
         ),
-    ] = '',
+    ] = None,
     direct: Annotated[
         bool,
         typer.Option(
@@ -45,12 +45,12 @@ def replay(
         from softarm_ros.cli import replay_direct
         from softarm_ros.cli.cli_errors import UsageError
 
-        if rate != 1.0 or nodes:
+        if rate != 1.0 or nodes is not None:
             raise UsageError('--direct plays nothing over topics; drop --rate and --nodes')
         for line in replay_direct.describe(replay_direct.replay_direct(bag)):
             typer.echo(line)
         return
     from softarm_ros.cli import replay_command
 
-    live = [name.strip() for name in nodes.split(',') if name.strip()]
+    live = [] if nodes is None else [name.strip() for name in nodes.split(',')]
     raise typer.Exit(replay_command.replay(bag, rate, live))
