@@ -14,6 +14,7 @@ from rclpy.signals import SignalHandlerOptions
 
 from softarm_ros.nodes.node_errors import NodeFailedError, RefusedError
 from softarm_ros.nodes.node_parameters import PRIORITY_PARAMETER, check_overrides, keep_clock
+from softarm_ros.nodes.parameter_files import check_parameter_files
 from softarm_ros.nodes.process import (
     EXIT_BAD_INPUT,
     EXIT_FAILED,
@@ -89,6 +90,7 @@ def _run(
         for name, build in builders.items():
             nodes[name] = build()
         check_overrides(list(nodes.values()))
+        check_parameter_files(list(nodes.values()), args)
         for node in nodes.values():
             keep_clock(node)
         stop.note_only()
