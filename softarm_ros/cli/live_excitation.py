@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Callable
 
 from softarm_ros.cli.goto_command import goal_client, require_arm
@@ -26,7 +27,7 @@ def lead(
     goal_client()  # raises UsageError without ROS 2
     from softarm_ros.nodes.excitation_client import ExcitationClient
 
-    with stop_on_signals() as stopped, ExcitationClient(rig) as client:
+    with stop_on_signals(signal.SIGTSTP) as stopped, ExcitationClient(rig) as client:
         require_arm(client, rig)
         why = client.run(plan, stopped, progress)
         return client.rows, why

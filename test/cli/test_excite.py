@@ -1,12 +1,15 @@
 """`softarm excite`, reading its files, and identification of the plant from them."""
 
+import contextlib
 import re
+import signal
 from pathlib import Path
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
+from softarm_ros.cli import live_excitation
 from softarm_ros.cli.identification.common import all_parameters
 from softarm_ros.cli.identification.fit import chosen, fit
 from softarm_ros.cli.identification.recordings import read_recordings
@@ -234,6 +237,25 @@ def test_invalid_options_of_excite_are_refused(tmp_path, arguments, message):
     )
     assert result.exit_code != 0
     assert message in f'{result.output} {result.exception}'
+
+
+def test_ctrl_z_ends_a_live_excitation_whose_arm_would_move_on_without_it(monkeypatch):
+    pytest.importorskip('rclpy', reason='needs ROS 2 (rclpy)')
+    from softarm_ros.nodes import excitation_client
+
+    class Client(contextlib.nullcontext):
+        rows = None
+
+        def run(self, plan, stopped, progress):
+            assert signal.getsignal(signal.SIGTSTP) != signal.SIG_DFL, 'it would be suspended'
+            signal.raise_signal(signal.SIGTSTP)
+            return 'interrupted' if stopped() else ''
+
+    monkeypatch.setattr(live_excitation, 'require_arm', lambda client, rig: None)
+    monkeypatch.setattr(excitation_client, 'ExcitationClient', lambda rig: Client(Client()))
+    rig = load_rig('cable_arm_single')
+    plan = plan_excitation(rig, 'random', count=2, amplitude=0.3, dwell_s=0.5, seed=0)
+    assert live_excitation.lead(rig, plan, print) == (None, 'interrupted')
 
 
 def test_planned_places_are_within_the_actuator_limits():
