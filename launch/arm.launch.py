@@ -23,6 +23,7 @@ from launch.substitutions import LaunchConfiguration
 from launch_ros.actions import Node
 from launch_ros.substitutions import ExecutableInPackage
 
+from softarm_ros.home_path import expand_home
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.process import node_environment
 from softarm_ros.requirements import missing_package, require, ros_package_hint
@@ -212,7 +213,7 @@ def launch_nodes(context: LaunchContext) -> list[LaunchDescriptionEntity]:
     )
     require(devices=text['backend'] != 'sim', bag=bool(text['bag']))
     if text['bag']:
-        check_bag_folder(Path(text['bag']).expanduser().resolve())
+        check_bag_folder(expand_home(text['bag'], 'bag:=').resolve())
     if with_rviz and not installed('rviz2'):
         raise RuntimeError(f'rviz:=true: {ros_package_hint("rviz2")}')
     namespace, simulated = plan[0].namespace, rate != 1.0

@@ -13,6 +13,7 @@ USER_ERRORS = frozenset(
         'softarm_ros.geometry.kernels.KernelCacheError',
         'softarm_ros.geometry.parts.PartError',
         'softarm_ros.models.arm_model.ModelError',
+        'softarm_ros.home_path.HomeFolderError',
         'softarm_ros.nodes.bag_writer.BagError',
         'softarm_ros.nodes.node_errors.RefusedError',
         'softarm_ros.plant.errors.PlantError',

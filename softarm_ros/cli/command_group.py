@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -14,6 +15,7 @@ from typer.main import get_command
 
 from softarm_ros.cli.cli_errors import EXIT_BAD_INPUT, UsageError, is_user_error
 from softarm_ros.cli.commands import SUMMARIES
+from softarm_ros.home_path import expand_home
 
 # Entry points of this group are commands of other packages: a name, and a Typer with one command.
 PROVIDED = 'softarm.commands'
@@ -35,11 +37,24 @@ class LazyCommand(TyperCommand):
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
         """Import the command and parse its arguments."""
-        return self.imported().make_context(info_name, args, parent, **extra)
+        context = self.imported().make_context(info_name, args, parent, **extra)
+        for parameter in context.command.params:
+            if parameter.name in context.params:
+                named = f'{max(parameter.opts, key=len)} ' if parameter.opts[0][0] == '-' else ''
+                value = context.params[parameter.name]
+                context.params[parameter.name] = _expand_paths(value, named)
+        return context
 
     def imported(self) -> Any:
         """Return the command itself, with its parameters."""
         return get_command(self._load())
+
+
+def _expand_paths(value: Any, named: str) -> Any:
+    """Replace ~ in paths and lists of them; no shell replaces that of `--bag=~/monday`."""
+    if isinstance(value, list):
+        return [_expand_paths(each, named) for each in value]
+    return expand_home(value, named) if isinstance(value, Path) else value
 
 
 def own_commands() -> list[LazyCommand]:

@@ -15,6 +15,8 @@ from pydantic import (
     model_validator,
 )
 
+from softarm_ros.home_path import HomeFolderError, expand_home
+
 Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
 NonNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
 PoseRate = Annotated[float, Field(ge=0.1, le=1e4)]  # poses per second
@@ -88,6 +90,16 @@ def checked_group(text: str) -> str:
     raise ValueError('expected a multicast address, 224.0.0.0 to 239.255.255.255')
 
 
+def checked_home(text: str) -> str:
+    """Return the path of a file; raise ValueError if its home folder does not exist."""
+    try:
+        expand_home(text, '')
+    except HomeFolderError as error:
+        raise ValueError(error.why) from None
+    return text
+
+
+FileName = Annotated[str, AfterValidator(checked_home)]
 Host = Annotated[str, Field(min_length=1), AfterValidator(checked_host)]
 Ipv4Host = Annotated[str, Field(min_length=1), AfterValidator(checked_ipv4_host)]
 MulticastGroup = Annotated[str, AfterValidator(checked_group)]

@@ -11,6 +11,7 @@ from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.configs import (
     Angle,
     ConfigBlock,
+    FileName,
     Finite,
     NonNegative,
     PoseRate,
@@ -136,7 +137,7 @@ class PoseSensorConfig(ConfigBlock):
         description='source of the base frame: the body whose section is base, a calibration '
         "file, or the origin of the sensor's own frame",
     )
-    base_calibration: str | None = Field(
+    base_calibration: FileName | None = Field(
         default=None, description="file with the pose of the base in the sensor's frame"
     )
     position_noise_m: NonNegative = Field(

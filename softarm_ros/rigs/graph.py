@@ -14,7 +14,7 @@ from softarm_ros.control.trajectory_config import MAX_LAPS
 from softarm_ros.perception.config import PoseSensorConfig
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.part_registry import find_part
-from softarm_ros.rigs.rig_files import is_path
+from softarm_ros.rigs.rig_files import expand_path, is_path
 from softarm_ros.rigs.rig_parts import arm_part, role_of
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.task_file import locate_task
@@ -265,7 +265,7 @@ def graph_plan(
             'processes': processes,
         }
         # One word: launch would parse text that looks like YAML.
-        folder = str(Path(bag).expanduser().resolve())
+        folder = str(expand_path(bag, 'bag').resolve())
         plan.insert(0, node('recorder', required=False, bag=folder, about=urlencode(run)))
     return plan
 
@@ -383,5 +383,5 @@ def _source_of(rig: Rig, rig_source: str | Path | None) -> str:
     if source is None:
         raise RigError('', f'rig {rig.name!r} was not loaded from a file: pass rig_source')
     if isinstance(source, Path) or is_path(source):
-        return str(Path(source).expanduser().resolve())
+        return str(expand_path(source, 'rig').resolve())
     return source

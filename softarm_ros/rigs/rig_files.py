@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from softarm_ros.home_path import HomeFolderError, expand_home
 from softarm_ros.rigs.arguments import setting_options
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
 from softarm_ros.rigs.yaml_document import read_yaml
@@ -37,10 +38,10 @@ def list_rigs() -> list[RigInfo]:
 def find_rig(name_or_path: str | Path) -> Path:
     """Return the file of a rig; see `load_rig`."""
     if isinstance(name_or_path, Path):
-        return name_or_path.expanduser()
+        return expand_path(name_or_path, 'rig')
     text = str(name_or_path)
     if is_path(text):
-        return Path(text).expanduser()
+        return expand_path(text, 'rig')
     files = {path.stem: path for path in _rig_files()}
     if text in files:
         return files[text]
@@ -54,6 +55,14 @@ def rig_arguments(name: str, source: Path | None, settings: Sequence[str]) -> st
     """Return a rig on a command line: a built-in name or its file, and settings, quoted."""
     own = source is None or source in (path.resolve() for path in _rig_files())
     return shlex.join([name if own else str(source), *setting_options(settings)])
+
+
+def expand_path(path: str | Path, name: str) -> Path:
+    """Return a path with `~` replaced; RigError names `name` and the path if that has no home."""
+    try:
+        return expand_home(path, f'{name} = ')
+    except HomeFolderError as error:
+        raise RigError('', str(error)) from None
 
 
 def is_path(text: str) -> bool:

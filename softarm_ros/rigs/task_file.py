@@ -6,7 +6,7 @@ from pathlib import Path
 
 from softarm_ros.control.task_config import TaskConfig
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
-from softarm_ros.rigs.rig_files import find_share_folder, is_path
+from softarm_ros.rigs.rig_files import expand_path, find_share_folder, is_path
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import read_yaml
 
@@ -22,7 +22,7 @@ def locate_task(task: str) -> Path:
 
     """
     if is_path(task):
-        return Path(task).expanduser().resolve()
+        return expand_path(task, 'task').resolve()
     shipped = {p.stem: p for p in (find_share_folder() / 'config' / 'tasks').glob('*.yaml')}
     if task in shipped:
         return shipped[task]

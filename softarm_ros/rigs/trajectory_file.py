@@ -6,7 +6,7 @@ from pathlib import Path
 
 from softarm_ros.control.trajectory_config import TrajectoryConfig
 from softarm_ros.rigs.errors import RigError, did_you_mean, listed
-from softarm_ros.rigs.rig_files import find_share_folder, is_path
+from softarm_ros.rigs.rig_files import expand_path, find_share_folder, is_path
 from softarm_ros.rigs.schema import Rig
 from softarm_ros.rigs.validation import validate_document
 from softarm_ros.rigs.yaml_document import read_yaml
@@ -22,7 +22,7 @@ def load_trajectory_file(path: str | Path) -> TrajectoryConfig:
         With every problem of the file.
 
     """
-    document = read_yaml(Path(path).expanduser())
+    document = read_yaml(expand_path(path, 'trajectory'))
     trajectory: TrajectoryConfig = validate_document(TrajectoryConfig, document)
     return trajectory
 
@@ -44,7 +44,7 @@ def locate_trajectory(rig: Rig, trajectory: str | None) -> str | Path:
     if trajectory in rig.trajectories:
         return trajectory
     if is_path(trajectory):
-        return Path(trajectory).expanduser().resolve()
+        return expand_path(trajectory, 'trajectory').resolve()
     shipped = {p.stem: p for p in (find_share_folder() / 'config' / 'trajectories').glob('*.yaml')}
     if trajectory in shipped:
         return shipped[trajectory]

@@ -55,6 +55,7 @@ def render(
     from softarm_ros.cli.recorded_rig import rig_of_bag, rig_without_bag
     from softarm_ros.cli.render import check_output
     from softarm_ros.cli.render import render as write
+    from softarm_ros.home_path import expand_home
     from softarm_ros.nodes.bag_messages import is_bag
     from softarm_ros.whole_file import require_writable
 
@@ -62,7 +63,7 @@ def render(
     require_writable(output)
     if seconds is not None and output.suffix.lower() == '.png':
         raise UsageError(f'--seconds {seconds:g}: a picture has no duration; drop --seconds')
-    folder = Path(what).expanduser()
+    folder = expand_home(what, '')
     if is_bag(folder):
         if trajectory is not None:
             raise UsageError(f'--trajectory {trajectory}: a bag already holds its trajectory')

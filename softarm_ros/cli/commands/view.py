@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -51,9 +50,10 @@ def view(
     from softarm_ros.cli.recorded_rig import rig_of_bag, rig_without_bag
     from softarm_ros.cli.stop_request import stop_on_signals
     from softarm_ros.cli.viewer.app import view_bag, view_graph
+    from softarm_ros.home_path import expand_home
     from softarm_ros.nodes.bag_messages import is_bag
 
-    console, folder = stdout_console(), Path(what).expanduser()
+    console, folder = stdout_console(), expand_home(what, '')
     with stop_on_signals() as stopped:
         if is_bag(folder):
             if runs is not None:

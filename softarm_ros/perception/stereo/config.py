@@ -8,7 +8,7 @@ from typing import Annotated, Literal
 import numpy as np
 from pydantic import AfterValidator, Field, field_validator, model_validator
 
-from softarm_ros.geometry.configs import TOPIC_NAME, NonNegative, Positive, Timeout
+from softarm_ros.geometry.configs import TOPIC_NAME, FileName, NonNegative, Positive, Timeout
 from softarm_ros.geometry.sightings import Place
 from softarm_ros.perception.config import BASE, PoseSensorConfig, SeenBody, Vector
 from softarm_ros.perception.stereo.detection import MarkerLooks
@@ -68,7 +68,7 @@ class StereoCamerasConfig(PoseSensorConfig):
     )
     right: Source = Field(description='source of the right camera, as for left')
     base_from: Literal['calibration'] = 'calibration'
-    base_calibration: str = Field(
+    base_calibration: FileName = Field(
         min_length=1, description='file of softarm calibrate stereo, base (and window)'
     )
     max_skew_s: Timeout = Field(
