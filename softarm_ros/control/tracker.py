@@ -258,8 +258,7 @@ class Tracker:
         reference = TipReference(velocity, error)
         if self.memory is not None:
             reference = TipReference(velocity, error, self._taken_out(velocity))
-        motion = self.controller.velocity(state, reference, bounds, period_s)
-        q_rate = self._checked(motion)
+        q_rate, motion = self._asked(state, reference, bounds, period_s)
         posture = self._advance(q_rate, bounds, room, period_s)
         done = (posture.configuration - self._posture.configuration) / period_s
         wanted = _size(motion.wanted)
@@ -325,6 +324,44 @@ class Tracker:
             )
         )
 
+    def _asked(
+        self,
+        state: ControlState,
+        reference: TipReference,
+        bounds: VelocityBounds,
+        period_s: float,
+    ) -> tuple[Array, Motion]:
+        """
+        Return the velocity (dof,) that the controller asks for, and its motion, both checked.
+
+        The controller gets the arrays that keep the arm within its limits. If it changes one, the
+        old values are restored, as the command would move beyond the limits.
+        """
+        command = state.command
+        lent = {
+            'state.command.configuration': command.configuration,
+            'state.command.actuation': command.actuation,
+            'state.jacobian': state.jacobian,
+            'bounds.rows': bounds.rows,
+            'bounds.low': bounds.low,
+            'bounds.high': bounds.high,
+        }
+        before = [array.tobytes() for array in lent.values()]  # compared faster than arrays
+        changed = ''
+        try:
+            motion = self.controller.velocity(state, reference, bounds, period_s)
+        finally:
+            for (name, array), kept in zip(lent.items(), before, strict=True):
+                if array.tobytes() != kept:
+                    array[...] = np.frombuffer(kept, array.dtype).reshape(array.shape)
+                    changed = name
+        if changed:
+            raise AnswerError(
+                f'controller {type(self.controller).__name__} changed {changed}, an array that it '
+                'is given; expected the same values afterwards: copy it first'
+            )
+        return self._checked(motion), motion
+
     def _checked(self, motion: Motion) -> Array:
         """Return the velocity (dof,) of a motion after checking the motion's type and arrays."""
         named = f'controller {type(self.controller).__name__}'
@@ -334,6 +371,9 @@ class Tracker:
             if not has_finite_floats(getattr(motion, name), shape):
                 text = misfit(named, name, getattr(motion, name), f'{numbers(shape)} finite')
                 raise AnswerError(text)
+        if not isinstance(motion.bounded, (bool, np.bool_)):
+            found = described(motion.bounded)
+            raise AnswerError(f'{named} returned bounded {found}; expected true or false')
         return motion.velocity
 
     def _held_by(self, posture: Posture) -> Posture:

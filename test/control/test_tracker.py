@@ -2,6 +2,7 @@ import numpy as np
 import pytest
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.controller import AnswerError, Controller, Motion
 from softarm_ros.control.controllers.resolved_rate import ResolvedRate, ResolvedRateConfig
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.tracker import Tracker
@@ -179,3 +180,47 @@ def test_halt_clears_the_velocity_but_keeps_the_command():
     tracker.halt()
     step = tracker.step(np.zeros(3), np.zeros(3), PERIOD)
     np.testing.assert_allclose(step.configuration, before, atol=1e-4)
+
+
+class Writing(Controller):
+    """Asks for a velocity far beyond the limits, after it has changed one array it was given."""
+
+    def __init__(self, place, name):
+        self.place, self.name = place, name
+
+    def velocity(self, state, reference, bounds, period_s):
+        array = getattr(
+            {'command': state.command, 'state': state}.get(self.place, bounds), self.name
+        )
+        array[...] = 1e3 if self.name == 'high' else -1e3
+        return Motion(np.full(len(state.scale), 50.0), np.ones(3), bounded=False)
+
+
+@pytest.mark.parametrize(
+    ('place', 'name', 'said'),
+    [
+        ('bounds', 'rows', 'bounds.rows'),
+        ('bounds', 'low', 'bounds.low'),
+        ('bounds', 'high', 'bounds.high'),
+        ('state', 'jacobian', 'state.jacobian'),
+        ('command', 'actuation', 'state.command.actuation'),
+        ('command', 'configuration', 'state.command.configuration'),
+    ],
+)
+def test_a_controller_that_changes_its_arguments_is_named_and_moves_nothing(place, name, said):
+    tracker = make()
+    before = tracker.configuration.copy(), tracker.actuation.copy()
+    tracker.controller = Writing(place, name)
+    with pytest.raises(AnswerError, match=f'controller Writing changed {said}, an array'):
+        tracker.step(np.zeros(3), np.zeros(3), PERIOD)
+    np.testing.assert_array_equal(tracker.configuration, before[0])
+    np.testing.assert_array_equal(tracker.actuation, before[1])
+
+
+def test_a_motion_that_does_not_say_whether_it_is_bounded_is_refused():
+    tracker = make()
+    tracker.controller.velocity = lambda *given: Motion(np.zeros(4), np.zeros(3), bounded='no')
+    with pytest.raises(
+        AnswerError, match=r"returned bounded 'no' \(str\); expected true or false"
+    ):
+        tracker.step(np.zeros(3), np.zeros(3), PERIOD)
