@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections import deque
+from types import NoneType
 from typing import Generic, Protocol, TypeVar, runtime_checkable
 
 import numpy as np
@@ -173,7 +174,7 @@ class Plant(Generic[BodyT, DrivesT]):
         start, done = self.time_s, 0
         while done < steps:
             # Up to the first step at or after the next frame.
-            next_s = math.inf if self._mocap is None else self._mocap.next_frame_s
+            next_s = self._seen_next('next_frame_s')
             until_frame = math.ceil(min((next_s - start) / h - 1e-6, steps)) - done
             count = min(max(until_frame, 1), steps - done)
             self.drives.advance(self.time_s, h, count)
@@ -187,6 +188,16 @@ class Plant(Generic[BodyT, DrivesT]):
         tips = self._tips_checked(self.body.section_tips(), self.body)
         self._true_tips.append((self.time_s, tips[-1, :3, 3].copy()))
         sensor.capture(self.time_s, tips)
+
+    def _seen_next(self, name: str) -> float:
+        """Return a time that the sensor states for its next frame [s]; infinite: never."""
+        if self._mocap is None:
+            return math.inf
+        time_s: float = getattr(self._mocap, name)
+        if not (_is_time(time_s) or time_s == math.inf):
+            named, found = f'sensor {type(self._mocap).__name__}', described(time_s)
+            raise PlantError(f'{named} returned {name} {found}; expected a time [s]')
+        return time_s
 
     def hold(self) -> None:
         """Stop the actuators as fast as they can and keep them there."""
@@ -254,6 +265,15 @@ class Plant(Generic[BodyT, DrivesT]):
         if not isinstance(frames, list):
             raise PlantError(f'{named} returned {described(frames)}; expected a list of poses')
         for frame in frames:
+            if not isinstance(frame, PoseMeasurement):
+                found = described(frame)
+                raise PlantError(f'{named} returned {found}; expected a PoseMeasurement')
+            if not _is_time(frame.stamp_s):
+                found = described(frame.stamp_s)
+                raise PlantError(f'{named} returned stamp_s {found}; expected a time [s]')
+            if not isinstance(frame.frame_id, (str, NoneType)):
+                found = described(frame.frame_id)
+                raise PlantError(f'{named} returned frame_id {found}; expected a name, or None')
             self._tips_checked(frame.section_tips, self._mocap)
         return frames
 
@@ -270,7 +290,7 @@ class Plant(Generic[BodyT, DrivesT]):
     @property
     def next_poses_s(self) -> float:
         """Simulated time at which the next measured poses can arrive [s]; infinite: never."""
-        return math.inf if self._mocap is None else self._mocap.next_arrival_s
+        return self._seen_next('next_arrival_s')
 
     @property
     def gripping(self) -> Gripping | None:
@@ -329,6 +349,10 @@ class Gripping(Protocol):
     def gripper_pressure(self) -> float:
         """Return the measured pressure of the gripper [Pa gauge]."""
         ...
+
+
+def _is_time(value: object) -> bool:
+    return isinstance(value, (float, int)) and math.isfinite(value)
 
 
 def require_duration(duration_s: float) -> None:

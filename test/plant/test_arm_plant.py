@@ -6,7 +6,7 @@ from plant_cases import ENDCAP, GRAVITY, LENGTH, STEPPER, bend_angle, plant_conf
 
 from softarm_ros.plant.arm_plant import ArmPlant
 from softarm_ros.plant.errors import PlantError
-from softarm_ros.plant.mocap import Mocap
+from softarm_ros.plant.mocap import Mocap, PoseMeasurement
 
 REST_LENGTH = LENGTH + 2 * ENDCAP
 SWING = np.array([0.015, -0.02, -0.005, -0.02, 0.012, 0.004])
@@ -270,3 +270,45 @@ def test_poses_arrive_at_next_poses_s_or_at_most_one_step_later():
         assert arm.poll_poses() == []
         arm.step(np.zeros(3), longest + 1e-6)
         assert len(arm.poll_poses()) == 1
+
+
+class Answering(Mocap):
+    """A pose sensor of another package that answers wrongly."""
+
+    def __init__(self, config, answer):
+        super().__init__(config, 0)
+        self.answer = answer
+
+    def poll(self, now_s):
+        return self.answer
+
+
+@pytest.mark.parametrize(
+    ('answer', 'said'),
+    [
+        (None, r'None; expected a list of poses'),
+        ([np.eye(4)], r'\[\[1.0, .*; expected a PoseMeasurement'),
+        ([PoseMeasurement(np.nan, np.eye(4)[None])], r'stamp_s nan .*; expected a time \[s\]'),
+        ([PoseMeasurement(None, np.eye(4)[None])], r'stamp_s None; expected a time \[s\]'),
+        ([PoseMeasurement(0.0, np.eye(4)[None], 7)], r'frame_id 7 \(int\); expected a name'),
+        ([PoseMeasurement(0.0, np.zeros((2, 4, 4)))], r'section tips .*; expected 1 x 4 x 4'),
+    ],
+)
+def test_a_sensor_that_answers_wrongly_is_named_with_its_answer(answer, said):
+    arm = plant(1)
+    arm.look_with(Answering(arm.config.mocap, answer))
+    with pytest.raises(PlantError, match=f'^sensor Answering returned {said}'):
+        arm.poll_poses()
+
+
+@pytest.mark.parametrize('name', ['next_frame_s', 'next_arrival_s'])
+@pytest.mark.parametrize('time_s', [None, np.nan, 'soon'])
+def test_a_sensor_that_states_no_time_of_its_next_frame_is_named(name, time_s):
+    arm = plant(1)
+    sensor = type('Vague', (Mocap,), {name: time_s, 'due': lambda *given: False})(
+        arm.config.mocap, 0
+    )
+    with pytest.raises(PlantError, match=rf'^sensor Vague returned {name} .*a time \[s\]$'):
+        arm.look_with(sensor)
+        arm.step(np.zeros(3), 0.1)
+        _ = arm.next_poses_s
