@@ -16,7 +16,7 @@ from softarm_ros.runtime.assembly import bridge_s, build_loop, build_pose_intake
 from softarm_ros.runtime.events import Event
 from softarm_ros.runtime.loop import CycleOutput, Loop, Phase
 from softarm_ros.runtime.part_failure import FAILURES, failure_text, no_bug, refuses_or_fails
-from softarm_ros.runtime.pose_intake import measure
+from softarm_ros.runtime.pose_intake import PoseIntake, measure
 from softarm_ros.runtime.run_record import LoopTiming, RunInfo, RunRecord, SampleLog
 from softarm_ros.runtime.true_tips import TrueTips
 
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from softarm_ros.plant.actuator_state import ActuatorState
     from softarm_ros.plant.plant import Plant
 
+# An estimator without poses lets nothing move; no simulated sensor recovers after so long.
+_STANDS_S = 60.0
 _PROBE_N = 1e-6
 
 Progress = Callable[[CycleOutput], None]
@@ -77,6 +79,7 @@ def run_direct(
     loop.start(origin)
     completed = failed = False
     off_track = unseen = open_loop  # in open loop the measured tip is not checked
+    stood_s = 0.0  # since when the estimator lets nothing move
     poses, pose_s, longest_s = 0, origin, bridge_s(rig) + rig.supervisor.feedback_timeout_s
     try:
         while not should_stop():
@@ -86,6 +89,11 @@ def run_direct(
             taken = intake.take(now)
             pose = None if taken is None else taken[0]
             loop.pace = intake.pace(now)
+            stood_s = stood_s + loop.period_s if loop.pace == 0.0 else 0.0
+            if stood_s > _STANDS_S:
+                events.append(Event(now - origin, 'error', 'tracker', _lost(intake)))
+                failed = True
+                break
             began = time.perf_counter()
             output = loop.cycle(now, pose)
             compute_ms.append(1e3 * (time.perf_counter() - began))
@@ -169,6 +177,13 @@ def run_direct(
         completed,
         loop.path(400),
     )
+
+
+def _lost(intake: PoseIntake) -> str:
+    """Say that an estimator has let nothing move for so long that the run would never end."""
+    estimate = intake.newest
+    why = '' if estimate is None or not estimate.reason else f': {estimate.reason}'
+    return f'the tip has been lost for {_STANDS_S:g} s, and the arm stands{why}'
 
 
 def finite_state(plant: Plant) -> ActuatorState:

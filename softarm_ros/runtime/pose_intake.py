@@ -164,6 +164,8 @@ class PoseIntake:
 
         """
         pace = self.estimator.pace(now_s)
+        if self.newest is not None and self.newest.health is Health.LOST:
+            return 0.0  # a lost pose must not drive the arm, whatever the estimator's pace
         if not (isinstance(pace, (float, int)) and 0.0 <= pace <= 1.0):
             raise AnswerError(f'{self._named} returned pace {pace!r}; expected 0 to 1')
         return pace

@@ -161,3 +161,23 @@ def test_run_of_an_arm_that_becomes_unstable_ends_with_its_record(believed_kg, m
     assert record.timing.cycles > 100
     assert len(record.samples.time_s) >= record.timing.cycles - 1
     assert any(event.level == 'error' and why in event.message for event in record.events)
+
+
+def test_a_run_whose_tip_is_lost_for_good_ends_with_the_reason():
+    rig = load_rig('cable_arm_single', ['estimator.kind=filter'])
+    plant = build_plant(rig, 0)
+    plant.mocap_enabled = True
+    cycles = count()
+
+    def blind():
+        plant.mocap_enabled = next(cycles) < 100
+        return plant.time_s > 120.0
+
+    record = run_direct(rig, plant=plant, should_stop=blind)
+    assert not record.completed
+    assert record.duration_s < 70.0
+    last = record.events[-1]
+    assert (last.level, last.source) == ('error', 'tracker')
+    assert last.message.startswith(
+        'the tip has been lost for 60 s, and the arm stands: no pose for'
+    )

@@ -349,3 +349,27 @@ def test_first_pose_is_used_if_its_stamp_is_a_little_late_or_ahead(kind, ahead_s
         intake.on_tip(now, stamp_ns, 'base', tips[-1, :3, 3])
         pose, _ = intake.take(now)
         np.testing.assert_allclose(pose.position, tips[-1, :3, 3], atol=1e-6)
+
+
+def test_a_lost_tip_lets_nothing_move_whatever_the_pace_of_its_estimator():
+    rig = load_rig('cable_arm')
+    intake = build_pose_intake(rig, rig.model())
+    estimate = intake.estimator.estimate
+
+    def take(seed, health):
+        def stated(now_s):
+            found = estimate(now_s)
+            return None if found is None else replace(found, health=health, reason='of this test')
+
+        intake.estimator.estimate = stated
+        frame, _ = frame_of(rig, seed)
+        now = 1.0 + 0.01 * seed
+        intake.on_sections(now, round(1e9 * now), 'base', frame.section_tips)
+        intake.on_tip(now, round(1e9 * now), 'base', frame.position)
+        assert intake.take(now) is not None
+        return intake.pace(now)
+
+    assert intake.pace(0.0) == 1.0
+    assert take(0, Health.OK) == 1.0
+    assert take(1, Health.LOST) == 0.0
+    assert take(2, Health.OK) == 1.0
