@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import Parameter, getmembers, isfunction, signature
 from pkgutil import iter_modules
 from typing import Any
 
@@ -152,13 +153,50 @@ def find_part(family: str, kind: str) -> Part:
     raise RigError('', f'unknown {family} {kind!r}{hint}; known: {listed(kinds) or "none"}')
 
 
-def built_part(part: Part, built: Any, *methods: str) -> Any:
-    """Return an object that a part has built; raise RigError if it lacks one of the methods."""
+def built_part(part: Part, built: Any, *methods: str, like: type | None = None) -> Any:
+    """
+    Return an object that a part has built.
+
+    Raises
+    ------
+    RigError
+        If it lacks one of the methods, is a class, or has a method that does not take the
+        arguments of the same method of `like`: the caller's TypeError would not name the part.
+
+    """
     missing = [name for name in methods if not hasattr(built, name)]
     if missing:
         found = f'{type(built).__name__} without {listed(missing)}'
+    elif isinstance(built, type):
+        found = f'the class {built.__name__} itself; expected an object'
+    else:
+        found = next(_misfits(built, like), '')
+    if found:
         raise RigError('', f'part {part.name} has built {found}; docs/parts.md describes it')
     return built
+
+
+def _misfits(built: Any, like: type | None) -> Iterator[str]:
+    """Yield each method that does not take the arguments of the same method of a class."""
+    methods = {} if like is None else dict(getmembers(like, isfunction))
+    for name, wanted in methods.items():
+        if name.startswith('_') or not hasattr(built, name):
+            continue
+        found = getattr(built, name)
+        taken = list(signature(wanted).parameters.values())[1:]  # without self
+        try:
+            known = signature(found)
+        except (ValueError, TypeError):  # no function, or compiled code without a signature
+            if callable(found):
+                continue
+            yield f'{type(built).__name__} whose {name!r} is no method'
+            continue
+        named = {one.name: None for one in taken if one.kind is Parameter.KEYWORD_ONLY}
+        try:
+            known.bind(*[None] * (len(taken) - len(named)), **named)
+        except TypeError as error:
+            asked = ', '.join(one.name for one in taken)
+            yield f'{type(built).__name__} with {name}{known}; expected {name}({asked}): {error}'
 
 
 def parts(family: str | None = None) -> tuple[Part, ...]:

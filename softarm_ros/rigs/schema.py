@@ -376,9 +376,15 @@ class Rig(ConfigBlock):
         block = self.chosen_model
         if name not in (None, block.kind):
             block = PartBlock(kind=self.model_name(name))
+        from softarm_ros.models.arm_model import ArmModel as Interface
+
         part, settings = chosen_part('model', block)
         built: ArmModel = built_part(
-            part, part.builder(self.mechanics_name)(settings, mechanics), 'posture_of', 'shape_of'
+            part,
+            part.builder(self.mechanics_name)(settings, mechanics),
+            'posture_of',
+            'shape_of',
+            like=Interface,
         )
         return built
 

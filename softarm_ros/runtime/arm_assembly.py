@@ -11,7 +11,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from softarm_ros.control.gripper import GRIPPER
+from softarm_ros.drivers.actuator_driver import ActuatorDriver
 from softarm_ros.geometry.counts import whole_number
+from softarm_ros.perception.sensor import PoseSensor
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.plant.world import World
 from softarm_ros.rigs.devices import Devices
@@ -34,16 +36,15 @@ from softarm_ros.runtime.addresses import addressed, addressed_sensor
 from softarm_ros.runtime.marker_expectation import MarkerExpectation
 
 if TYPE_CHECKING:
-    from softarm_ros.drivers.actuator_driver import ActuatorDriver
     from softarm_ros.emulation.emulated_arm import EmulatedArm
     from softarm_ros.emulation.emulated_sensor import EmulatedSensor
     from softarm_ros.geometry.parts import Part
     from softarm_ros.perception.config import PoseSensorConfig
-    from softarm_ros.perception.sensor import PoseSensor
     from softarm_ros.plant.plant import Plant
 
 _OF_DEVICE = ('start', 'close', 'reset', 'not_ready', 'problems', 'values')
 _OF_DRIVE = (*_OF_DEVICE, 'home', 'follow', 'hold', 'reading')
+_OF_EYES = ('capture', 'poll', 'due', 'faults', 'enabled', 'next_frame_s', 'next_arrival_s')
 
 
 def build_plant(rig: Rig, seed: int) -> Plant:
@@ -63,6 +64,8 @@ def build_plant(rig: Rig, seed: int) -> Plant:
     expected = 'a whole number >= 0'
     if whole_number(seed, 'seed', expected) < 0:
         raise ValueError(f'seed = {seed}: expected {expected}')
+    from softarm_ros.plant.mocap import Mocap
+
     config = rig.plant_for('sim').of_machine(seed)
     part = body_part(arm_part(rig.kind), config.kind)
     role, drives = _attached(rig, part)
@@ -86,7 +89,7 @@ def build_plant(rig: Rig, seed: int) -> Plant:
     plant.expect(len(rig.actuator_names))
     sensor = sensor_part(config.mocap.kind)
     eyes = sensor.builder(SIMULATED)(config.mocap, seed)
-    plant.look_with(built_part(sensor, eyes, 'capture', 'poll'))
+    plant.look_with(built_part(sensor, eyes, *_OF_EYES, like=Mocap))
     return plant
 
 
@@ -104,7 +107,9 @@ def build_driver(rig: Rig, devices: Devices) -> ActuatorDriver:
     blocks = devices.blocks()
     if GRIPPER in blocks:
         blocks[GRIPPER] = partial(_gripper_part(rig).builder(DRIVER), blocks[GRIPPER])
-    driver: ActuatorDriver = built_part(part, part.builder(role)(drives, **blocks), *_OF_DRIVE)
+    driver: ActuatorDriver = built_part(
+        part, part.builder(role)(drives, **blocks), *_OF_DRIVE, like=ActuatorDriver
+    )
     return driver
 
 
@@ -140,17 +145,21 @@ def build_pose_sensor(rig: Rig, name: str, folder: str | Path | None = None) -> 
     """
     config, part = sensor_config(rig, name), find_part('sensors', name)
     sensor = part.builder('driver')(addressed_sensor(name, config, folder), rig.base_frame)
-    built: PoseSensor = built_part(part, sensor, 'open', 'read', 'health', 'close')
+    built: PoseSensor = built_part(
+        part, sensor, 'open', 'read', 'health', 'close', like=PoseSensor
+    )
     return built
 
 
 def build_emulated_sensor(rig: Rig, name: str, seed: int) -> EmulatedSensor:
     """Return the emulated device of a sensor; raise RigError if the sensor has none."""
+    from softarm_ros.emulation.emulated_sensor import EmulatedSensor as Interface
+
     config, part = sensor_config(rig, name), find_part('sensors', name)
     check_emulated_sensor(rig, name)
     sensor = part.builder('emulated')(config, rig.section_names, seed)
     methods = ('start', 'deliver', 'inject', 'report', 'close')
-    built: EmulatedSensor = built_part(part, sensor, *methods)
+    built: EmulatedSensor = built_part(part, sensor, *methods, like=Interface)
     return built
 
 

@@ -11,6 +11,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from softarm_ros.control.command_gate import CommandGate
+from softarm_ros.control.controller import Controller
 from softarm_ros.control.estimator import Estimator, Surroundings
 from softarm_ros.control.feedback_watch import FeedbackWatch
 from softarm_ros.control.goals.plan import Planner, PlannerPort
@@ -87,7 +88,14 @@ def build_tracker(
     part, config = chosen_part('controller', rig.tracker)
     return Tracker(
         model,
-        built_part(part, part.builder('controller')(config, model), 'velocity', 'reset'),
+        built_part(
+            part,
+            part.builder('controller')(config, model),
+            'velocity',
+            'reset',
+            'on_outcome',
+            like=Controller,
+        ),
         rig.actuator_limits(),
         rig.configuration_limits(),
         build_pretension(rig, open_loop=open_loop),
@@ -277,7 +285,10 @@ def build_estimator(
     )
     try:
         built: Estimator = built_part(
-            part, part.builder('estimator')(config, model, around), 'observe', 'estimate'
+            part,
+            part.builder('estimator')(config, model, around),
+            *('observe', 'estimate', 'command', 'actuated', 'pace', 'reset', 'predicts'),
+            like=Estimator,
         )
     except ModelError as error:
         raise RigError(

@@ -9,12 +9,13 @@ from pathlib import Path
 
 import pytest
 
+from softarm_ros.control.controller import Controller
 from softarm_ros.geometry.configs import ConfigBlock
 from softarm_ros.geometry.parts import FAMILIES, Part, PartError
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.loader import list_rigs, load_rig
 from softarm_ros.rigs.part_fields import fields_of, unit_of
-from softarm_ros.rigs.part_registry import BUILT_IN, find_part, parts
+from softarm_ros.rigs.part_registry import BUILT_IN, built_part, find_part, parts
 
 ROOT = Path(__file__).parents[2]
 
@@ -302,3 +303,46 @@ def test_part_registered_under_another_name_is_refused(installed):
     package('lab', [('sensors.coil', 'lab_parts.parts:SPRING')], {'lab_parts.parts': SPRING})
     stderr = softarm(run, 'parts', 'sensors').stderr
     assert "calls itself 'sensors.spring'; expected 'sensors.coil'" in stderr
+
+
+class Still(Controller):
+    def velocity(self, state, reference, bounds, period_s):
+        raise NotImplementedError
+
+
+class StillAtATime(Still):
+    def reset(self, now_s):
+        raise NotImplementedError
+
+
+class Deaf(Still):
+    def on_outcome(self):
+        raise NotImplementedError
+
+
+class Stateless(Still):
+    reset = None
+
+
+@pytest.mark.parametrize(
+    ('built', 'why'),
+    [
+        (Still, 'the class Still itself; expected an object'),
+        (StillAtATime(), r'StillAtATime with reset\(now_s\); expected reset\(\): missing .*now_s'),
+        (Deaf(), r'Deaf with on_outcome\(\); expected on_outcome\(outcome\): too many'),
+        (Stateless(), "Stateless whose 'reset' is no method"),
+    ],
+)
+def test_what_a_part_builds_takes_the_arguments_of_its_interface(built, why):
+    part = Part('controller', 'own', ConfigBlock, {'controller': 'own:build'}, 'own')
+    with pytest.raises(RigError, match=f'part controller.own has built {why}'):
+        built_part(part, built, 'velocity', 'reset', like=Controller)
+
+
+def test_what_a_part_builds_may_take_more_arguments_if_they_have_defaults():
+    class Wider(Still):
+        def reset(self, hard=True):
+            raise NotImplementedError
+
+    part = Part('controller', 'own', ConfigBlock, {'controller': 'own:build'}, 'own')
+    assert isinstance(built_part(part, Wider(), 'velocity', like=Controller), Wider)
