@@ -9,11 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from softarm_ros.control.configuration_limits import ConfigurationLimits
+from softarm_ros.control.controller import AnswerError
 from softarm_ros.control.limits import ActuatorLimits
 from softarm_ros.control.nearest import Nearest, nearest_from
 from softarm_ros.control.path import Path
+from softarm_ros.geometry.answers import described
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.arm_model import ArmModel
+from softarm_ros.models.arm_model import ArmModel, InverseSolution, Shape
 
 _HARDLY = 1.02  # a miss up to this factor above the least ends the search
 REACH_TOLERANCE_M = 1e-3
@@ -93,6 +95,25 @@ def reaches_any(
     return any(missed <= REACH_TOLERANCE_M for missed, _, _ in found)
 
 
+def inverse_of(model: ArmModel, position: Array, guess: Array | None) -> InverseSolution:
+    """
+    Return the solution of a model's inverse problem for a tip position (3,) [m].
+
+    Raises
+    ------
+    AnswerError
+        If the model of another package returns anything else.
+
+    """
+    solution: object = model.inverse(position, guess=guess)
+    named = f'model {model.name} ({type(model).__name__})'
+    if not (isinstance(solution, InverseSolution) and isinstance(solution.shape, Shape)):
+        raise AnswerError(
+            f'{named} returned inverse {described(solution)}; expected an InverseSolution'
+        )
+    return solution
+
+
 def _solved(
     model: ArmModel,
     limits: ActuatorLimits,
@@ -103,7 +124,7 @@ def _solved(
     guess: Array | None = None
     last: Array | None = None
     for point in points:
-        solution = model.inverse(point, guess=guess)
+        solution = inverse_of(model, point, guess)
         tip = solution.shape.tip[:3, 3]
         miss = float(np.linalg.norm(tip - point))
         guess = None  # never start from a solution beyond the limits

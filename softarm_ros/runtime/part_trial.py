@@ -16,8 +16,10 @@ from softarm_ros.control.controller import (
     TipReference,
     VelocityBounds,
 )
-from softarm_ros.geometry.answers import has_finite_floats, misfit, numbers
+from softarm_ros.control.reach import inverse_of
+from softarm_ros.geometry.answers import described, has_finite_floats, misfit, numbers
 from softarm_ros.geometry.arrays import Array
+from softarm_ros.models.arm_model import Shape
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.part_registry import registrations
@@ -124,8 +126,12 @@ def _answers(model: ArmModel) -> Iterator[tuple[str, Array, tuple[int, ...]]]:
     yield 'configuration_of', model.configuration_of(actuation), rest.shape
     yield 'tips_of', (tips := model.tips_of(rest[None])), (1, 3)
     yield 'jacobian', model.jacobian(actuation), (6, m)
-    yield 'tip of forward', model.forward(actuation).tip, (4, 4)
-    yield 'actuation of inverse', model.inverse(tips[0], guess=actuation).actuation, (m,)
+    shape: object = model.forward(actuation)
+    if not isinstance(shape, Shape):
+        whose = f'model {model.name} ({type(model).__name__})'
+        raise AnswerError(f'{whose} returned forward {described(shape)}; expected a Shape')
+    yield 'tip of forward', shape.tip, (4, 4)
+    yield 'actuation of inverse', inverse_of(model, tips[0], actuation).actuation, (m,)
 
 
 def _bent(model: ArmModel) -> Array:

@@ -5,6 +5,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from softarm_ros.control.controller import AnswerError
 from softarm_ros.control.reach import check_reach, reaches_any
 from softarm_ros.control.task_config import TaskConfig
 from softarm_ros.rigs.loader import load_rig
@@ -148,3 +149,16 @@ def test_point_reached_by_another_solution_within_the_limits_is_reachable(path_f
     reach = check_reach(model, room, limits, build_trajectory(rig, far).path, 6)
     assert not reach.reachable.any()
     np.testing.assert_allclose(np.linalg.norm(reach.nearest - reach.points, axis=1), reach.miss_m)
+
+
+@pytest.mark.parametrize(
+    ('answer', 'said'), [(None, 'None'), (np.zeros(6), r'\[0.0, 0.0, 0.0, 0.0, 0.0, 0.0\]')]
+)
+def test_a_model_whose_inverse_is_no_solution_is_named(answer, said):
+    rig = load_rig(RIG)
+    model = rig.model()
+    model.inverse = lambda *given, **named: answer
+    path = build_trajectory(rig, None).path
+    said = rf'^model cable_statics \(CableStaticsArm\) returned inverse {said}; expected an'
+    with pytest.raises(AnswerError, match=said):
+        check_reach(model, rig.actuator_limits(), rig.configuration_limits(), path, n=5)

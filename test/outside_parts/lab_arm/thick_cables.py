@@ -18,7 +18,7 @@ def build(settings, mechanics):
         )
         for section in mechanics.sections
     ]
-    arm = ConstantCurvatureArm(sections, mechanics.cables)
+    arm = ConstantCurvatureArm(sections, mechanics.cables, mechanics.within)
     arm.name = 'thick_cables'
     return arm
 
