@@ -11,6 +11,7 @@ from geometry_msgs.msg import PoseArray, PoseStamped
 from sensor_msgs.msg import PointCloud2
 
 from softarm_ros.drivers.polling import PollingThread
+from softarm_ros.geometry.answers import described
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.poses import inverse_pose, rows_from_transforms
 from softarm_ros.geometry.sightings import Sighting
@@ -23,7 +24,8 @@ from softarm_ros.nodes.qos import MEASUREMENT
 from softarm_ros.nodes.run_nodes import run_node
 from softarm_ros.nodes.sensor_topics import SensorTopics
 from softarm_ros.nodes.wire import JointValues, listen, pose_bytes, poses_bytes, read_joints
-from softarm_ros.perception.sensor import ExpectingSensor, PoseSensor, SensorHealth
+from softarm_ros.perception.sensor import ExpectingSensor, PoseSensor, SensorError, SensorHealth
+from softarm_ros.perception.sighting_checks import checked_sightings
 from softarm_ros.rigs.errors import listed
 from softarm_ros.runtime.addresses import addressed_sensor
 from softarm_ros.runtime.arm_assembly import (
@@ -160,7 +162,12 @@ class SensorNode(HardwareNode):
                     raise
                 self._reading_failed = failure_text(error)
                 return
-            for sighting in seen:
+            try:
+                sightings = checked_sightings(seen)
+            except SensorError as error:
+                self._reading_failed = f'sensor {type(sensor).__name__} {error}'
+                return
+            for sighting in sightings:
                 if self.active:
                     self._publish(sighting)
 
@@ -205,7 +212,12 @@ class SensorNode(HardwareNode):
             return
         if self._reading_failed:
             raise NodeFailedError(f'{self._name}: reading failed: {self._reading_failed}')
-        self._health = health = self._sensor.health()
+        health: object = self._sensor.health()
+        if not isinstance(health, SensorHealth):
+            named = f'{self._name}: sensor {type(self._sensor).__name__}'
+            found = described(health)
+            raise NodeFailedError(f'{named} returned health {found}; expected a SensorHealth')
+        self._health = health
         problems = '; '.join(map(str, health.problems))
         if health.connected and not problems and not self.active:
             self.heartbeat.waiting(INACTIVE)
