@@ -62,6 +62,10 @@ class Innovations:
     rows: int = 0
     squares: float = 0.0
 
+    def with_squares(self, distances: Array, rows: int) -> Innovations:
+        """Return the innovations with the normalized squares (n,) of further rows."""
+        return Innovations(self.rows + rows, self.squares + float(distances.sum()))
+
     @property
     def mean(self) -> float:
         """Mean normalized square per row: 1 if noise is as stated, nan before the first row."""

@@ -194,6 +194,7 @@ def test_out_of_order_measurements_give_the_same_estimate(arm):
     first, second = (one.estimate(1.0) for one in estimators)
     np.testing.assert_array_equal(first.tip, second.tip)
     np.testing.assert_array_equal(first.strain_covariance, second.strain_covariance)
+    assert first.innovations == second.innovations
 
 
 def test_second_measurement_of_the_same_place_is_also_used(arm):

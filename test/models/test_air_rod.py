@@ -133,6 +133,16 @@ def test_jacobians_match_finite_differences(growth):
         )
 
 
+def test_jacobian_at_rest_is_the_derivative_by_extensions_that_chambers_can_have():
+    """Chambers only stretch, and stretched arcs are softer."""
+    arm, rest = RodByExtensions(rod(growth=1.0)), np.zeros(6)
+    jacobian = arm.tip_and_jacobian(rest)[1]
+    step = 1e-5 * np.arange(1.0, 7.0)
+    here, near, far = arm.tips_of([rest, rest + step, rest + 2.0 * step])
+    move = 0.5 * (4.0 * near - 3.0 * here - far)
+    np.testing.assert_allclose(jacobian @ step, move, rtol=2e-4, atol=2e-4 * np.abs(move).max())
+
+
 def test_pressures_and_poses_round_trip():
     np.testing.assert_allclose(
         ARM.actuation_of(ARM.configuration_of(PRESSURES)), PRESSURES, atol=1e-3

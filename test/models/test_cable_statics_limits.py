@@ -218,6 +218,17 @@ def test_conflicts_below_the_drive_resolution_match_constant_curvature(size):
         assert np.isfinite(cutting.jacobian(contraction)).all()
 
 
+def test_slightly_bent_concentric_arcs_have_an_equilibrium_in_a_limp_stiff_walled_body():
+    """All cables just touch the arc, and two of them cut in to hold it."""
+    section = cable_section(bending_stiffness_N_m2=1.3e-4, cutting_in_stiffness_N_m2=4e5)
+    cables = RADIUS * np.exp(1j * np.radians(THREE))
+    for size in np.geomspace(1.001e-3, 2e-3, 60):
+        for direction in np.radians(np.arange(1.0, 360.0, 3.0)):
+            bend = size * np.exp(1j * direction)
+            state = section.section_forward(LENGTH - (cables * bend.conjugate()).real)
+            assert abs(complex(*state.bend) - bend) < 0.02 * size
+
+
 def test_co_contraction_beyond_the_cutting_in_limit_is_refused():
     section = cable_section()
     free = section.section_inverse(math.radians(30.0), 0.3)

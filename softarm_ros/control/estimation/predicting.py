@@ -37,10 +37,11 @@ _USUAL = 3.0  # periods between measurements after which an estimate counts as p
 
 @dataclass(frozen=True)
 class Entry:
-    """A measurement, and the belief before it."""
+    """A measurement, and belief and innovations before it."""
 
     measured: Measured
     before: Belief
+    innovations: Innovations
 
 
 class PredictingEstimator(Estimator):
@@ -164,16 +165,14 @@ class PredictingEstimator(Estimator):
         else:
             belief = self._belief or self._believer.first(measured.stamp_s)
         again = [measured, *(entry.measured for entry in log[at:])]
+        innovations = log[at].innovations if at < len(log) else self._innovations
         del log[at:]
         for one in again:
-            log.append(Entry(one, belief))
+            log.append(Entry(one, belief, innovations))
             belief, taken = self._applied(belief, one)
-            if one is measured and (taken.rows == one.sizes).all():
-                self._innovations = Innovations(
-                    self._innovations.rows + int(taken.rows.sum()),
-                    self._innovations.squares + float(taken.distances.sum()),
-                )
-        self._belief = belief
+            if (taken.rows == one.sizes).all():
+                innovations = innovations.with_squares(taken.distances, int(taken.rows.sum()))
+        self._belief, self._innovations = belief, innovations
         oldest = log[-1].measured.stamp_s - self.config.max_lateness_s
         while len(log) > 1 and log[1].before.stamp_s < oldest:
             log.pop(0)

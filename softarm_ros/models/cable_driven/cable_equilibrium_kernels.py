@@ -50,6 +50,8 @@ NEARLY_STRAIGHT_RAD = 1e-3
 # Tolerances of the moment balance and of the Newton correction, relative to the bend.
 _BALANCED = 1e-11
 _CONVERGED = 1e-11
+_LIMP = 1e-6  # share of the bending stiffness from which it is raised
+_LEAST_FACTOR = 1.01  # by which it is raised
 
 
 @kernel
@@ -196,6 +198,37 @@ def _tighten(
 
 
 @kernel
+def _stiffen(
+    bx: float,
+    by: float,
+    contraction: Array,
+    section: Array,
+    cables: Array,
+    moments: Array,
+    alphas: Array,
+) -> tuple[bool, float, float]:
+    """
+    Stiffen the backbone gradually; return (converged, b_x, b_y).
+
+    Around a limp backbone cables do not cut in, so the bend found without cutting in is a start.
+    """
+    softer = section.copy()
+    share, factor = _LIMP, 10.0
+    softer[2] = share * section[2]
+    found, bx, by = _newton(bx, by, contraction, softer, cables, moments, alphas)
+    while found and share < 1.0:
+        trial = min(share * factor, 1.0)
+        softer[2] = trial * section[2]
+        reached, tx, ty = _newton(bx, by, contraction, softer, cables, moments, alphas)
+        if reached:
+            share, bx, by = trial, tx, ty
+        else:
+            factor = math.sqrt(factor)
+            found = factor > _LEAST_FACTOR
+    return found, bx, by
+
+
+@kernel
 def _scan(
     contraction: Array, section: Array, cables: Array, moments: Array, alphas: Array
 ) -> tuple[bool, float, float]:
@@ -274,6 +307,10 @@ def equilibrium_into(
     if not found and overpull <= OVERPULL_TOLERANCE_M and theta <= NEARLY_STRAIGHT_RAD:
         _guide(bx, by, section, cables, moments, alphas)
         return OK, bx, by, overpull
+    if not found and overpull <= OVERPULL_TOLERANCE_M:
+        found, sx, sy = _stiffen(
+            start * bx, start * by, contraction, section, cables, moments, alphas
+        )
     if not found:
         found, sx, sy = _scan(contraction, section, cables, moments, alphas)
     if found:

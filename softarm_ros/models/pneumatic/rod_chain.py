@@ -48,6 +48,7 @@ _THRUST = 1e6  # N: no limit
 _STEP = 1e-4  # of finite differences: relative change of the stiffness
 _MOMENT_STEP = 1e-4  # of finite differences of a mount's law: of its scale of moments
 _STRAIGHT = np.array([0.0, 0.0, 0.0, 0.0, 0.0, 1.0])
+_ROUNDING = 1e-12  # rounding error of a strain
 _FINE = 12  # rod points per requested point of a centreline
 
 
@@ -308,7 +309,8 @@ class RodChain:
         """Return stiffness over stiffness at rest (sections,), and d ln give / d length [1/m]."""
         strains = configuration.reshape(-1, 3)[:, 2] / self._rest_lengths - 1.0
         give = 1.0 + self._growths * np.maximum(strains, 0.0)
-        slope = self._growths / self._rest_lengths * (strains > 0.0) / give
+        # At rest, chambers can only stretch: the slope is that of the stretched side.
+        slope = self._growths / self._rest_lengths * (strains > -_ROUNDING) / give
         return 1.0 / give, slope
 
     def _thrusts_by(self, k: int, configuration: Array) -> Array:
