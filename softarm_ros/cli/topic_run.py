@@ -99,7 +99,8 @@ def run_topics(
         _refuse_second(monitor, rig.name, plan, discovery, stopped)
         # Drivers must not find addresses left behind by an emulation that crashed.
         shutil.rmtree(devices_folder(rig.name), ignore_errors=True)
-        if not stopped():
+        held = stopped()
+        if not held:
             nodes.release()
         with (
             viewer_process(rig, options.open_viewer) if options.view else contextlib.nullcontext(),
@@ -119,8 +120,9 @@ def run_topics(
             monitor.close()
         nodes.stop()
         for node in nodes.ended():
-            # Its bag is not complete; one that SIGINT has ended by default had not begun any.
-            failed = node.exit_code not in (0, -signal.SIGINT)
+            # Its bag is not complete; one that SIGINT has ended by default had not begun any, nor
+            # one that was still held.
+            failed = not held and node.exit_code not in (0, -signal.SIGINT)
             if failed and STOP_ORDER_LAST in node.nodes:
                 outcome.events.append(Event(now, 'warning', 'run', node.describe()))
         reported = [

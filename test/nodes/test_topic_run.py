@@ -291,6 +291,22 @@ def test_ctrl_c_while_other_nodes_are_looked_for_starts_no_node(circle, tmp_path
     assert not bag.exists()
 
 
+def test_ctrl_c_while_python_starts_in_the_nodes_is_no_failure_of_the_recorder(
+    circle, tmp_path, monkeypatch
+):
+    """SIGINT in this phase ends Python with status 1, as a failure does."""
+    from softarm_ros.cli.run_command import RunOptions
+
+    waits = "import os, time\nif 'SOFTARM_HELD' in os.environ: time.sleep(60)\n"
+    (tmp_path / 'sitecustomize.py').write_text(waits)
+    monkeypatch.setenv('PYTHONPATH', str(tmp_path))
+    options = RunOptions(trajectory=circle(), bag=tmp_path / 'bag')
+    record = run(options, stopped=lambda: True)
+    assert [event.message for event in record.events] == [
+        'interrupted; supervisor: not started yet'
+    ]
+
+
 def test_killed_run_command_leaves_no_node_process(circle, started):
     run_of = started(circle(laps=100), 'one')
     run_of.wait_for_motion()
