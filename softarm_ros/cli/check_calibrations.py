@@ -28,14 +28,14 @@ def lacking_calibrations(rig: Rig) -> Iterator[str]:
         file = config.base_calibration
         if file is None:
             continue
-        field = f'sensors.{name}.base_calibration'
-        if not Path(file).expanduser().is_file():
+        field, path = f'sensors.{name}.base_calibration', Path(file).expanduser()
+        if not path.is_file():
             yield (
                 f'{field} = {file!r}: no such file, and the sensor does '
                 'not start without it: softarm calibrate writes it; a relative path begins at '
                 'the rig file'
             )
-        elif trouble := _calibration_trouble(config, Path(file).expanduser()):
+        elif trouble := _calibration_trouble(config, path):
             yield f'{field}: the sensor does not start with this file: {trouble}'
 
 

@@ -14,7 +14,7 @@ from softarm_ros.control.limits import ActuatorLimits, LimitError
 from softarm_ros.geometry.answers import has_finite_floats, has_floats, misfit, numbers
 from softarm_ros.geometry.arrays import Array
 from softarm_ros.geometry.rotations import exp_so3, log_so3
-from softarm_ros.models.arm_model import ArmModel, ModelError, Shape
+from softarm_ros.models.arm_model import ArmModel, ModelError, Shape, described_model
 from softarm_ros.models.residual import Residual
 from softarm_ros.rigs.field_values import with_values
 from softarm_ros.rigs.schema import Rig
@@ -270,5 +270,4 @@ def _of_frames(
 
 
 def _unfit(model: ArmModel, frames: object, expected: str) -> AnswerError:
-    whose = f'model {model.name} ({type(model).__name__})'
-    return AnswerError(misfit(whose, 'section_tips', frames, expected))
+    return AnswerError(misfit(described_model(model), 'section_tips', frames, expected))

@@ -9,7 +9,6 @@ from datetime import datetime
 from pathlib import Path
 
 from softarm_ros.cli.own_node import run_own_node
-from softarm_ros.home_path import expand_home
 from softarm_ros.leftovers import temporary_folder
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.process import unless_ignored
@@ -31,7 +30,7 @@ def record(rig_name: str, bag: Path | None, duration_s: float, settings: Sequenc
     """
     rig = load_rig(rig_name, settings)
     folder = bag or Path(f'{rig.name}_{datetime.now():%Y%m%d_%H%M%S}')
-    folder = expand_home(folder, '--bag ').resolve()
+    folder = folder.resolve()
     check_bag_folder(folder)
     spec = NodeSpec(
         'recorder_node',

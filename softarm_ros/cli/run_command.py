@@ -18,7 +18,6 @@ from softarm_ros.cli.run_view import run_bar
 from softarm_ros.cli.stop_request import stop_on_signals
 from softarm_ros.cli.text_output import write_file
 from softarm_ros.control.trajectory_config import MAX_LAPS
-from softarm_ros.home_path import expand_home
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.process import EXIT_INTERRUPTED as EXIT_INTERRUPTED
 from softarm_ros.nodes.process import LARGEST_SEED
@@ -80,7 +79,7 @@ def run(rig: Rig, options: RunOptions, console: Console) -> int:
     if options.json_file is not None:
         _check_writable(options.json_file)
     if options.bag is not None:
-        check_bag_folder(expand_home(options.bag, '--bag '))
+        check_bag_folder(options.bag)
     compile_kernels(rig, console, options.backend)
     record: RunRecord | None = None
     try:

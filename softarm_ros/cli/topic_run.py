@@ -18,7 +18,6 @@ from softarm_ros.cli.instance_lock import AlreadyRunningError, instance_lock
 from softarm_ros.cli.node_processes import STOP_ORDER_LAST, NodeProcesses
 from softarm_ros.cli.run_view import RunView
 from softarm_ros.cli.viewer.process import viewer_process
-from softarm_ros.home_path import expand_home
 from softarm_ros.nodes.bag_writer import check_bag_folder
 from softarm_ros.nodes.discovery import Discovery
 from softarm_ros.rigs.graph import NodeSpec, graph_plan
@@ -170,7 +169,7 @@ def _plan(rig: Rig, options: RunOptions) -> list[NodeSpec]:
         autostart=False,  # this process starts it once it receives all topics
     )
     if options.bag is not None:
-        check_bag_folder(expand_home(options.bag, '--bag '))
+        check_bag_folder(options.bag)
     # This process has already looked for nodes of the same name.
     return [replace(s, parameters={**s.parameters, 'twin_check_s': 0.0}) for s in plan]
 

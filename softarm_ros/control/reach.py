@@ -15,7 +15,7 @@ from softarm_ros.control.nearest import Nearest, nearest_from
 from softarm_ros.control.path import Path
 from softarm_ros.geometry.answers import described
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.arm_model import ArmModel, InverseSolution, Shape
+from softarm_ros.models.arm_model import ArmModel, InverseSolution, Shape, described_model
 
 _HARDLY = 1.02  # a miss up to this factor above the least ends the search
 REACH_TOLERANCE_M = 1e-3
@@ -106,10 +106,10 @@ def inverse_of(model: ArmModel, position: Array, guess: Array | None) -> Inverse
 
     """
     solution: object = model.inverse(position, guess=guess)
-    named = f'model {model.name} ({type(model).__name__})'
     if not (isinstance(solution, InverseSolution) and isinstance(solution.shape, Shape)):
         raise AnswerError(
-            f'{named} returned inverse {described(solution)}; expected an InverseSolution'
+            f'{described_model(model)} returned inverse {described(solution)}; '
+            'expected an InverseSolution'
         )
     return solution
 

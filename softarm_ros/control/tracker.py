@@ -30,7 +30,7 @@ from softarm_ros.control.quadratic import within_bounds
 from softarm_ros.control.winding import Winding
 from softarm_ros.geometry.answers import described, has_finite_floats, has_floats, misfit, numbers
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.arm_model import ArmModel, Posture
+from softarm_ros.models.arm_model import ArmModel, Posture, described_model
 from softarm_ros.models.memory import ArmMemory
 
 _MAX_CORRECTIONS = 4  # of a step, for the curvature of the mechanics
@@ -258,13 +258,13 @@ class Tracker:
         reference = TipReference(velocity, error)
         if self.memory is not None:
             reference = TipReference(velocity, error, self._taken_out(velocity))
-        q_rate, motion = self._asked(state, reference, bounds, period_s)
-        posture = self._advance(q_rate, bounds, room, period_s)
+        motion = self._asked(state, reference, bounds, period_s)
+        posture = self._advance(motion.velocity, bounds, room, period_s)
         done = (posture.configuration - self._posture.configuration) / period_s
         wanted = _size(motion.wanted)
         shortfall = _size(motion.wanted - state.jacobian @ done)
         # With more actuators than the tip needs, others can replace one at its bound.
-        limited = motion.bounded or self._differ(done, q_rate)
+        limited = motion.bounded or self._differ(done, motion.velocity)
         limited = limited and shortfall > _HELD_BACK * wanted
         self.controller.on_outcome(Outcome(shortfall, limited, shortfall <= _FOLLOWS * wanted))
         self._go_to(posture, period_s)
@@ -330,9 +330,9 @@ class Tracker:
         reference: TipReference,
         bounds: VelocityBounds,
         period_s: float,
-    ) -> tuple[Array, Motion]:
+    ) -> Motion:
         """
-        Return the velocity (dof,) that the controller asks for, and its motion, both checked.
+        Return the motion that the controller asks for, checked.
 
         The controller gets the arrays that keep the arm within its limits. If it changes one, the
         old values are restored, as the command would move beyond the limits.
@@ -360,10 +360,10 @@ class Tracker:
                 f'controller {type(self.controller).__name__} changed {changed}, an array that it '
                 'is given; expected the same values afterwards: copy it first'
             )
-        return self._checked(motion), motion
+        return self._checked(motion)
 
-    def _checked(self, motion: Motion) -> Array:
-        """Return the velocity (dof,) of a motion after checking the motion's type and arrays."""
+    def _checked(self, motion: Motion) -> Motion:
+        """Return a motion after checking its type and what it holds."""
         named = f'controller {type(self.controller).__name__}'
         if not isinstance(motion, Motion):
             raise AnswerError(f'{named} returned {described(motion)}; expected a Motion')
@@ -374,7 +374,7 @@ class Tracker:
         if not isinstance(motion.bounded, (bool, np.bool_)):
             found = described(motion.bounded)
             raise AnswerError(f'{named} returned bounded {found}; expected true or false')
-        return motion.velocity
+        return motion
 
     def _held_by(self, posture: Posture) -> Posture:
         """Return a posture after checking its configuration and actuation."""
@@ -387,8 +387,9 @@ class Tracker:
         value = getattr(posture, name, None)
         if has_finite_floats(value, shape):
             return np.asarray(value)
-        whose = f'model {self.model.name} ({type(self.model).__name__})'
-        raise AnswerError(misfit(whose, name, value, f'{numbers(shape)} finite'))
+        raise AnswerError(
+            misfit(described_model(self.model), name, value, f'{numbers(shape)} finite')
+        )
 
     def _differ(self, done: Array, asked: Array) -> bool:
         """Return whether velocities (dof,) differ by more than rounding."""

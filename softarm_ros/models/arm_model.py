@@ -257,3 +257,8 @@ class SetByBends(Protocol):
     def of_bends(self, bends: Array) -> Array:
         """Return the configuration (dof,) for bends theta (cos phi, sin phi) [rad] per section."""
         ...
+
+
+def described_model(model: ArmModel) -> str:
+    """Return a model's name and class, as error messages about a wrong answer give them."""
+    return f'model {model.name} ({type(model).__name__})'

@@ -21,7 +21,22 @@ from softarm_ros.rigs.devices import Devices
 NAME = 'daq'
 
 
-class DaqSensorsNode(DriverNode):
+class _DaqNode(DriverNode):
+    """A node whose driver samples a DAQ, which `DaqTopics` publishes."""
+
+    _topics: DaqTopics
+
+    def release(self) -> None:
+        """Stop, switch off and disconnect."""
+        self._topics.detach()
+        super().release()
+
+    def waits_for(self) -> str:
+        """Return why the arm may not start although the device is ready, or ''."""
+        return super().waits_for() or self._topics.waits_for()
+
+
+class DaqSensorsNode(_DaqNode):
     """Publishes the measurements of a DAQ, for an arm that another device drives."""
 
     driver: DaqSensors | None
@@ -39,21 +54,12 @@ class DaqSensorsNode(DriverNode):
         self._topics.attach(driver.daq, None)
         return driver
 
-    def release(self) -> None:
-        """Stop, switch off and disconnect."""
-        self._topics.detach()
-        super().release()
-
-    def waits_for(self) -> str:
-        """Return why the arm may not start although the device is ready, or ''."""
-        return self._topics.waits_for()
-
     def news(self) -> None:
         """Publish new samples."""
         self._topics.publish()
 
 
-class DaqActuatorNode(ActuatorNode):
+class DaqActuatorNode(_DaqNode, ActuatorNode):
     """
     Sets the regulators or winches of an arm, operates its gripper, and publishes measurements.
 
@@ -77,15 +83,6 @@ class DaqActuatorNode(ActuatorNode):
         gripper = driver.gripper.config.pressure_input if driver.gripper is not None else None
         self._topics.attach(driver.daq, gripper)
         return driver
-
-    def release(self) -> None:
-        """Stop, switch off and disconnect."""
-        self._topics.detach()
-        super().release()
-
-    def waits_for(self) -> str:
-        """Return why no command can be followed now, or ''."""
-        return super().waits_for() or self._topics.waits_for()
 
     def values(self) -> dict[str, str]:
         """Return the actuator node's values, and why the last gripper command was refused."""

@@ -163,9 +163,9 @@ class SensorNode(HardwareNode):
                 self._reading_failed = failure_text(error)
                 return
             try:
-                sightings = checked_sightings(seen)
+                sightings = checked_sightings(seen, f'sensor {type(sensor).__name__}')
             except SensorError as error:
-                self._reading_failed = f'sensor {type(sensor).__name__} {error}'
+                self._reading_failed = str(error)
                 return
             for sighting in sightings:
                 if self.active:

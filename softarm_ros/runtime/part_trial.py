@@ -19,7 +19,7 @@ from softarm_ros.control.controller import (
 from softarm_ros.control.reach import inverse_of
 from softarm_ros.geometry.answers import described, has_finite_floats, misfit, numbers
 from softarm_ros.geometry.arrays import Array
-from softarm_ros.models.arm_model import Shape
+from softarm_ros.models.arm_model import Shape, described_model
 from softarm_ros.plant.errors import PlantError
 from softarm_ros.rigs.errors import RigError
 from softarm_ros.rigs.part_registry import registrations
@@ -106,8 +106,7 @@ def _require_own_arrays(model: ArmModel) -> None:
     """Raise AnswerError if a posture changes when the model is asked for another one."""
     first = model.posture_of(model.rest_configuration)
     words = 'of a posture when it returns the next one; expected new arrays for each posture'
-    whose = f'model {model.name} ({type(model).__name__})'
-    with _unchanged(lambda: _arrays_of(first), whose, words):
+    with _unchanged(lambda: _arrays_of(first), described_model(model), words):
         _arrays_of(model.posture_of(_bent(model), first))
 
 
@@ -115,8 +114,9 @@ def _require_answers(model: ArmModel) -> None:
     """Raise AnswerError unless a model returns finite arrays of the right shape."""
     for name, value, shape in _answers(model):
         if not has_finite_floats(value, shape):
-            whose = f'model {model.name} ({type(model).__name__})'
-            raise AnswerError(misfit(whose, name, value, f'{numbers(shape)} finite'))
+            raise AnswerError(
+                misfit(described_model(model), name, value, f'{numbers(shape)} finite')
+            )
 
 
 def _answers(model: ArmModel) -> Iterator[tuple[str, Array, tuple[int, ...]]]:
@@ -128,8 +128,9 @@ def _answers(model: ArmModel) -> Iterator[tuple[str, Array, tuple[int, ...]]]:
     yield 'jacobian', model.jacobian(actuation), (6, m)
     shape: object = model.forward(actuation)
     if not isinstance(shape, Shape):
-        whose = f'model {model.name} ({type(model).__name__})'
-        raise AnswerError(f'{whose} returned forward {described(shape)}; expected a Shape')
+        raise AnswerError(
+            f'{described_model(model)} returned forward {described(shape)}; expected a Shape'
+        )
     yield 'tip of forward', shape.tip, (4, 4)
     yield 'actuation of inverse', inverse_of(model, tips[0], actuation).actuation, (m,)
 

@@ -20,7 +20,7 @@ def seen(stamp_ns=1, pose=POSE, position=PLACE):
 
 def test_sightings_are_returned_as_they_are():
     for right in ([], seen(), seen(np.int64(5))):
-        assert checked_sightings(right) is right
+        assert checked_sightings(right, 'sensor Eye') is right
 
 
 @pytest.mark.parametrize(
@@ -37,5 +37,5 @@ def test_sightings_are_returned_as_they_are():
     ],
 )
 def test_a_wrong_answer_is_named_with_its_value(answer, said):
-    with pytest.raises(SensorError, match=f'^{said}'):
-        checked_sightings(answer)
+    with pytest.raises(SensorError, match=f'^sensor Eye {said}'):
+        checked_sightings(answer, 'sensor Eye')
